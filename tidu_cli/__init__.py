@@ -1,0 +1,3 @@
+"""tidu: automatic differentiation for computation graphs that live in files."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,49 @@
+"""One exception class per kind of trouble, raised where the knowledge is.
+
+The command line turns any `TiduError` into one line on stderr and status 1, so a message says what is
+wrong, where, and what to do; it never spans lines.
+"""
+
+
+class TiduError(Exception):
+    """Any failure that a user can cause and mend."""
+
+
+class DocumentError(TiduError):
+    """A file or pipe does not hold a valid document."""
+
+
+class KeyTextError(TiduError):
+    """A key is malformed, in its text form or in its JSON form."""
+
+
+class TypeTextError(TiduError):
+    """A type such as `f64[3,4]` or the data of a constant is malformed."""
+
+
+class TypeRuleError(TiduError):
+    """A primitive cannot be applied to operands of these types or with these attrs."""
+
+
+class UnknownNameError(TiduError):
+    """A key, op or graph that was asked for does not exist."""
+
+
+class MissingRuleError(TiduError):
+    """A primitive has no JVP or transpose rule, or none for this active mask."""
+
+
+class TransformError(TiduError):
+    """A transform cannot act on this document."""
+
+
+class EvaluationError(TiduError):
+    """Inputs are missing or of the wrong type, or the evaluation would not fit in memory."""
+
+
+def did_you_mean(word: str, known: "list[str]") -> str:
+    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string."""
+    import difflib  # slow to import, and only wanted on the way to an error
+
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,237 @@
+"""Graphs and documents in memory: columns of integers over a small table of distinct cases.
+
+A node is an entry of the column `code`, which names its case (op, attrs, role, operand and result types), and its
+operands are the next entries of the column `args`. So a million nodes are a few arrays, rules run once a case,
+and types need no column of their own.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from typing import Protocol
+
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import TensorType
+
+Meta = Mapping[str, object] | None
+"""What users keep under `meta`; tidu carries it along and never looks inside."""
+
+Column = array  # of signed 32-bit integers, typecode "i"
+
+
+def column(values: Iterable[int] = ()) -> Column[int]:
+    """A new column of integers."""
+    return array("i", values)
+
+
+class CaseAttrs(Hashable, Protocol):
+    """What the graph layer knows of attrs: they compare, hash, and have a file form."""
+
+    def to_data(self, *, binary: bool) -> dict[str, object]:
+        """The file form: lists, numbers and strings, and bytes for constants if `binary`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything that distinguishes nodes, but for which values they read.
+
+    `mask` is the active mask of a linearized node, and None for a primary one. An operand's type is None only
+    where a detached reference hides it.
+    """
+
+    op: str
+    attrs: CaseAttrs
+    mask: tuple[bool, ...] | None
+    operands: tuple[TensorType | None, ...]
+    results: tuple[TensorType, ...]
+
+
+class CaseTable:
+    """The distinct cases of a document, numbered in order of first use. Documents derived from one another share it."""
+
+    def __init__(self) -> None:
+        self.cases: list[Case] = []
+        self.arity: list[int] = []
+        self.n_results: list[int] = []
+        self._number: dict[Case, int] = {}
+
+    def intern(self, case: Case) -> int:
+        """The number of `case`, a new one if it is new."""
+        number = self._number.get(case)
+        if number is None:
+            number = self._number[case] = len(self.cases)
+            self.cases.append(case)
+            self.arity.append(len(case.operands))
+            self.n_results.append(len(case.results))
+        return number
+
+    def __getitem__(self, number: int) -> Case:
+        return self.cases[number]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input of a graph. Inputs are global: one key is one input in the whole document."""
+
+    key: Key
+    type: TensorType
+    meta: Meta = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output: `value` is an argument as in `Graph.args`, or None for a structural zero."""
+
+    key: Key
+    value: int | None
+    type: TensorType
+    meta: Meta = None
+
+
+@dataclass(frozen=True, slots=True)
+class Externals:
+    """The values of other graphs that a graph reads: value `value[k]` of graph `graph[k]`.
+
+    Where `graph[k]` is `DETACHED`, `value[k]` numbers an entry of the document's `detached`.
+    """
+
+    DETACHED = -1
+
+    graph: Column[int] = field(default_factory=column)
+    value: Column[int] = field(default_factory=column)
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self.graph, self.value, strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A graph fragment. Local value ids: the inputs first, then the results of the nodes in order.
+
+    An argument (in `args`, or an output's value) is a local id, or -1-k for entry k of `external`.
+    `linear` is the pass of a linear graph, and None for any other. `node_meta` holds the meta of listed nodes by index.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    cases: CaseTable
+    code: Column[int] = field(default_factory=column)
+    args: Column[int] = field(default_factory=column)
+    external: Externals = field(default_factory=Externals)
+    linear: int | None = None
+    meta: Meta = None
+    node_meta: Mapping[int, Meta] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.code)
+
+    @cached_property
+    def n_values(self) -> int:
+        """The number of local values: inputs and node results."""
+        return len(self.inputs) + (self.n_nodes if self._single else self._first[-1])
+
+    @cached_property
+    def _single(self) -> bool:
+        return all(self.cases.n_results[c] == 1 for c in set(self.code))
+
+    @cached_property
+    def _first(self) -> Column[int]:
+        # Of each node the number of node results before it; one more entry for their total.
+        n_results = self.cases.n_results
+        return column([0, *accumulate(n_results[c] for c in self.code)])
+
+    @cached_property
+    def _arg_start(self) -> Column[int]:
+        arity = self.cases.arity
+        return column([0, *accumulate(arity[c] for c in self.code)])
+
+    def producer(self, value: int) -> tuple[int, int]:
+        """The node and the result slot that make a local value. `value` must not be an input."""
+        result = value - len(self.inputs)
+        if self._single:
+            return result, 0
+        node = bisect_right(self._first, result) - 1
+        return node, result - self._first[node]
+
+    def first_result(self, node: int) -> int:
+        """The local id of a node's first result."""
+        return len(self.inputs) + (node if self._single else self._first[node])
+
+    def operands(self, node: int) -> Sequence[int]:
+        """The arguments of one node. A view for reports and pictures: transforms walk the columns."""
+        return self.args[self._arg_start[node] : self._arg_start[node + 1]]
+
+    def case(self, node: int) -> Case:
+        """The case of one node."""
+        return self.cases[self.code[node]]
+
+    def type_of(self, value: int) -> TensorType:
+        """The type of a local value."""
+        if value < len(self.inputs):
+            return self.inputs[value].type
+        node, slot = self.producer(value)
+        return self.case(node).results[slot]
+
+    def describe(self, node: int) -> str:
+        """How messages name a node: `graph 'f', node 3 (mul)`."""
+        return f"graph '{self.name}', node {node} ({self.case(node).op})"
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """A value that the document refers to by digest ("sha256:HEX") and does not define; its type if it is known."""
+
+    digest: str
+    type: TensorType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The input `key` is value `value` of graph number `graph`."""
+
+    key: Key
+    graph: int
+    value: int
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """What a file or pipe holds: graphs, of which the last is the head, over one table of cases."""
+
+    graphs: tuple[Graph, ...]
+    cases: CaseTable
+    detached: tuple[Detached, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    meta: Meta = None
+
+    @property
+    def head(self) -> Graph:
+        """The last graph, on which commands act."""
+        return self.graphs[-1]
+
+    def keys(self) -> Iterator[Key]:
+        """Every key of the document: inputs, outputs and bindings."""
+        for graph in self.graphs:
+            yield from (i.key for i in graph.inputs)
+            yield from (o.key for o in graph.outputs)
+        yield from (b.key for b in self.bindings)
+
+    def next_pass(self) -> int:
+        """1 + the greatest pass number in any key or linear graph: the number of the next `linearize`."""
+        used = (abs(step) for key in self.keys() for step in key.path)
+        return 1 + max([0, *used, *(g.linear or 0 for g in self.graphs)])

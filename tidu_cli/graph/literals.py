@@ -1,0 +1,133 @@
+"""Literals: the constant arrays that attrs hold, as little-endian bytes with a type.
+
+Bytes and not a NumPy array, so that literals hash and compare exactly, NaNs and signed zeros too, and so that
+reading a document does not import NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+
+from tidu_cli.errors import TypeTextError
+from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE, TensorType, real_dtype
+
+_FORMAT = {
+    "bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
+    "f16": "e", "f32": "f", "f64": "d",
+}  # fmt: skip
+_BF16_OVERFLOW = (2 - 2**-8) * 2.0**127  # half a unit past the greatest bf16: rounds to infinity
+_F16_OVERFLOW = 65520.0
+_F32_OVERFLOW = (2 - 2**-24) * 2.0**127
+NONFINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""How files spell the floats that JSON has no number for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An array of `type`, row-major in `data`, little-endian; complex numbers as re, im."""
+
+    type: TensorType
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.data) != self.type.nbytes:
+            raise TypeTextError(f"constant of type {self.type} takes {self.type.nbytes} bytes, got {len(self.data)}")
+
+
+def literal_from_numbers(type_: TensorType, numbers: list[object]) -> Literal:
+    """A literal from its elements as JSON has them: complex interleaved as re, im; "NaN", "Infinity", "-Infinity".
+
+    Floats round to nearest, ties to even. Raises TypeTextError for a wrong count, an element of another kind or out of range.
+    """
+    dtype = type_.dtype
+    expected = type_.size * (2 if dtype in COMPLEXES else 1)
+    if len(numbers) != expected:
+        raise TypeTextError(f"constant of type {type_} takes {expected} numbers, got {len(numbers)}")
+    part = real_dtype(dtype)
+    try:
+        if part in FLOATS:
+            return Literal(type_, pack_floats(part, [_as_float(x, type_) for x in numbers]))
+        checked = [_as_exact(x, type_) for x in numbers]
+        return Literal(type_, struct.pack(f"<{expected}{_FORMAT[dtype]}", *checked))
+    except (struct.error, OverflowError):
+        raise TypeTextError(f"constant of type {type_}: an element is out of range") from None
+
+
+def literal_to_numbers(literal: Literal) -> list[object]:
+    """The elements as JSON has them: the inverse of `literal_from_numbers`, but for the payloads of NaNs."""
+    dtype = real_dtype(literal.type.dtype)
+    if dtype == "bf16":
+        halves = struct.unpack(f"<{len(literal.data) // 2}H", literal.data)
+        values: tuple[object, ...] = struct.unpack(f"<{len(halves)}f", struct.pack(f"<{len(halves)}I", *(h << 16 for h in halves)))
+    else:
+        values = struct.unpack(f"<{len(literal.data) // ITEMSIZE[dtype]}{_FORMAT[dtype]}", literal.data)
+    return [spelled(x) if isinstance(x, float) else x for x in values]
+
+
+def spelled(x: float) -> object:
+    """A float as files have it: itself, or "NaN", "Infinity" or "-Infinity"."""
+    if math.isfinite(x):
+        return x
+    return "NaN" if x != x else "Infinity" if x > 0 else "-Infinity"
+
+
+def filled(type_: TensorType, value: float | int | bool | complex) -> Literal:
+    """The literal of `type_` whose elements all equal `value`."""
+    if type_.dtype in COMPLEXES:
+        numbers: list[object] = [complex(value).real, complex(value).imag]
+    elif type_.dtype in FLOATS:
+        assert not isinstance(value, complex)
+        numbers = [float(value)]
+    else:
+        numbers = [bool(value) if type_.dtype == "bool" else value]
+    one = literal_from_numbers(TensorType(type_.dtype), [spelled(x) if isinstance(x, float) else x for x in numbers])
+    return Literal(type_, one.data * type_.size)
+
+
+def pack_floats(dtype: str, values: list[float]) -> bytes:
+    """Little-endian bytes of floats in `dtype`, rounded to nearest even; values past the range become infinite."""
+    if dtype in ("f64", "bf16"):
+        packed = struct.pack(f"<{len(values)}d", *values)
+        return packed if dtype == "f64" else _bf16_from_doubles(packed)
+    # struct refuses what rounds past the greatest float; IEEE 754 makes it infinite.
+    overflow = _F16_OVERFLOW if dtype == "f16" else _F32_OVERFLOW
+    fit = [math.copysign(math.inf, x) if abs(x) >= overflow else x for x in values]
+    return struct.pack(f"<{len(values)}{_FORMAT[dtype]}", *fit)
+
+
+def _bf16_from_doubles(packed: bytes) -> bytes:
+    # Rounding f64 to bf16 through f32 would round twice. Round-to-odd in the first step makes the second exact
+    # (Boldo and Melquiond, "When double rounding is odd", 2005).
+    out = []
+    for (x,) in struct.iter_unpack("<d", packed):
+        if x != x:
+            out.append(0x7FC0)
+            continue
+        if abs(x) >= _BF16_OVERFLOW:
+            out.append(0x7F80 if x > 0 else 0xFF80)
+            continue
+        (bits32,) = struct.unpack("<I", struct.pack("<f", x))
+        (rounded,) = struct.unpack("<f", struct.pack("<I", bits32))
+        if rounded != x:
+            if abs(rounded) > abs(x):
+                bits32 -= 1  # truncate towards zero, then mark as inexact
+            bits32 |= 1
+        out.append((bits32 + 0x7FFF + ((bits32 >> 16) & 1)) >> 16)
+    return struct.pack(f"<{len(out)}H", *out)
+
+
+def _as_float(x: object, type_: TensorType) -> float:
+    if isinstance(x, str):
+        if x in NONFINITE:
+            return NONFINITE[x]
+    elif isinstance(x, int | float) and not isinstance(x, bool):
+        return float(x)
+    raise TypeTextError(f'constant of type {type_}: {x!r} is not a number, "NaN", "Infinity" or "-Infinity"')
+
+
+def _as_exact(x: object, type_: TensorType) -> int:
+    if isinstance(x, bool) == (type_.dtype == "bool") and isinstance(x, int):
+        return x
+    raise TypeTextError(f"constant of type {type_}: {x!r} is not {'a bool' if type_.dtype == 'bool' else 'an integer'}")

@@ -1,0 +1,267 @@
+"""Arithmetic: add, sub, mul, div, neg, powers, extrema, abs and sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.types import INEXACT, INTEGERS, NUMERIC, REALS, TensorType, real_dtype
+from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.families import (
+    alike,
+    binary,
+    conj,
+    linear_jvp,
+    linear_transpose,
+    numpy_function,
+    only_active,
+    require_dtype,
+    summed,
+    unary,
+)
+from tidu_cli.primitives.trace import Term, op
+
+_abs, eq, integer_pow, log, power, real, select_n, sign = map(
+    op, ("abs", "eq", "integer_pow", "log", "pow", "real", "select_n", "sign")
+)
+
+
+class IntegerPowAttrs(Attrs):
+    """`y`: the exponent."""
+
+    y: Annotated[int, Field(strict=True, ge=-(2**31), lt=2**31)]
+
+
+def _add_jvp(node: JVP) -> Sequence[Term | None]:
+    return [summed(node.tangents)]
+
+
+def _sub_jvp(node: JVP) -> Sequence[Term | None]:
+    tx, ty = node.tangents
+    if ty is None:
+        return [tx]
+    return [-ty if tx is None else tx - ty]
+
+
+def _mul_jvp(node: JVP) -> Sequence[Term | None]:
+    (x, y), (tx, ty) = node.operands, node.tangents
+    return [summed([None if ty is None else x * ty, None if tx is None else tx * y])]
+
+
+def _add_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,) = node.cotangents
+    return [ct if a else None for a in node.active]
+
+
+def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,) = node.cotangents
+    assert ct is not None
+    x, y = node.active
+    return [ct if x else None, -ct if y else None]
+
+
+def _mul_transpose(node: Transposition) -> Sequence[Term | None]:
+    active = only_active(node, "mul")
+    (ct,), other = node.cotangents, node.operands[1 - active]
+    assert ct is not None and other is not None
+    contribution = conj(other) * ct
+    return [contribution, None] if active == 0 else [None, contribution]
+
+
+def _div_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, divisor) = node.cotangents, node.operands
+    if divisor is None:
+        raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
+    assert ct is not None
+    return [ct / conj(divisor), None]
+
+
+def _div_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0].dtype not in INTEGERS:
+        divide: Kernel = np.divide
+        return divide
+
+    def truncating(x: Any, y: Any) -> Any:
+        # As XLA: rounds towards zero, and x / 0 has all bits set.
+        zero = np.equal(y, 0)
+        y = np.where(zero, np.ones_like(y), y)
+        quotient = np.floor_divide(x, y)
+        inexact = np.multiply(quotient, y) != x
+        quotient = np.where(inexact & ((x < 0) != (y < 0)), quotient + np.ones_like(y), quotient)
+        return np.where(zero, np.invert(np.zeros_like(y)), quotient)
+
+    return truncating
+
+
+def _integer_pow_types(attrs: IntegerPowAttrs, operands: Types) -> Types:
+    require_dtype(NUMERIC, operands)
+    if attrs.y < 0 and operands[0].dtype in INTEGERS:
+        raise TypeRuleError(f"input 0 has type {operands[0]}, and integers have no power {attrs.y}")
+    return operands
+
+
+def _integer_pow_kernel(np: Any, attrs: IntegerPowAttrs, operands: Types, results: Types) -> Kernel:
+    simple = {1: np.positive, 2: np.square, -1: np.reciprocal}
+    if attrs.y in simple:
+        kernel: Kernel = simple[attrs.y]
+        return kernel
+    return lambda x: np.power(x, np.asarray(attrs.y).astype(x.dtype))
+
+
+def _integer_pow_jvp(node: JVP) -> Sequence[Term | None]:
+    (x,), (t,), n = node.operands, node.tangents, node.attrs.y
+    assert t is not None
+    if n == 0:
+        return [None]
+    if n == 1:
+        return [t]
+    return [x * float(n) * t if n == 2 else integer_pow(x, y=n - 1) * float(n) * t]
+
+
+def _pow_types(attrs: Any, operands: Types) -> Types:
+    base, exponent = operands
+    require_dtype(INEXACT, (base,))
+    if exponent != base and (exponent.dtype not in INTEGERS or exponent.shape != base.shape):
+        raise TypeRuleError(f"the exponent is {exponent}; it must be {base}, or integers of the same shape")
+    return (base,)
+
+
+def _pow_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0] == operands[1]:
+        kernel: Kernel = np.power
+        return kernel
+    return lambda x, y: np.power(x, y.astype(x.dtype))
+
+
+def _pow_jvp(node: JVP) -> Sequence[Term | None]:
+    # JAX's guards: y x**(y-1) is 0 where y is 0, and log x is taken as 0 where x is 0, so that no 0 * inf arises.
+    (x, y), (z,), (tx, ty) = node.operands, node.results, node.tangents
+    terms: list[Term | None] = []
+    if tx is not None:
+        exponent = y if y.type == x.type else op("convert_element_type")(y, new_dtype=x.type.dtype)
+        y_is_0 = eq(exponent, 0)
+        lowered = select_n(y_is_0, exponent - 1, 1)
+        terms.append(select_n(y_is_0, exponent * power(x, lowered), 0) * tx)
+    if ty is not None:
+        terms.append(log(select_n(eq(x, 0), x, 1)) * z * ty)
+    return [summed(terms)]
+
+
+def _share(x: Term, y: Term, z: Term) -> Term:
+    """The weight of x's tangent in z = max(x, y): 1 where x is taken, a half where x and y tie, 0 elsewhere."""
+    return select_n(eq(x, z), 0, select_n(eq(x, y), z.trace.full(1, z.type), 0.5))
+
+
+_EXTREMUM = (lambda t, x, y, z: _share(x, y, z) * t, lambda t, x, y, z: _share(y, x, z) * t)
+
+
+def _abs_tangent(t: Term, x: Term, y: Term) -> Term:
+    if not x.type.complex:
+        return sign(x) * t
+    # d|z| = Re(conj(z) dz) / |z|; at 0 it is taken as 0.
+    return real(conj(x) * t) / select_n(eq(y, 0), y, 1)
+
+
+def _sign_jvp(node: JVP) -> Sequence[Term | None]:
+    (z,), (s,), (t,) = node.operands, node.results, node.tangents
+    if t is None or not z.type.complex:
+        return [None]
+    # s = z / |z|, so ds = (dz - s Re(conj(s) dz)) / |z|.
+    magnitude = _abs(z)
+    radial = op("convert_element_type")(real(conj(s) * t), new_dtype=z.type.dtype)
+    divisor = op("convert_element_type")(select_n(eq(magnitude, 0), magnitude, 1), new_dtype=z.type.dtype)
+    return [(t - s * radial) / divisor]
+
+
+def _magnitude(t: TensorType) -> TensorType:
+    return t.with_dtype(real_dtype(t.dtype))
+
+
+PRIMITIVES = (
+    Primitive(
+        "add", 2, alike(NUMERIC), numpy_function("add"), _add_jvp, _add_transpose, alike=True, formula="x + y", summary="sum"
+    ),
+    Primitive(
+        "sub",
+        2,
+        alike(NUMERIC),
+        numpy_function("subtract"),
+        _sub_jvp,
+        _sub_transpose,
+        alike=True,
+        formula="x - y",
+        summary="difference",
+    ),
+    Primitive(
+        "mul",
+        2,
+        alike(NUMERIC),
+        numpy_function("multiply"),
+        _mul_jvp,
+        _mul_transpose,
+        alike=True,
+        formula="x * y",
+        summary="product",
+    ),
+    binary(
+        "div",
+        NUMERIC,
+        kernel=_div_kernel,
+        tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
+        transpose=_div_transpose,
+        formula="x / y",
+        summary="quotient; of integers, rounded towards zero",
+    ),
+    Primitive(
+        "neg",
+        1,
+        alike(NUMERIC),
+        numpy_function("negative"),
+        linear_jvp("neg"),
+        linear_transpose(lambda attrs, ct, type_: -ct),
+        alike=True,
+        formula="-x",
+        summary="negation",
+    ),
+    Primitive(
+        "integer_pow",
+        1,
+        _integer_pow_types,
+        _integer_pow_kernel,
+        _integer_pow_jvp,
+        attrs=IntegerPowAttrs,
+        alike=True,
+        formula="x ** y, y an integer attr",
+        summary="power with a fixed integer exponent",
+    ),
+    Primitive("pow", 2, _pow_types, _pow_kernel, _pow_jvp, formula="x ** y", summary="power; y may be of integers"),
+    binary(
+        "max",
+        REALS | {"bool"},
+        kernel=numpy_function("maximum"),
+        tangents=_EXTREMUM,
+        formula="max(x, y)",
+        summary="maximum; NaN wins",
+    ),
+    binary(
+        "min",
+        REALS | {"bool"},
+        kernel=numpy_function("minimum"),
+        tangents=_EXTREMUM,
+        formula="min(x, y)",
+        summary="minimum; NaN wins",
+    ),
+    unary(
+        "abs",
+        NUMERIC,
+        tangent=_abs_tangent,
+        kernel=numpy_function("absolute"),
+        result=_magnitude,
+        formula="|x|",
+        summary="magnitude",
+    ),
+    Primitive("sign", 1, alike(NUMERIC), numpy_function("sign"), _sign_jvp, alike=True, formula="x / |x|, 0 at 0", summary="sign"),
+)

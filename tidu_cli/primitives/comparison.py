@@ -1,0 +1,96 @@
+"""Comparisons, and selection by their results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import ALL, COMPLEXES, TensorType
+from tidu_cli.primitives.contract import JVP, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.families import binary, numpy_function, require_alike
+from tidu_cli.primitives.trace import Term, op
+
+select_n = op("select_n")
+
+
+def _bools(t: TensorType) -> TensorType:
+    return t.with_dtype("bool")
+
+
+def _comparison(name: str, function: str, symbol: str, dtypes: frozenset[str]) -> Primitive:
+    return binary(
+        name,
+        dtypes,
+        kernel=numpy_function(function),
+        tangents=None,
+        result=_bools,
+        formula=f"x {symbol} y",
+        summary=f"whether x {symbol} y",
+    )
+
+
+def _select_types(attrs: Any, operands: Types) -> Types:
+    which, *cases = operands
+    if not cases:
+        raise TypeRuleError("takes a selector and at least 1 case, got no case")
+    if which.dtype not in ("bool", "i32"):
+        raise TypeRuleError(f"the selector (input 0) is {which}; it must be bool or i32")
+    if which.dtype == "bool" and len(cases) > 2:
+        raise TypeRuleError(f"a bool selector takes at most 2 cases, got {len(cases)}; use an i32 selector")
+    require_alike(tuple(cases))
+    if which.shape not in ((), cases[0].shape):
+        raise TypeRuleError(f"the selector (input 0) is {which}; its shape must be [] or that of the cases, {cases[0]}")
+    return (cases[0],)
+
+
+def _select_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if len(operands) == 2:
+        return lambda which, case: case
+    if operands[0].dtype == "bool":
+        where: Kernel = np.where
+        return lambda which, if_false, if_true: where(which, if_true, if_false)
+
+    def select(which: Any, *cases: Any) -> Any:
+        chosen = cases[0]
+        for number, case in enumerate(cases[1:], start=1):
+            # The last case also takes selectors past it, the first those below 0: as clamped indices.
+            chosen = np.where(which >= number, case, chosen)
+        return chosen
+
+    return select
+
+
+def _select_jvp(node: JVP) -> Sequence[Term | None]:
+    which, *_ = node.operands
+    _, *tangents = node.tangents
+    return [select_n(which, *(0 if t is None else t for t in tangents))]
+
+
+def _select_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (which, *cases) = node.cotangents, node.operands
+    assert which is not None and ct is not None
+    zeros = [0] * len(cases)
+    return [None, *(select_n(which, *zeros[:k], ct, *zeros[k + 1 :]) if a else None for k, a in enumerate(node.active[1:]))]
+
+
+_ORDERED = ALL - COMPLEXES
+
+PRIMITIVES = (
+    _comparison("eq", "equal", "=", ALL),
+    _comparison("ne", "not_equal", "≠", ALL),
+    _comparison("lt", "less", "<", _ORDERED),
+    _comparison("le", "less_equal", "≤", _ORDERED),
+    _comparison("gt", "greater", ">", _ORDERED),
+    _comparison("ge", "greater_equal", "≥", _ORDERED),
+    Primitive(
+        "select_n",
+        None,
+        _select_types,
+        _select_kernel,
+        _select_jvp,
+        _select_transpose,
+        formula="cases[which]",
+        summary="choice among cases, elementwise; the first input selects (false is case 0)",
+    ),
+)

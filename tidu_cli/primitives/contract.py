@@ -1,0 +1,200 @@
+"""The primitive contract: everything tidu needs to know of an operation, in one place.
+
+Rules are pure functions of attrs, operand types and active mask. They are written with `Term`s, which stand for values and
+have arithmetic, and what they compute is recorded (see `tidu_cli.primitives.trace`), once per distinct case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.graph.graph import Case, CaseAttrs
+from tidu_cli.graph.types import TensorType
+
+if TYPE_CHECKING:
+    from tidu_cli.primitives.trace import Term
+
+Types = tuple[TensorType, ...]
+Kernel = Callable[..., Any]
+
+
+class Attrs(BaseModel):
+    """Base of every primitive's attrs: frozen, so that they hash; unknown names are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    def to_data(self, *, binary: bool) -> dict[str, object]:
+        """The file form: lists, numbers and strings, and bytes for constants if `binary`. Attrs at their default are left out."""
+        return _lists(self.model_dump(exclude_defaults=True, context={"binary": binary}))  # type: ignore[return-value]
+
+
+class NoAttrs(Attrs):
+    """The attrs of a primitive that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JVP:
+    """What a JVP rule sees of a node. `tangents` has None where an operand is inactive; at least one is not None."""
+
+    attrs: Any
+    operands: Sequence[Term]
+    results: Sequence[Term]
+    tangents: Sequence[Term | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Transposition:
+    """What a transpose rule sees of a linear node.
+
+    `operands` has None where the operand is active (the rule may not read it), `cotangents` None where an output's
+    cotangent is zero; at least one is not None. `types` are the operands' types, `active` the mask.
+    """
+
+    attrs: Any
+    operands: Sequence[Term | None]
+    types: Types
+    active: tuple[bool, ...]
+    cotangents: Sequence[Term | None]
+
+
+JVPRule = Callable[[JVP], Sequence["Term | None"]]
+"""Gives one tangent per result, None for zero."""
+
+TransposeRule = Callable[[Transposition], Sequence["Term | None"]]
+"""Gives one cotangent per operand, None for zero and for inactive operands."""
+
+KernelRule = Callable[[Any, Any, Types, Types], Kernel]
+"""From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
+
+TypeRule = Callable[[Any, Types], Types]
+"""From (attrs, operand types) to result types. Raises TypeRuleError in the user's terms."""
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One operation: its name, arity (None: any number from one up), attrs, types, evaluation and derivative rules.
+
+    `alike` says that all operands have one type; where a detached reference hides some operand's type, it is then known.
+    `formula` and `summary` go to the catalogue.
+    """
+
+    name: str
+    arity: int | None
+    types: TypeRule
+    kernel: KernelRule
+    jvp: JVPRule | None = None
+    transpose: TransposeRule | None = None
+    attrs: type[Attrs] = NoAttrs
+    alike: bool = False
+    formula: str = ""
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class PrimitiveSet:
+    """A closed vocabulary of primitives. `add` names the one that accumulates cotangents."""
+
+    primitives: Mapping[str, Primitive]
+    add: str = "add"
+
+    @classmethod
+    def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
+        """A set of these primitives. Raises ValueError if two share a name."""
+        by_name = {p.name: p for p in primitives}
+        if len(by_name) != len(primitives):
+            raise ValueError("two primitives of one set share a name")
+        return cls(by_name, add)
+
+    def __getitem__(self, op: str) -> Primitive:
+        """The primitive of that name. Raises UnknownNameError with a suggestion."""
+        primitive = self.primitives.get(op)
+        if primitive is None:
+            raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, list(self.primitives))} (tidu ops lists them)")
+        return primitive
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(self.primitives.values())
+
+    def parse_attrs(self, op: str, attrs: Mapping[str, object]) -> Attrs:
+        """Attrs from their file form. Raises TypeRuleError for missing, unknown or malformed ones."""
+        model = self[op].attrs
+        try:
+            return model.model_validate(attrs)
+        except ValidationError as error:
+            raise TypeRuleError(_first_complaint(error, op, model)) from None
+
+    def case(
+        self,
+        op: str,
+        attrs: CaseAttrs,
+        mask: tuple[bool, ...] | None,
+        operands: Sequence[TensorType | None],
+        declared: Types | None = None,
+    ) -> Case:
+        """The case of a node: checks arity and mask, and infers the result types.
+
+        `declared` are the result types that the node states, if any. An operand type of None (detached) is taken from the
+        others where the primitive's operands are alike. Raises UnknownNameError and TypeRuleError.
+        """
+        primitive = self[op]
+        n = len(operands)
+        if primitive.arity is None and n == 0:
+            raise TypeRuleError("takes at least 1 input, got 0")
+        if primitive.arity is not None and n != primitive.arity:
+            raise TypeRuleError(f"takes {primitive.arity} input{'s' if primitive.arity != 1 else ''}, got {n}")
+        if mask is not None and len(mask) != n:
+            raise TypeRuleError(f"active mask has {len(mask)} entries for {n} inputs")
+        known = [t for t in operands if t is not None]
+        if len(known) < n and primitive.alike and (known or declared):
+            operands, known = [known[0] if known else declared[0]] * n, [known[0] if known else declared[0]] * n  # type: ignore[index]
+        if len(known) < n:
+            if declared is None:
+                raise TypeRuleError(
+                    "reads a detached value, so its result types cannot be inferred; give the node's types or resolve first"
+                )
+            return Case(op, attrs, mask, tuple(operands), declared)
+        results = primitive.types(attrs, tuple(known))
+        if declared is not None and declared != results:
+            raise TypeRuleError(f"declares the result {_join(declared)}, but it is {_join(results)}")
+        return Case(op, attrs, mask, tuple(known), results)
+
+    def jvp_rule(self, op: str) -> JVPRule:
+        """The JVP rule of a primitive. Raises MissingRuleError."""
+        rule = self[op].jvp
+        if rule is None:
+            raise MissingRuleError(f"missing JVP rule for {op}")
+        return rule
+
+    def transpose_rule(self, op: str) -> TransposeRule:
+        """The transpose rule of a primitive. Raises MissingRuleError."""
+        rule = self[op].transpose
+        if rule is None:
+            raise MissingRuleError(f"missing transpose rule for {op}")
+        return rule
+
+
+def _lists(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: _lists(v) for k, v in value.items()}
+    return [_lists(v) for v in value] if isinstance(value, tuple | list) else value
+
+
+def _join(types: Types) -> str:
+    return ", ".join(map(str, types))
+
+
+def _first_complaint(error: ValidationError, op: str, model: type[Attrs]) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        return f"unknown attr '{where}'{did_you_mean(where, list(model.model_fields))}"
+    if first["type"] == "missing":
+        return f"missing attr '{where}'"
+    cause = first.get("ctx", {}).get("error")
+    message = str(cause) if isinstance(cause, TiduError | ValueError) else first["msg"]
+    return f"attr '{where}': {message[0].lower()}{message[1:]}"

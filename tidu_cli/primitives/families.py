@@ -1,0 +1,174 @@
+"""Families of primitives, so that most rules are one line of a table.
+
+Elementwise rules are functions of Terms. A unary one has the signature (t, x, y): tangent, operand, result; a binary one
+(t, x, y, z): tangent of the one operand, both operands, result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, SIGNED, TensorType
+from tidu_cli.primitives.contract import JVP, JVPRule, Kernel, KernelRule, Primitive, TransposeRule, Transposition, TypeRule, Types
+from tidu_cli.primitives.trace import Term, op
+
+_CLASSES = {
+    FLOATS: "floats",
+    COMPLEXES: "complex numbers",
+    INEXACT: "floats and complex numbers",
+    INTEGERS: "integers",
+    SIGNED: "signed integers",
+    REALS: "integers and floats",
+    NUMERIC: "numbers",
+    REALS | {"bool"}: "integers, floats and bools",
+    INTEGERS | {"bool"}: "integers and bools",
+    ALL: "all dtypes",
+}
+
+_conj = op("conj")
+
+
+def conj(x: Term) -> Term:
+    """The complex conjugate; of a real value, itself."""
+    return _conj(x) if x.type.complex else x
+
+
+def dtype_class(dtypes: frozenset[str]) -> str:
+    """How messages and the catalogue name a set of dtypes."""
+    return _CLASSES.get(dtypes) or ", ".join(sorted(dtypes))
+
+
+def require_dtype(dtypes: frozenset[str], types: Types, what: str = "input") -> None:
+    """Raises TypeRuleError if some operand's dtype is not among `dtypes`."""
+    for k, t in enumerate(types):
+        if t.dtype not in dtypes:
+            raise TypeRuleError(f"{what} {k} has type {t}, but it takes {dtype_class(dtypes)}")
+
+
+def require_alike(types: Types) -> None:
+    """Raises TypeRuleError if operand types differ: shapes never broadcast by themselves."""
+    for k, t in enumerate(types):
+        if t != types[0]:
+            way_out = "convert_element_type" if t.shape == types[0].shape else "broadcast_in_dim"
+            raise TypeRuleError(f"type mismatch: input 0 is {types[0]}, input {k} is {t}; use {way_out} first")
+
+
+def alike(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:
+    """The type rule of elementwise primitives: operands of one type among `dtypes`, and a result derived from it."""
+
+    def types(attrs: Any, operands: Types) -> Types:
+        require_dtype(dtypes, operands)
+        require_alike(operands)
+        return (result(operands[0]),)
+
+    return types
+
+
+def numpy_function(name: str) -> KernelRule:
+    """The kernel that is NumPy's function of that name."""
+
+    def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+        function: Kernel = getattr(np, name)
+        return function
+
+    return kernel
+
+
+def no_tangent(node: JVP) -> Sequence[Term | None]:
+    """The JVP rule of piecewise constant primitives."""
+    return [None] * len(node.results)
+
+
+def summed(terms: Sequence[Term | None]) -> Term | None:
+    """The sum of the terms in order; None if all are zero."""
+    total: Term | None = None
+    for term in terms:
+        if term is not None:
+            total = term if total is None else total + term
+    return total
+
+
+def unary(
+    name: str,
+    dtypes: frozenset[str],
+    *,
+    tangent: Callable[[Term, Term, Term], Term] | None,
+    kernel: KernelRule | None = None,
+    formula: str,
+    summary: str = "",
+    result: Callable[[TensorType], TensorType] = lambda t: t,
+) -> Primitive:
+    """An elementwise function of one operand. A `tangent` of None means a derivative that is zero everywhere."""
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        (t,), (x,), (y,) = node.tangents, node.operands, node.results
+        assert tangent is not None and t is not None
+        return [tangent(t, x, y)]
+
+    rule = no_tangent if tangent is None else jvp
+    return Primitive(
+        name, 1, alike(dtypes, result), kernel or numpy_function(name), jvp=rule, alike=True, formula=formula, summary=summary
+    )
+
+
+def binary(
+    name: str,
+    dtypes: frozenset[str],
+    *,
+    tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None,
+    kernel: KernelRule | None = None,
+    transpose: TransposeRule | None = None,
+    formula: str,
+    summary: str = "",
+    result: Callable[[TensorType], TensorType] = lambda t: t,
+) -> Primitive:
+    """An elementwise function of two operands. `tangents` of None means derivatives that are zero everywhere."""
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        (x, y), (z,) = node.operands, node.results
+        assert tangents is not None
+        terms = [None if t is None else rule(t, x, y, z) for rule, t in zip(tangents, node.tangents, strict=True)]
+        return [summed(terms)]
+
+    return Primitive(
+        name,
+        2,
+        alike(dtypes, result),
+        kernel or numpy_function(name),
+        jvp=no_tangent if tangents is None else jvp,
+        transpose=transpose,
+        alike=True,
+        formula=formula,
+        summary=summary,
+    )
+
+
+def linear_jvp(name: str) -> JVPRule:
+    """The JVP rule of a primitive that is linear in its one operand: itself, with the same attrs."""
+    apply = op(name)
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        return [apply(node.tangents[0], **dict(node.attrs))]
+
+    return jvp
+
+
+def linear_transpose(rule: Callable[[Any, Term, TensorType], Term]) -> TransposeRule:
+    """The transpose rule of a primitive of one operand, from (attrs, cotangent, operand type) to the operand's cotangent."""
+
+    def transpose(node: Transposition) -> Sequence[Term | None]:
+        (ct,), (type_,) = node.cotangents, node.types
+        assert ct is not None
+        return [rule(node.attrs, ct, type_)]
+
+    return transpose
+
+
+def only_active(node: Transposition, name: str) -> int:
+    """The one active operand of a node that is linear in each operand alone. Raises MissingRuleError if several are."""
+    active = [k for k, a in enumerate(node.active) if a]
+    if len(active) != 1:
+        raise MissingRuleError(f"missing transpose rule for {name} with active inputs {active}: it is linear in one at a time")
+    return active[0]

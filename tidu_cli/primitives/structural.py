@@ -1,0 +1,218 @@
+"""Constants, conversions, and primitives that only move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INTEGERS
+from tidu_cli.primitives.attrs import Axes, DTypeName, LiteralData, Shape
+from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Primitive, Types
+from tidu_cli.primitives.families import alike, linear_jvp, linear_transpose, no_tangent
+from tidu_cli.primitives.trace import Term, op
+
+broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
+    op, ("broadcast_in_dim", "convert_element_type", "reduce_sum", "reshape", "transpose")
+)
+
+
+class ConstantAttrs(Attrs):
+    """`value`: the constant."""
+
+    value: LiteralData
+
+
+class ConvertAttrs(Attrs):
+    """`new_dtype`: the dtype of the result."""
+
+    new_dtype: DTypeName
+
+
+class BroadcastAttrs(Attrs):
+    """`shape`: that of the result; `broadcast_dimensions`: for each axis of the operand, its axis in the result."""
+
+    shape: Shape
+    broadcast_dimensions: Axes
+
+
+class ReshapeAttrs(Attrs):
+    """`new_sizes`: the shape of the result."""
+
+    new_sizes: Shape
+
+
+class TransposeAttrs(Attrs):
+    """`permutation`: for each axis of the result, the operand's axis that it is."""
+
+    permutation: Axes
+
+
+def numpy_dtype(np: Any, dtype: str) -> Any:
+    """The NumPy dtype of a tidu dtype; bf16 is that of ml_dtypes."""
+    if dtype == "bf16":
+        import ml_dtypes  # slow to import, and rarely needed
+
+        return np.dtype(ml_dtypes.bfloat16)
+    kinds = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
+    return np.dtype("bool" if dtype == "bool" else kinds[dtype[0]] + dtype[1:])
+
+
+def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Types) -> Kernel:
+    literal = attrs.value
+    little = np.frombuffer(literal.data, numpy_dtype(np, literal.type.dtype).newbyteorder("<"))
+    value = little.astype(numpy_dtype(np, literal.type.dtype), copy=False).reshape(literal.type.shape)
+    return lambda: value
+
+
+def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Types) -> Kernel:
+    old, new = operands[0].dtype, attrs.new_dtype
+    dtype = numpy_dtype(np, new)
+    if old in COMPLEXES and new not in COMPLEXES and new != "bool":
+        part = _float_cast(np, dtype, new)
+        return lambda z: part(z.real)
+    return _float_cast(np, dtype, new) if old in FLOATS else lambda x: x.astype(dtype)
+
+
+def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
+    if new not in INTEGERS:
+        return lambda x: x.astype(dtype)
+    info = np.iinfo(dtype)
+
+    def saturating(x: Any) -> Any:
+        # As XLA: towards zero, clamped to the range, NaN to 0. C leaves all of these undefined.
+        x = np.asarray(x).astype(np.float64)
+        low, high = x <= float(info.min), x >= float(info.max)
+        inside = np.where(low | high | np.isnan(x), 0.0, x).astype(dtype)
+        return np.where(low, dtype.type(info.min), np.where(high, dtype.type(info.max), inside))
+
+    return saturating
+
+
+def _convert_jvp(node: JVP) -> Sequence[Term | None]:
+    (t,) = node.tangents
+    assert t is not None
+    return [t if t.type.dtype == node.attrs.new_dtype else convert(t, new_dtype=node.attrs.new_dtype)]
+
+
+def _broadcast_types(attrs: BroadcastAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    axes = attrs.broadcast_dimensions
+    if len(axes) != operand.rank:
+        raise TypeRuleError(
+            f"broadcast_dimensions {list(axes)} has {len(axes)} axes for the operand {operand} of rank {operand.rank}"
+        )
+    if list(axes) != sorted(axes):
+        raise TypeRuleError(f"broadcast_dimensions {list(axes)} must increase; use transpose to reorder axes")
+    for k, axis in enumerate(axes):
+        if axis >= len(attrs.shape):
+            raise TypeRuleError(f"broadcast_dimensions {list(axes)} names axis {axis} of a result of rank {len(attrs.shape)}")
+        if operand.shape[k] not in (1, attrs.shape[axis]):
+            raise TypeRuleError(
+                f"axis {k} of the operand {operand} has {operand.shape[k]} elements; result axis {axis} has {attrs.shape[axis]}"
+            )
+    return (operand.with_shape(attrs.shape),)
+
+
+def _broadcast_kernel(np: Any, attrs: BroadcastAttrs, operands: Types, results: Types) -> Kernel:
+    aligned = [1] * len(attrs.shape)
+    for size, axis in zip(operands[0].shape, attrs.broadcast_dimensions, strict=True):
+        aligned[axis] = size
+    return lambda x: np.broadcast_to(np.reshape(x, aligned), attrs.shape)
+
+
+def _broadcast_transpose(attrs: BroadcastAttrs, ct: Term, type_: Any) -> Term:
+    kept = {axis for axis, n in zip(attrs.broadcast_dimensions, type_.shape, strict=True) if n == attrs.shape[axis]}
+    summed = tuple(axis for axis in range(len(attrs.shape)) if axis not in kept)
+    if summed:
+        ct = reduce_sum(ct, axes=summed)
+    return ct if ct.type == type_ else reshape(ct, new_sizes=type_.shape)
+
+
+def _reshape_types(attrs: ReshapeAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    result = operand.with_shape(attrs.new_sizes)
+    if result.size != operand.size:
+        raise TypeRuleError(
+            f"new_sizes {list(attrs.new_sizes)} has {result.size} elements; the operand {operand} has {operand.size}"
+        )
+    return (result,)
+
+
+def _transpose_types(attrs: TransposeAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    if sorted(attrs.permutation) != list(range(operand.rank)):
+        raise TypeRuleError(f"permutation {list(attrs.permutation)} does not permute the {operand.rank} axes of {operand}")
+    return (operand.with_shape(tuple(operand.shape[k] for k in attrs.permutation)),)
+
+
+def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+PRIMITIVES = (
+    Primitive(
+        "constant",
+        0,
+        lambda attrs, operands: (attrs.value.type,),
+        _constant_kernel,
+        no_tangent,
+        attrs=ConstantAttrs,
+        formula="value",
+        summary="a constant array",
+    ),
+    Primitive(
+        "convert_element_type",
+        1,
+        lambda attrs, operands: (operands[0].with_dtype(attrs.new_dtype),),
+        _convert_kernel,
+        _convert_jvp,
+        linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
+        attrs=ConvertAttrs,
+        formula="x as new_dtype",
+        summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped",
+    ),
+    Primitive(
+        "broadcast_in_dim",
+        1,
+        _broadcast_types,
+        _broadcast_kernel,
+        linear_jvp("broadcast_in_dim"),
+        linear_transpose(_broadcast_transpose),
+        attrs=BroadcastAttrs,
+        formula="x repeated along new axes and axes of size 1",
+        summary="explicit broadcasting",
+    ),
+    Primitive(
+        "reshape",
+        1,
+        _reshape_types,
+        lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
+        linear_jvp("reshape"),
+        linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
+        attrs=ReshapeAttrs,
+        formula="the elements of x in row-major order, in another shape",
+        summary="reshape",
+    ),
+    Primitive(
+        "transpose",
+        1,
+        _transpose_types,
+        lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
+        linear_jvp("transpose"),
+        linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
+        attrs=TransposeAttrs,
+        formula="x with its axes permuted",
+        summary="permutation of axes",
+    ),
+    Primitive(
+        "stop_gradient",
+        1,
+        alike(ALL),
+        lambda np, attrs, operands, results: lambda x: x,
+        no_tangent,
+        alike=True,
+        formula="x",
+        summary="identity whose derivative is taken as 0",
+    ),
+)

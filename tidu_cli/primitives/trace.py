@@ -1,0 +1,205 @@
+"""Recording what a derivative rule emits.
+
+A rule computes with `Term`s; every operation on them is recorded in a `Trace`. A node that reads a tangent (or cotangent) is
+linear, with the mask that says which operands do; any other is residual. The recording is a `Template`: stamped out once per
+node of the case, with no further call of the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.literals import filled
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.contract import JVP, PrimitiveSet, Transposition
+
+Number = int | float | complex
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """A value within a rule. `slot` is its place in the template's environment; `linear` says that it depends on a tangent."""
+
+    trace: Trace
+    slot: int
+    type: TensorType
+    linear: bool
+
+    def __add__(self, other: Term | Number) -> Term:
+        return self.trace.emit("add", self, other)
+
+    def __radd__(self, other: Number) -> Term:
+        return self.trace.emit("add", other, self)
+
+    def __sub__(self, other: Term | Number) -> Term:
+        return self.trace.emit("sub", self, other)
+
+    def __rsub__(self, other: Number) -> Term:
+        return self.trace.emit("sub", other, self)
+
+    def __mul__(self, other: Term | Number) -> Term:
+        return self.trace.emit("mul", self, other)
+
+    def __rmul__(self, other: Number) -> Term:
+        return self.trace.emit("mul", other, self)
+
+    def __truediv__(self, other: Term | Number) -> Term:
+        return self.trace.emit("div", self, other)
+
+    def __rtruediv__(self, other: Number) -> Term:
+        return self.trace.emit("div", other, self)
+
+    def __neg__(self) -> Term:
+        return self.trace.emit("neg", self)
+
+
+def op(name: str) -> Callable[..., Term]:
+    """The function that applies a primitive of one result to Terms, for use in rules: `cos = op("cos")`."""
+
+    def apply(*operands: Term | Number, **attrs: object) -> Term:
+        trace = next(t.trace for t in operands if isinstance(t, Term))
+        return trace.emit(name, *operands, **attrs)
+
+    apply.__name__ = name
+    return apply
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """One recorded node: case number, the environment slots it reads, and whether it is linear."""
+
+    code: int
+    reads: tuple[int, ...]
+    linear: bool
+    n_results: int
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What a rule emits for one case. Its environment holds the sources, then the results of all nodes in order.
+
+    `closed` nodes come first: they read no source (constants), so one stamping serves all nodes of the case.
+    `results` are the slots of what the rule returned, None for zeros.
+    """
+
+    n_sources: int
+    closed: tuple[Emitted, ...]
+    nodes: tuple[Emitted, ...]
+    results: tuple[int | None, ...]
+
+
+class Trace:
+    """A recording in progress, over the table of cases that the emitted nodes will go to."""
+
+    def __init__(self, primitives: PrimitiveSet, cases: CaseTable) -> None:
+        self.primitives = primitives
+        self.cases = cases
+        self.nodes: list[Emitted] = []
+        self.n_slots = 0
+        self._constants: dict[tuple[TensorType, str], Term] = {}
+
+    def source(self, type_: TensorType | None, *, linear: bool) -> Term:
+        """A value that exists before the rule runs. A rule that reads a detached value of unknown type fails."""
+        term = Term(self, self.n_slots, type_, linear)  # type: ignore[arg-type]
+        self.n_slots += 1
+        return term
+
+    def emit(self, op: str, *operands: Term | Number, **attrs: object) -> Term:
+        """Record a node and give its first result. Numbers become constants of the type of the last operand that is a Term."""
+        like = next((t.type for t in reversed(operands) if isinstance(t, Term)), None)
+        terms = [t if isinstance(t, Term) else self.full(t, like) for t in operands]
+        linear = any(t.linear for t in terms)
+        mask = tuple(t.linear for t in terms) if linear else None
+        case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), mask, [t.type for t in terms])
+        self.nodes.append(Emitted(self.cases.intern(case), tuple(t.slot for t in terms), linear, len(case.results)))
+        first = self.n_slots
+        self.n_slots += len(case.results)
+        return Term(self, first, case.results[0], linear)
+
+    def full(self, value: Number, type_: TensorType | None) -> Term:
+        """A constant array: a scalar constant, broadcast if the type has axes. Recorded once per rule and value."""
+        if type_ is None:
+            raise MissingRuleError("the rule needs the type of a detached value; resolve the document first")
+        known = self._constants.get((type_, repr(value)))
+        if known is None:
+            known = self.emit("constant", value=filled(TensorType(type_.dtype), value))
+            if type_.shape:
+                known = self.emit("broadcast_in_dim", known, shape=type_.shape, broadcast_dimensions=())
+            self._constants[type_, repr(value)] = known
+        return known
+
+    def template(self, n_sources: int, results: Sequence[Term | None]) -> Template:
+        """The finished recording, its closed nodes moved to the front."""
+        slot_after: dict[int, int] = {s: s for s in range(n_sources)}
+        closed_slots: set[int] = set()
+        closed: list[tuple[int, Emitted]] = []
+        others: list[tuple[int, Emitted]] = []
+        first = n_sources
+        for node in self.nodes:
+            reads_no_source = not node.linear and all(r in closed_slots for r in node.reads)
+            (closed if reads_no_source else others).append((first, node))
+            if reads_no_source:
+                closed_slots.update(range(first, first + node.n_results))
+            first += node.n_results
+        for old, node in closed + others:
+            for k in range(node.n_results):
+                slot_after[old + k] = len(slot_after)
+
+        def renumbered(nodes: list[tuple[int, Emitted]]) -> tuple[Emitted, ...]:
+            return tuple(Emitted(n.code, tuple(slot_after[r] for r in n.reads), n.linear, n.n_results) for _, n in nodes)
+
+        slots = tuple(None if r is None else slot_after[r.slot] for r in results)
+        return Template(n_sources, renumbered(closed), renumbered(others), slots)
+
+
+def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
+    """The template of a case's JVP rule for these active operands.
+
+    Its sources are the operands, the results, and one tangent per operand (the slots of inactive ones are never read).
+    A result that carries no tangent, of an integer or bool type, gets None. Raises MissingRuleError.
+    """
+    case = cases[code]
+    rule = primitives.jvp_rule(case.op)
+    trace = Trace(primitives, cases)
+    operands = [trace.source(t, linear=False) for t in case.operands]
+    results = [trace.source(t, linear=False) for t in case.results]
+    tangents = [trace.source(t, linear=True) for t in case.operands]
+    n_sources = trace.n_slots
+    if not any(t.inexact for t in case.results):
+        return trace.template(n_sources, [None] * len(case.results))
+    given = [t if a else None for t, a in zip(tangents, active, strict=True)]
+    found = rule(JVP(case.attrs, operands, results, given))
+    return trace.template(n_sources, _checked(found, case.op, len(case.results)))
+
+
+def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
+    """The template of a linear case's transpose rule, where `live` says which results have a cotangent.
+
+    Its sources are the operands (the slots of active ones are never read) and one cotangent per result. Raises MissingRuleError.
+    """
+    case = cases[code]
+    assert case.mask is not None
+    rule = primitives.transpose_rule(case.op)
+    trace = Trace(primitives, cases)
+    operands = [trace.source(t, linear=False) for t in case.operands]
+    cotangents = [trace.source(t, linear=True) for t in case.results]
+    n_sources = trace.n_slots
+    found = rule(
+        Transposition(
+            case.attrs,
+            [None if a else t for t, a in zip(operands, case.mask, strict=True)],
+            case.operands,  # type: ignore[arg-type]
+            case.mask,
+            [t if a else None for t, a in zip(cotangents, live, strict=True)],
+        )
+    )
+    return trace.template(n_sources, _checked(found, case.op, len(case.operands)))
+
+
+def _checked(terms: Sequence[Term | None], op: str, expected: int) -> Sequence[Term | None]:
+    if len(terms) != expected or any(t is not None and not t.linear for t in terms):
+        raise MissingRuleError(f"the rule of {op} is wrong: it must give {expected} tangents, each linear or None")
+    return terms
