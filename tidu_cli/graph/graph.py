@@ -224,7 +224,7 @@ class Document:
         """The last graph, on which commands act."""
         return self.graphs[-1]
 
-    def keys(self) -> Iterator[Key]:
+    def every_key(self) -> Iterator[Key]:
         """Every key of the document: inputs, outputs and bindings."""
         for graph in self.graphs:
             yield from (i.key for i in graph.inputs)
@@ -233,5 +233,5 @@ class Document:
 
     def next_pass(self) -> int:
         """1 + the greatest pass number in any key or linear graph: the number of the next `linearize`."""
-        used = (abs(step) for key in self.keys() for step in key.path)
+        used = (abs(step) for key in self.every_key() for step in key.path)
         return 1 + max([0, *used, *(g.linear or 0 for g in self.graphs)])

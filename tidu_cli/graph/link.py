@@ -8,7 +8,7 @@ Flat ids grow along every dependency but those on detached values, so increasing
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -23,12 +23,14 @@ class LogicalGraph:
 
     `base[g]` is the flat id of graph g's first value, `base[-1]` that of the first detached value.
     `lookup[g][a]` is the flat id that argument `a` of graph g stands for; `a` may be negative, as an external is.
+    `args[g]` is the column `args` of graph g in flat ids.
     `source[key]` is the flat id of an input; for a bound input, of the value that it is bound to.
     """
 
     document: Document
     base: Sequence[int]
     lookup: Sequence[Column[int]]
+    args: Sequence[Column[int]]
     source: dict[Key, int]
 
     @property
@@ -48,9 +50,22 @@ class LogicalGraph:
         g, v = self.origin(flat)
         return self.document.detached[v].type if g == Externals.DETACHED else self.document.graphs[g].type_of(v)
 
-    def arguments(self, g: int) -> Column[int]:
-        """The column `args` of graph g in flat ids."""
-        return column(map(self.lookup[g].__getitem__, self.document.graphs[g].args))
+    def depends_on(self, values: Iterable[int]) -> bytearray:
+        """For each flat id, 1 if one of `values` is it or depends on it, else 0."""
+        needed = bytearray(self.n_values)
+        for value in values:
+            needed[value] = 1
+        arity, n_results = self.document.cases.arity, self.document.cases.n_results
+        for g in range(len(self.document.graphs) - 1, -1, -1):
+            args, value = self.args[g], self.base[g + 1]
+            end = len(args)
+            for code in reversed(self.document.graphs[g].code):
+                start, first = end - arity[code], value - n_results[code]
+                if needed[first] or 1 in needed[first:value]:
+                    for k in range(start, end):
+                        needed[args[k]] = 1
+                end, value = start, first
+        return needed
 
 
 def link(document: Document) -> LogicalGraph:
@@ -69,4 +84,5 @@ def link(document: Document) -> LogicalGraph:
         externals = [base[-1] + v if h == Externals.DETACHED else lookup[h][v] for h, v in graph.external]
         table.extend(reversed(externals))  # argument -1-k means external k: they stand at the end, last one first
         lookup.append(table)
-    return LogicalGraph(document, base, lookup, source)
+    args = [column(map(table.__getitem__, graph.args)) for table, graph in zip(lookup, document.graphs, strict=True)]
+    return LogicalGraph(document, base, lookup, args, source)

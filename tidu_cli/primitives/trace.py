@@ -25,8 +25,15 @@ class Term:
 
     trace: Trace
     slot: int
-    type: TensorType
+    known_type: TensorType | None
     linear: bool
+
+    @property
+    def type(self) -> TensorType:
+        """The value's type. Raises MissingRuleError where a detached reference hides it."""
+        if self.known_type is None:
+            raise MissingRuleError("its rule needs the type of a detached value; resolve the document first")
+        return self.known_type
 
     def __add__(self, other: Term | Number) -> Term:
         return self.trace.emit("add", self, other)
@@ -77,7 +84,7 @@ class Emitted:
     n_results: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Template:
     """What a rule emits for one case. Its environment holds the sources, then the results of all nodes in order.
 
@@ -102,15 +109,14 @@ class Trace:
         self._constants: dict[tuple[TensorType, str], Term] = {}
 
     def source(self, type_: TensorType | None, *, linear: bool) -> Term:
-        """A value that exists before the rule runs. A rule that reads a detached value of unknown type fails."""
-        term = Term(self, self.n_slots, type_, linear)  # type: ignore[arg-type]
+        """A value that exists before the rule runs."""
+        term = Term(self, self.n_slots, type_, linear)
         self.n_slots += 1
         return term
 
     def emit(self, op: str, *operands: Term | Number, **attrs: object) -> Term:
         """Record a node and give its first result. Numbers become constants of the type of the last operand that is a Term."""
-        like = next((t.type for t in reversed(operands) if isinstance(t, Term)), None)
-        terms = [t if isinstance(t, Term) else self.full(t, like) for t in operands]
+        terms = [t if isinstance(t, Term) else self.full(t, _last_term(operands).type) for t in operands]
         linear = any(t.linear for t in terms)
         mask = tuple(t.linear for t in terms) if linear else None
         case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), mask, [t.type for t in terms])
@@ -119,10 +125,8 @@ class Trace:
         self.n_slots += len(case.results)
         return Term(self, first, case.results[0], linear)
 
-    def full(self, value: Number, type_: TensorType | None) -> Term:
+    def full(self, value: Number, type_: TensorType) -> Term:
         """A constant array: a scalar constant, broadcast if the type has axes. Recorded once per rule and value."""
-        if type_ is None:
-            raise MissingRuleError("the rule needs the type of a detached value; resolve the document first")
         known = self._constants.get((type_, repr(value)))
         if known is None:
             known = self.emit("constant", value=filled(TensorType(type_.dtype), value))
@@ -155,6 +159,10 @@ class Trace:
         return Template(n_sources, renumbered(closed), renumbered(others), slots)
 
 
+def _last_term(operands: Sequence[Term | Number]) -> Term:
+    return next(t for t in reversed(operands) if isinstance(t, Term))
+
+
 def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
     """The template of a case's JVP rule for these active operands.
 
@@ -172,7 +180,7 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
         return trace.template(n_sources, [None] * len(case.results))
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
     found = rule(JVP(case.attrs, operands, results, given))
-    return trace.template(n_sources, _checked(found, case.op, len(case.results)))
+    return trace.template(n_sources, _checked(found, case.op, case.results))
 
 
 def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
@@ -196,10 +204,15 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
             [t if a else None for t, a in zip(cotangents, live, strict=True)],
         )
     )
-    return trace.template(n_sources, _checked(found, case.op, len(case.operands)))
+    return trace.template(n_sources, _checked(found, case.op, case.operands))
 
 
-def _checked(terms: Sequence[Term | None], op: str, expected: int) -> Sequence[Term | None]:
-    if len(terms) != expected or any(t is not None and not t.linear for t in terms):
-        raise MissingRuleError(f"the rule of {op} is wrong: it must give {expected} tangents, each linear or None")
+def _checked(terms: Sequence[Term | None], op: str, types: Sequence[TensorType | None]) -> Sequence[Term | None]:
+    # A rule that gets its result wrong must not write a wrong document: own primitives come from users.
+    if len(terms) != len(types):
+        raise MissingRuleError(f"the rule of {op} gives {len(terms)} tangents where {len(types)} are due")
+    for term, type_ in zip(terms, types, strict=True):
+        if term is not None and (not term.linear or type_ not in (None, term.type)):
+            given = f"a tangent {term.type}" if term.linear else "a value that is no tangent"
+            raise MissingRuleError(f"the rule of {op} gives {given} where a tangent {type_} is due")
     return terms

@@ -1,0 +1,86 @@
+"""materialize: link, deduplicate and prune a document into one self-contained graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tidu_cli.errors import TransformError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.select import select_outputs
+
+
+def materialize(document: Document, *, outputs: Sequence[Key] | None = None) -> Document:
+    """One graph with the head's outputs (or `outputs`), named like the head.
+
+    Equal values, by ValueKey, become one: nodes of one case that read equal values. A difference of op, attrs, role or mask keeps
+    values apart. Nodes that no output depends on go; the inputs are those needed, in the order in which the document declares
+    them. Raises UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
+    """
+    logical = link(document)
+    chosen = select_outputs(document, outputs)
+    flats = [None if output.value is None else logical.lookup[g][output.value] for g, output in chosen]
+    needed = logical.depends_on(flat for flat in flats if flat is not None)
+    _require_no_detached(logical, needed)
+
+    builder = GraphBuilder(document.cases)
+    node_meta: dict[int, Meta] = {}
+    new_id = _copy_inputs(logical, needed, builder)
+    _copy_nodes(logical, needed, builder, new_id, node_meta)
+    renamed = [replace(o, value=None if flat is None else new_id[flat]) for (_, o), flat in zip(chosen, flats, strict=True)]
+    head = document.head
+    graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
+    return Document((graph,), document.cases, meta=document.meta)
+
+
+def _copy_inputs(logical: LogicalGraph, needed: bytearray, builder: GraphBuilder) -> Column[int]:
+    """Declare the inputs that are needed. Gives the new local id of each flat id, so far of inputs only."""
+    new_id = column([0]) * logical.n_values
+    bound = {b.key for b in logical.document.bindings}
+    seen: set[Key] = set()
+    for graph in logical.document.graphs:
+        for declaration in graph.inputs:
+            key, flat = declaration.key, logical.source[declaration.key]
+            if needed[flat] and key not in bound and key not in seen:
+                seen.add(key)
+                new_id[flat] = len(builder.inputs)
+                builder.inputs.append(declaration)
+    builder.n_values = len(builder.inputs)
+    return new_id
+
+
+def _copy_nodes(
+    logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, new_id: Column[int], node_meta: dict[int, Meta]
+) -> None:
+    # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
+    arity, n_results = logical.document.cases.arity, logical.document.cases.n_results
+    first_of: dict[tuple[int, ...], int] = {}
+    for g, graph in enumerate(logical.document.graphs):
+        args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
+        for node, code in enumerate(graph.code):
+            start, flat = end, value
+            end, value = start + arity[code], flat + n_results[code]
+            if not (needed[flat] or 1 in needed[flat:value]):
+                continue
+            operands = [new_id[a] for a in args[start:end]]
+            identity = (code, *operands)
+            first = first_of.get(identity)
+            if first is None:
+                if node in graph.node_meta:
+                    node_meta[len(builder.code)] = graph.node_meta[node]
+                first = first_of[identity] = builder.append(code, operands)
+            for k in range(n_results[code]):
+                new_id[flat + k] = first + k
+
+
+def _require_no_detached(logical: LogicalGraph, needed: bytearray) -> None:
+    missing = [d.digest for k, d in enumerate(logical.document.detached) if needed[logical.base[-1] + k]]
+    if missing:
+        readers = (graph.name for graph in logical.document.graphs if Externals.DETACHED in graph.external.graph)
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise TransformError(
+            f"graph '{next(readers)}' reads the detached value {missing[0]}{more}; resolve it with the document that defines it"
+        )

@@ -1,0 +1,253 @@
+"""resolve: link documents into one.
+
+Detached references become references wherever some document defines the value, equal graphs become one, and bindings
+(`--bind INPUT=KEY`) compose graphs: the input *is* the value.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, column
+from tidu_cli.graph.identity import PREFIX, digests
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import PrimitiveSet
+
+Place = tuple[int, int]
+"""Document number, graph number."""
+
+Origin = tuple[Place, int]
+"""A value: the place of its graph, and its local id there."""
+
+
+def resolve(documents: Sequence[Document], *, bind: Sequence[tuple[Key, Key]] = (), primitives: PrimitiveSet = BUILTIN) -> Document:
+    """One document of the graphs of all, each after those that it depends on, else in the order given.
+
+    Graphs of one name and content (leaving meta aside) become one. `bind` pairs an input with the output that it is to be: of the
+    latest graph that has such an output and does not declare the input. What no document defines stays detached. Raises
+    UnknownNameError for keys that do not exist; TransformError for two different graphs of one name, an input of two types or two
+    bindings, and for cycles.
+    """
+    places = [(d, g) for d, document in enumerate(documents) for g in range(len(document.graphs))]
+    definitions = _definitions(documents) if any(d.detached for d in documents) else {}
+    bindings = _bindings(documents, places, bind)
+    order = _dependency_order(documents, places, definitions, bindings)
+    merging = _Merging(documents, definitions, primitives)
+    for place in order:
+        merging.add(place)
+    bound = tuple(Binding(key, merging.number[place], value) for key, (place, value) in bindings.items())
+    _require_agreeing_inputs(merging.graphs)
+    _require_agreeing_bindings(merging.graphs, bound)
+    meta: dict[str, object] = {}
+    for document in documents:
+        meta |= document.meta or {}
+    return Document(tuple(merging.graphs), merging.cases, tuple(merging.detached), bound, meta or None)
+
+
+def dangling(document: Document) -> Iterator[tuple[str, str]]:
+    """Each detached digest with the name of a graph that reads it."""
+    for k, entry in enumerate(document.detached):
+        for graph in document.graphs:
+            if (Externals.DETACHED, k) in graph.external:
+                yield entry.digest, graph.name
+                break
+
+
+def _definitions(documents: Sequence[Document]) -> dict[bytes, Origin]:
+    """Where each digest is defined first, in the order given."""
+    found: dict[bytes, Origin] = {}
+    for d, document in enumerate(documents):
+        for g, values in enumerate(digests(document)):
+            for v, digest in enumerate(values):
+                found.setdefault(digest, ((d, g), v))
+    return found
+
+
+def _origin(documents: Sequence[Document], d: int, reference: tuple[int, int], definitions: dict[bytes, Origin]) -> Origin | None:
+    """What an external of document d refers to; None if it stays detached."""
+    g, v = reference
+    if g != Externals.DETACHED:
+        return (d, g), v
+    return definitions.get(bytes.fromhex(documents[d].detached[v].digest.removeprefix(PREFIX)))
+
+
+def _bindings(documents: Sequence[Document], places: Sequence[Place], bind: Sequence[tuple[Key, Key]]) -> dict[Key, Origin]:
+    found: dict[Key, Origin] = {}
+    given = [(b.key, ((d, b.graph), b.value)) for d, document in enumerate(documents) for b in document.bindings]
+    for key, origin in given + [(key, _output(documents, places, key, output)) for key, output in bind]:
+        if found.setdefault(key, origin) != origin:
+            raise TransformError(f"input '{key}' is bound twice, to different values; bind it once")
+    return found
+
+
+def _output(documents: Sequence[Document], places: Sequence[Place], key: Key, output: Key) -> Origin:
+    declared: set[Key] = set()
+    outputs: set[Key] = set()
+    found: Origin | None = None
+    for d, g in places:
+        graph = documents[d].graphs[g]
+        inputs = [i.key for i in graph.inputs]
+        declared.update(inputs)
+        outputs.update(o.key for o in graph.outputs)
+        for o in graph.outputs:
+            if o.key == output and key not in inputs:
+                if o.value is None or (o.value < 0 and graph.external.graph[-1 - o.value] == Externals.DETACHED):
+                    raise TransformError(
+                        f"cannot bind '{key}' to output '{output}' of graph '{graph.name}': it is zero or detached"
+                    )
+                found = (
+                    ((d, g), o.value)
+                    if o.value >= 0
+                    else ((d, graph.external.graph[-1 - o.value]), graph.external.value[-1 - o.value])
+                )
+    if key not in declared:
+        raise UnknownNameError(f"no graph has an input '{key}' to bind{did_you_mean(str(key), list(map(str, declared)))}")
+    if found is None:
+        why = "only graphs that declare that input have" if output in outputs else "no graph has"
+        raise UnknownNameError(
+            f"cannot bind '{key}': {why} an output '{output}'{did_you_mean(str(output), list(map(str, outputs)))}"
+        )
+    return found
+
+
+def _dependency_order(
+    documents: Sequence[Document], places: Sequence[Place], definitions: dict[bytes, Origin], bindings: dict[Key, Origin]
+) -> list[Place]:
+    """The places, each after those that it reads; among those ready, the one given first."""
+    needs: dict[Place, set[Place]] = {}
+    for d, g in places:
+        graph = documents[d].graphs[g]
+        origins = [_origin(documents, d, reference, definitions) for reference in graph.external]
+        origins += [bindings.get(i.key) for i in graph.inputs]
+        needs[d, g] = {origin[0] for origin in origins if origin is not None}
+    needed_by: dict[Place, list[Place]] = {place: [] for place in places}
+    for place, dependencies in needs.items():
+        for dependency in dependencies:
+            needed_by[dependency].append(place)
+    ready = [place for place in places if not needs[place]]
+    heapq.heapify(ready)
+    order: list[Place] = []
+    while ready:
+        place = heapq.heappop(ready)
+        order.append(place)
+        for reader in needed_by[place]:
+            needs[reader].discard(place)
+            if not needs[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) < len(places):
+        stuck = ", ".join(f"'{documents[d].graphs[g].name}'" for d, g in places if needs[d, g])
+        raise TransformError(f"graphs {stuck} depend on one another in a cycle; check the bindings")
+    return order
+
+
+@dataclass
+class _Merging:
+    """The document to come, graph by graph."""
+
+    documents: Sequence[Document]
+    definitions: dict[bytes, Origin]
+    primitives: PrimitiveSet
+
+    def __post_init__(self) -> None:
+        self.cases = CaseTable()
+        self.graphs: list[Graph] = []
+        self.detached: list[Detached] = []
+        self.number: dict[Place, int] = {}
+        self._by_name: dict[str, int] = {}
+        self._detached_number: dict[str, int] = {}
+        self._codes = [column(map(self.cases.intern, document.cases.cases)) for document in self.documents]
+
+    def add(self, place: Place) -> None:
+        """Add a graph whose dependencies have been added."""
+        d, g = place
+        graph = self.documents[d].graphs[g]
+        external = Externals()
+        for reference in graph.external:
+            number, value = self._reference(d, reference)
+            external.graph.append(number)
+            external.value.append(value)
+        code = column(map(self._codes[d].__getitem__, graph.code))
+        moved = replace(graph, cases=self.cases, code=code, external=external)
+        if Externals.DETACHED in graph.external.graph:
+            moved = self._retyped(moved)
+        earlier = self._by_name.get(graph.name)
+        if earlier is None:
+            self.number[place] = self._by_name[graph.name] = len(self.graphs)
+            self.graphs.append(moved)
+        elif _equal(self.graphs[earlier], moved):
+            self.number[place] = earlier
+        else:
+            raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them")
+
+    def _reference(self, d: int, reference: tuple[int, int]) -> tuple[int, int]:
+        origin = _origin(self.documents, d, reference, self.definitions)
+        if origin is not None:
+            place, value = origin
+            return self.number[place], value
+        entry = self.documents[d].detached[reference[1]]
+        number = self._detached_number.setdefault(entry.digest, len(self.detached))
+        if number == len(self.detached):
+            self.detached.append(entry)
+        elif self.detached[number].type is None:
+            self.detached[number] = entry
+        elif entry.type not in (None, self.detached[number].type):
+            raise TransformError(f"the detached value {entry.digest} is read as {self.detached[number].type} and as {entry.type}")
+        return Externals.DETACHED, number
+
+    def _retyped(self, graph: Graph) -> Graph:
+        """The graph with the operand types that detached references had hidden filled in, and those they had implied checked."""
+        known: dict[tuple[int, tuple[TensorType | None, ...]], int] = {}
+        code, end = column(), 0
+        for node, number in enumerate(graph.code):
+            start, end = end, end + self.cases.arity[number]
+            case = self.cases[number]
+            pairs = zip(case.operands, graph.args[start:end], strict=True)
+            types = tuple(
+                implied if argument >= 0 else self._external_type(graph, argument) or implied for implied, argument in pairs
+            )
+            if (number, types) not in known:
+                try:
+                    retyped = self.primitives.case(case.op, case.attrs, case.mask, types, case.results)
+                except TypeRuleError as error:
+                    raise TypeRuleError(f"{graph.describe(node)}: {error}") from None
+                known[number, types] = self.cases.intern(retyped)
+            code.append(known[number, types])
+        return replace(graph, code=code)
+
+    def _external_type(self, graph: Graph, argument: int) -> TensorType | None:
+        g, v = graph.external.graph[-1 - argument], graph.external.value[-1 - argument]
+        return self.detached[v].type if g == Externals.DETACHED else self.graphs[g].type_of(v)
+
+
+def _equal(a: Graph, b: Graph) -> bool:
+    """Whether two graphs over one table of cases are the same, leaving meta aside."""
+    same_ports = [(i.key, i.type) for i in a.inputs] == [(i.key, i.type) for i in b.inputs] and [
+        (o.key, o.value, o.type) for o in a.outputs
+    ] == [(o.key, o.value, o.type) for o in b.outputs]
+    return same_ports and (a.linear, a.code, a.args, a.external) == (b.linear, b.code, b.args, b.external)
+
+
+def _require_agreeing_inputs(graphs: Sequence[Graph]) -> None:
+    seen: dict[Key, tuple[TensorType, str]] = {}
+    for graph in graphs:
+        for i in graph.inputs:
+            type_, name = seen.setdefault(i.key, (i.type, graph.name))
+            if type_ != i.type:
+                raise TransformError(
+                    f"input '{i.key}' is {type_} in graph '{name}' and {i.type} in graph '{graph.name}'; rename one"
+                )
+
+
+def _require_agreeing_bindings(graphs: Sequence[Graph], bindings: Sequence[Binding]) -> None:
+    types = {i.key: i.type for graph in graphs for i in graph.inputs}
+    for b in bindings:
+        type_ = graphs[b.graph].type_of(b.value)
+        if types[b.key] != type_:
+            raise TransformError(
+                f"cannot bind input '{b.key}' of type {types[b.key]} to a value of graph '{graphs[b.graph].name}' of type {type_}"
+            )

@@ -1,0 +1,83 @@
+"""Stamping templates: what linearize and transpose share.
+
+A rule's template is stamped out for every node of its case. Linear nodes go to one graph under construction, residual nodes to
+another. Values are passed about as *handles*: a flat id for values outside the linear graph (of the document, or of the residual
+graph, whose new values are numbered on after the document's), and -1-v for local value v of the linear graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import column
+from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.primitives.trace import Emitted, Template
+
+
+class Stamper:
+    """Two graphs under construction; the residual one is to be graph number `residual_number` of the document."""
+
+    def __init__(self, logical: LogicalGraph, linear: GraphBuilder, residual: GraphBuilder, residual_number: int) -> None:
+        self.logical = logical
+        self.linear = linear
+        self.residual = residual
+        self.residual_number = residual_number
+        self._n_document = logical.n_values
+        # What turns the flat id of a new residual value into its local id there.
+        self._to_local = residual.n_values - logical.n_values
+        # The argument by which each graph refers to a flat id; 0 where it does not yet, since externals are negative.
+        self._in_linear = column([0]) * logical.n_values
+        self._in_residual = column([0]) * logical.n_values
+        self._closed: dict[Template, list[int]] = {}
+        self._constants: dict[tuple[int, ...], list[int]] = {}
+
+    def stamp(self, template: Template, sources: Sequence[int]) -> list[int]:
+        """Emit the template's nodes for these sources. Gives the whole environment: the handle of every slot."""
+        environment = [*sources, *self._closed_handles(template)] if template.closed else list(sources)
+        linear, imported = self.linear, self._in_linear
+        for node in template.nodes:
+            if not node.linear:
+                environment += self._residual_node(node, [environment[slot] for slot in node.reads])
+                continue
+            for slot in node.reads:
+                handle = environment[slot]
+                linear.args.append(-1 - handle if handle < 0 else imported[handle] or self._import_linear(handle))
+            linear.code.append(node.code)
+            for _ in range(node.n_results):
+                environment.append(-1 - linear.n_values)
+                linear.n_values += 1
+        return environment
+
+    def _closed_handles(self, template: Template) -> list[int]:
+        handles = self._closed.get(template)
+        if handles is None:
+            environment = [0] * template.n_sources
+            for node in template.closed:
+                reads = [environment[slot] for slot in node.reads]
+                constant = (node.code, *reads)  # templates of different cases share their constants
+                if constant not in self._constants:
+                    self._constants[constant] = self._residual_node(node, reads)
+                environment += self._constants[constant]
+            handles = self._closed[template] = environment[template.n_sources :]
+        return handles
+
+    def _residual_node(self, node: Emitted, handles: Sequence[int]) -> list[int]:
+        imported, n_document = self._in_residual, self._n_document
+        arguments = [h + self._to_local if h >= n_document else imported[h] or self._import_residual(h) for h in handles]
+        first = self.residual.append(node.code, arguments) - self._to_local
+        self._in_linear.extend([0] * node.n_results)
+        return list(range(first, first + node.n_results))
+
+    def _import_linear(self, handle: int) -> int:
+        is_new = handle >= self._n_document
+        reference = (self.residual_number, handle + self._to_local) if is_new else self.logical.origin(handle)
+        argument = self._in_linear[handle] = self.linear.refer(*reference)
+        return argument
+
+    def _import_residual(self, handle: int) -> int:
+        graph, value = self.logical.origin(handle)
+        if graph == self.residual_number:  # a residual graph that is being extended reads its own values
+            return value
+        argument = self._in_residual[handle] = self.residual.refer(graph, value)
+        return argument

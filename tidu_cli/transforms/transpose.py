@@ -1,0 +1,140 @@
+"""transpose: turn a linear graph round, from tangents of inputs to cotangents of outputs.
+
+It walks the linear nodes in reverse; each node's transpose rule turns the cotangents of its results into contributions to the
+cotangents of its active operands, which accumulate with the primitive set's `add` in the order in which they arise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tidu_cli.errors import MissingRuleError, TransformError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Column, Document, Graph, Input, Output, column
+from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.select import fresh_name
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.trace import Template, transpose_template
+from tidu_cli.transforms.stamp import Stamper
+
+
+def transpose(document: Document, *, primitives: PrimitiveSet = BUILTIN) -> Document:
+    """Replace the linear head by its transpose: the adjoint map for the product <a, b> = Re(conj(a) b).
+
+    Its inputs are the cotangents of the head's live outputs, its outputs those of the head's inputs, null where zero. What the
+    rules need besides (a conjugate, a zero array) goes to the residual graph of the pass. Raises TransformError if the head is no
+    linear graph or a node of it is not linear, MissingRuleError naming the node.
+    """
+    head = document.head
+    if head.linear is None:
+        raise TransformError(f"graph '{head.name}' is not a linear graph; transpose takes the output of tidu linearize")
+    logical = link(document)
+    linear = GraphBuilder(document.cases, _seeds(head))
+    number, residual = _residual(document, head)
+    stamper = Stamper(logical, linear, residual, number)
+    cotangent = _pull_back(logical, head, stamper, primitives)
+
+    outputs = [
+        Output(i.key.dual(), -1 - handle if (handle := cotangent[k]) else None, i.type, i.meta) for k, i in enumerate(head.inputs)
+    ]
+    others = document.graphs[:-1]
+    transposed = linear.build(
+        fresh_name(replace(document, graphs=others), _dual_name(head.name, head.linear)), outputs, linear=head.linear
+    )
+    if number < len(others):
+        grown = others[number]
+        residual_graph = replace(grown, code=residual.code, args=residual.args, external=residual.external)
+        return replace(document, graphs=(*others[:number], residual_graph, transposed))
+    if residual.code:
+        name = fresh_name(document, f"{_base_name(head.name, head.linear)}@{head.linear}.residual")
+        return replace(document, graphs=(*others, residual.build(name, ()), transposed))
+    return replace(document, graphs=(*others, transposed))
+
+
+def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives: PrimitiveSet) -> Column[int]:
+    """The handle of the cotangent of each of the head's local values, 0 for zero."""
+    cases, linear = head.cases, stamper.linear
+    arity, n_results = cases.arity, cases.n_results
+    flat_id = logical.lookup[-1]
+    cotangent = column([0]) * head.n_values
+    add_attrs = primitives.parse_attrs(primitives.add, {})
+
+    def accumulate(value: int, contribution: int, type_: TensorType | None) -> None:
+        if cotangent[value] == 0:
+            cotangent[value] = contribution
+            return
+        add = cases.intern(primitives.case(primitives.add, add_attrs, (True, True), [type_, type_]))
+        cotangent[value] = -1 - linear.append(add, (-1 - cotangent[value], -1 - contribution))
+
+    seeds = [o for o in head.outputs if o.value is not None]
+    for k, output in enumerate(seeds):
+        assert output.value is not None
+        if output.value < 0:
+            raise TransformError(
+                f"graph '{head.name}', output '{output.key}': it is a value of another graph, not linear in the inputs"
+            )
+        accumulate(output.value, -1 - k, output.type)
+
+    templates: dict[tuple[int, ...], Template] = {}
+    end, value = len(head.args), head.n_values
+    for node in range(head.n_nodes - 1, -1, -1):
+        code = head.code[node]
+        last, end, value = end, end - arity[code], value - n_results[code]
+        incoming = cotangent[value : value + n_results[code]]
+        if not any(incoming):
+            continue
+        arguments, case = head.args[end:last], cases[code]
+        _require_linear(head, node, arguments)
+        key = (code, *map(bool, incoming))
+        template = templates.get(key)
+        if template is None:
+            try:
+                template = templates[key] = transpose_template(primitives, cases, code, tuple(map(bool, incoming)))
+            except MissingRuleError as error:
+                raise MissingRuleError(f"{head.describe(node)}: {error}") from None
+        environment = stamper.stamp(template, [*(0 if a >= 0 else flat_id[a] for a in arguments), *incoming])
+        for argument, slot, type_ in zip(arguments, template.results, case.operands, strict=True):
+            if slot is not None:
+                accumulate(argument, environment[slot], type_)
+    return cotangent
+
+
+def _require_linear(head: Graph, node: int, arguments: Sequence[int]) -> None:
+    # In a linear graph every local value depends on the tangents, and no other does.
+    mask = head.case(node).mask
+    if mask is None:
+        raise TransformError(f"{head.describe(node)}: it is primary, but graph '{head.name}' is linear")
+    for k, (argument, active) in enumerate(zip(arguments, mask, strict=True)):
+        if active != (argument >= 0):
+            state = "active, but it is a value of another graph" if active else "inactive, but it depends on the tangents"
+            raise TransformError(f"{head.describe(node)}: input {k} is {state}")
+
+
+def _seeds(head: Graph) -> list[Input]:
+    for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
+        if not key.path:
+            raise TransformError(f"graph '{head.name}': '{key}' is neither a tangent nor a cotangent, as a linear graph's must be")
+    return [Input(o.key.dual(), o.type, o.meta) for o in head.outputs if o.value is not None]
+
+
+def _residual(document: Document, head: Graph) -> tuple[int, GraphBuilder]:
+    """The residual graph to add to, and its number: that of the pass where it stands right before the head, else a new one."""
+    number = len(document.graphs) - 2
+    if number >= 0:
+        before = document.graphs[number]
+        assert head.linear is not None
+        if before.name == f"{_base_name(head.name, head.linear)}@{head.linear}.residual":
+            return number, GraphBuilder.extending(before)
+    return number + 1, GraphBuilder(document.cases)
+
+
+def _base_name(name: str, pass_number: int) -> str:
+    return name.removesuffix(f"@-{pass_number}").removesuffix(f"@{pass_number}")
+
+
+def _dual_name(name: str, pass_number: int) -> str:
+    base = _base_name(name, pass_number)
+    return f"{base}@{pass_number}" if name.endswith(f"@-{pass_number}") else f"{base}@-{pass_number}"
