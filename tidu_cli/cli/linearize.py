@@ -1,0 +1,44 @@
+"""tidu linearize: append the JVP of the head's outputs."""
+
+from __future__ import annotations
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.options import KEY, document_output_options, emit, example, file_argument, load, output_keys_option
+from tidu_cli.graph.keys import MAX_PASS, Key
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x"))
+@file_argument
+@click.option("--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats.")
+@output_keys_option
+@click.option(
+    "--pass", "pass_number", type=click.IntRange(1, MAX_PASS), metavar="N", help="The pass number. [default: the next free one]"
+)
+@click.option(
+    "--detach", is_flag=True, help="Write only the new graphs, which refer to the others by digest; `tidu resolve` links them."
+)
+@document_output_options
+def command(
+    file: str,
+    wrt: tuple[Key, ...],
+    outputs: tuple[Key, ...],
+    pass_number: int | None,
+    detach: bool,
+    out: str | None,
+    format_: str | None,
+) -> None:
+    """Append the linear graph of the head's outputs (its JVP), and before it, where needed, its residual graph.
+
+    The linear graph takes the tangents of the --wrt inputs, in that order, and gives those of the outputs: from x@1 to y@1, say.
+    """
+    from tidu_cli.transforms.linearize import linearize
+
+    document, came_in = load(file)
+    result = linearize(document, wrt, outputs=outputs, pass_number=pass_number)
+    if detach:
+        from tidu_cli.transforms.detach import detach as detached
+
+        result = detached(result, len(document.graphs))
+    emit(result, out, format_, came_in)

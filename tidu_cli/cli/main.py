@@ -1,0 +1,104 @@
+"""The command `tidu`: finds the subcommand, and turns every failure into one line and a status.
+
+Subcommands are imported when they are called: `tidu --version` imports nothing but click.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from typing import Any
+
+import click
+
+from tidu_cli import __version__
+from tidu_cli.errors import TiduError, did_you_mean
+
+COMMANDS = (
+    "resolve",
+    "linearize",
+    "transpose",
+    "materialize",
+    "eval",
+    "dot",
+    "check",
+    "info",
+    "convert",
+    "schema",
+    "ops",
+)
+"""Every subcommand, in the order of the help: the module of that name holds it as `command`."""
+
+
+class _Commands(click.Group):
+    """A group whose subcommands live in modules of their own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"tidu_cli.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], list(COMMANDS))}")
+        return super().resolve_command(ctx, args)
+
+
+class Command(click.Command):
+    """A subcommand: failures become `tidu COMMAND: error: ...` on stderr and status 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Exits with status 1 on any failure but wrong usage."""
+        try:
+            return super().invoke(ctx)
+        except TiduError as error:
+            _fail(ctx, str(error))
+        except MemoryError:
+            _fail(ctx, "out of memory")
+        except OSError as error:
+            _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            _fail(ctx, f"internal error: {type(error).__name__}: {error} (a bug in tidu; TIDU_TRACEBACK=1 shows where)")
+
+
+def _fail(ctx: click.Context, message: str) -> None:
+    if os.environ.get("TIDU_TRACEBACK") == "1":
+        raise  # the failure itself: callers are except clauses
+    line = " ".join(message.split("\n"))
+    click.echo(f"{ctx.command_path}: error: {line}", err=True)
+    ctx.exit(1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="tidu", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Differentiate computation graphs that live in files.
+
+    A graph file goes in, the graph file of its derivative comes out. Commands read FILE, or standard input, and write to standard
+    output, so that they form pipelines:
+
+    \b
+      tidu linearize samples/f.json --wrt x | tidu transpose | tidu materialize |
+        tidu eval --set x=3 --set y@-1=1
+
+    Keys: x is an input, x@1 its tangent in pass 1, y@-1 the cotangent of y in pass 1.
+    """
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    if hasattr(signal, "SIGPIPE"):
+        # A reader that has seen enough (`| head`) ends us quietly, as it does the GNU tools.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        cli(prog_name="tidu", standalone_mode=True)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,21 @@
+"""tidu materialize: one self-contained graph."""
+
+from __future__ import annotations
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.options import document_output_options, emit, example, file_argument, load, output_keys_option
+from tidu_cli.graph.keys import Key
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
+@file_argument
+@output_keys_option
+@document_output_options
+def command(file: str, outputs: tuple[Key, ...], out: str | None, format_: str | None) -> None:
+    """Link the document into one self-contained graph: equal values computed once, what no output needs dropped."""
+    from tidu_cli.transforms.materialize import materialize
+
+    document, came_in = load(file)
+    emit(materialize(document, outputs=outputs), out, format_, came_in)
