@@ -22,6 +22,7 @@ from tidu_cli.primitives.families import (
     summed,
     unary,
 )
+from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
 
 _abs, eq, integer_pow, log, power, real, select_n, sign = map(
@@ -81,8 +82,7 @@ def _div_transpose(node: Transposition) -> Sequence[Term | None]:
 
 def _div_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     if operands[0].dtype not in INTEGERS:
-        divide: Kernel = np.divide
-        return divide
+        return numpy_function("divide")(np, attrs, operands, results)
 
     def truncating(x: Any, y: Any) -> Any:
         # As XLA: rounds towards zero, and x / 0 has all bits set.
@@ -108,7 +108,17 @@ def _integer_pow_kernel(np: Any, attrs: IntegerPowAttrs, operands: Types, result
     if attrs.y in simple:
         kernel: Kernel = simple[attrs.y]
         return kernel
-    return lambda x: np.power(x, np.asarray(attrs.y).astype(x.dtype))
+    dtype = numpy_dtype(np, operands[0].dtype)
+    if operands[0].dtype in INTEGERS:
+        # In 64 bits, which hold every exponent; what is past the operand's bits drops out as it wraps.
+        wide = np.uint64 if dtype.kind == "u" else np.int64
+        return lambda x: np.power(x.astype(wide), wide(attrs.y)).astype(dtype)
+    exponent = np.asarray(attrs.y).astype(dtype)
+    if complex(exponent) == attrs.y:
+        return lambda x: np.power(x, exponent)
+    # Rounding the exponent would lose its parity, and with it the sign.
+    wide = np.complex128 if operands[0].complex else np.float64
+    return lambda x: np.power(x.astype(wide), wide(attrs.y)).astype(dtype)
 
 
 def _integer_pow_jvp(node: JVP) -> Sequence[Term | None]:
@@ -133,7 +143,9 @@ def _pow_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     if operands[0] == operands[1]:
         kernel: Kernel = np.power
         return kernel
-    return lambda x, y: np.power(x, y.astype(x.dtype))
+    # In double precision: a rounded exponent would lose its parity, and with it the sign.
+    wide, dtype = np.complex128 if operands[0].complex else np.float64, numpy_dtype(np, operands[0].dtype)
+    return lambda x, y: np.power(x.astype(wide), y.astype(wide)).astype(dtype)
 
 
 def _pow_jvp(node: JVP) -> Sequence[Term | None]:

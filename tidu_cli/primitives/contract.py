@@ -189,7 +189,9 @@ def _join(types: Types) -> str:
 
 
 def _first_complaint(error: ValidationError, op: str, model: type[Attrs]) -> str:
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    # A misspelt attr is unknown and missing at once: unknown says which.
+    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
     where = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
         return f"unknown attr '{where}'{did_you_mean(where, list(model.model_fields))}"

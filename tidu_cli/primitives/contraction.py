@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import NUMERIC, TensorType
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, DTypeName
 from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
@@ -44,11 +44,19 @@ def _kept(type_: TensorType, contract: Sequence[int], batch: Sequence[int]) -> t
     return tuple(k for k in range(type_.rank) if k not in contract and k not in batch)
 
 
+def _kind(dtype: str) -> int:
+    return next(rank for rank, kind in enumerate((frozenset({"bool"}), INTEGERS, FLOATS, COMPLEXES)) if dtype in kind)
+
+
 def _types(attrs: DotGeneralAttrs, operands: Types) -> Types:
     lhs, rhs = operands
     require_dtype(NUMERIC, operands)
     if lhs.dtype != rhs.dtype:
         raise TypeRuleError(f"type mismatch: lhs is {lhs}, rhs is {rhs}; use convert_element_type first")
+    if attrs.preferred_element_type is not None and _kind(attrs.preferred_element_type) < _kind(lhs.dtype):
+        raise TypeRuleError(
+            f"preferred_element_type {attrs.preferred_element_type} cannot hold products of {lhs.dtype}; convert the result instead"
+        )
     contracting, batch = attrs.dimension_numbers
     for kind, (lhs_axes, rhs_axes) in (("contracting", contracting), ("batch", batch)):
         for side, type_, axes in (("lhs", lhs, lhs_axes), ("rhs", rhs, rhs_axes)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INTEGERS
 from tidu_cli.primitives.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Primitive, Types
@@ -58,10 +59,24 @@ def numpy_dtype(np: Any, dtype: str) -> Any:
     return np.dtype("bool" if dtype == "bool" else kinds[dtype[0]] + dtype[1:])
 
 
+def dtype_name(dtype: Any) -> str:
+    """The tidu name of a NumPy dtype; for one that tidu does not have, NumPy's name."""
+    if dtype.name == "bfloat16":
+        return "bf16"
+    if dtype.name == "bool":
+        return "bool"
+    letter = dtype.kind if dtype.kind in "iufc" else ""
+    return f"{letter}{8 * dtype.itemsize}" if letter and dtype.itemsize <= 16 else str(dtype.name)
+
+
+def literal_array(np: Any, literal: Literal) -> Any:
+    """The array that a literal spells: read-only, and where the machine is little-endian a view of its bytes."""
+    dtype = numpy_dtype(np, literal.type.dtype)
+    return np.frombuffer(literal.data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(literal.type.shape)
+
+
 def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Types) -> Kernel:
-    literal = attrs.value
-    little = np.frombuffer(literal.data, numpy_dtype(np, literal.type.dtype).newbyteorder("<"))
-    value = little.astype(numpy_dtype(np, literal.type.dtype), copy=False).reshape(literal.type.shape)
+    value = literal_array(np, attrs.value)[()]  # of rank 0 a scalar, on which NumPy's arithmetic is the faster
     return lambda: value
 
 

@@ -7,6 +7,7 @@ Detached references become references wherever some document defines the value, 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,9 @@ Place = tuple[int, int]
 Origin = tuple[Place, int]
 """A value: the place of its graph, and its local id there."""
 
+Definitions = dict[Place, dict[bytes, int]]
+"""The local values that detached references may mean, by digest."""
+
 
 def resolve(documents: Sequence[Document], *, bind: Sequence[tuple[Key, Key]] = (), primitives: PrimitiveSet = BUILTIN) -> Document:
     """One document of the graphs of all, each after those that it depends on, else in the order given.
@@ -34,13 +38,12 @@ def resolve(documents: Sequence[Document], *, bind: Sequence[tuple[Key, Key]] = 
     bindings, and for cycles.
     """
     places = [(d, g) for d, document in enumerate(documents) for g in range(len(document.graphs))]
-    definitions = _definitions(documents) if any(d.detached for d in documents) else {}
+    definitions = _definitions(documents)
     bindings = _bindings(documents, places, bind)
-    order = _dependency_order(documents, places, definitions, bindings)
     merging = _Merging(documents, definitions, primitives)
-    for place in order:
+    for place in _dependency_order(documents, places, definitions, bindings):
         merging.add(place)
-    bound = tuple(Binding(key, merging.number[place], value) for key, (place, value) in bindings.items())
+    bound = _merged_bindings(merging, bindings)
     _require_agreeing_inputs(merging.graphs)
     _require_agreeing_bindings(merging.graphs, bound)
     meta: dict[str, object] = {}
@@ -58,31 +61,43 @@ def dangling(document: Document) -> Iterator[tuple[str, str]]:
                 break
 
 
-def _definitions(documents: Sequence[Document]) -> dict[bytes, Origin]:
-    """Where each digest is defined first, in the order given."""
-    found: dict[bytes, Origin] = {}
-    for d, document in enumerate(documents):
+def _definitions(documents: Sequence[Document]) -> Definitions:
+    """For each graph, which of the digests that the documents want it defines, and as which local value."""
+    wanted = {_digest(entry) for document in documents for entry in document.detached}
+    found: Definitions = {}
+    for d, document in enumerate(documents if wanted else ()):
         for g, values in enumerate(digests(document)):
+            defined: dict[bytes, int] = {}
             for v, digest in enumerate(values):
-                found.setdefault(digest, ((d, g), v))
+                if digest in wanted:
+                    defined.setdefault(digest, v)
+            found[d, g] = defined
     return found
 
 
-def _origin(documents: Sequence[Document], d: int, reference: tuple[int, int], definitions: dict[bytes, Origin]) -> Origin | None:
-    """What an external of document d refers to; None if it stays detached."""
-    g, v = reference
-    if g != Externals.DETACHED:
-        return (d, g), v
-    return definitions.get(bytes.fromhex(documents[d].detached[v].digest.removeprefix(PREFIX)))
+def _digest(entry: Detached) -> bytes:
+    return bytes.fromhex(entry.digest.removeprefix(PREFIX))
 
 
-def _bindings(documents: Sequence[Document], places: Sequence[Place], bind: Sequence[tuple[Key, Key]]) -> dict[Key, Origin]:
-    found: dict[Key, Origin] = {}
-    given = [(b.key, ((d, b.graph), b.value)) for d, document in enumerate(documents) for b in document.bindings]
-    for key, origin in given + [(key, _output(documents, places, key, output)) for key, output in bind]:
-        if found.setdefault(key, origin) != origin:
+def _bindings(documents: Sequence[Document], places: Sequence[Place], bind: Sequence[tuple[Key, Key]]) -> dict[Key, list[Origin]]:
+    """What each bound input is bound to. Several documents may bind it, to what must be one value once graphs are merged."""
+    found: dict[Key, list[Origin]] = {}
+    for d, document in enumerate(documents):
+        for b in document.bindings:
+            found.setdefault(b.key, []).append(((d, b.graph), b.value))
+    for key, output in bind:
+        found.setdefault(key, []).append(_output(documents, places, key, output))
+    return found
+
+
+def _merged_bindings(merging: _Merging, bindings: dict[Key, list[Origin]]) -> tuple[Binding, ...]:
+    bound = []
+    for key, origins in bindings.items():
+        values = {(merging.number[place], value) for place, value in origins}
+        if len(values) > 1:
             raise TransformError(f"input '{key}' is bound twice, to different values; bind it once")
-    return found
+        bound.append(Binding(key, *values.pop()))
+    return tuple(bound)
 
 
 def _output(documents: Sequence[Document], places: Sequence[Place], key: Key, output: Key) -> Origin:
@@ -116,33 +131,43 @@ def _output(documents: Sequence[Document], places: Sequence[Place], key: Key, ou
 
 
 def _dependency_order(
-    documents: Sequence[Document], places: Sequence[Place], definitions: dict[bytes, Origin], bindings: dict[Key, Origin]
-) -> list[Place]:
-    """The places, each after those that it reads; among those ready, the one given first."""
-    needs: dict[Place, set[Place]] = {}
-    for d, g in places:
-        graph = documents[d].graphs[g]
-        origins = [_origin(documents, d, reference, definitions) for reference in graph.external]
-        origins += [bindings.get(i.key) for i in graph.inputs]
-        needs[d, g] = {origin[0] for origin in origins if origin is not None}
-    needed_by: dict[Place, list[Place]] = {place: [] for place in places}
-    for place, dependencies in needs.items():
-        for dependency in dependencies:
-            needed_by[dependency].append(place)
+    documents: Sequence[Document], places: Sequence[Place], definitions: Definitions, bindings: dict[Key, list[Origin]]
+) -> Iterator[Place]:
+    """The places, each after those that it reads; among those ready, the one given first.
+
+    A graph waits for the graphs that it refers to and, for each detached digest, for any other graph that defines it. Where
+    nothing else is left but graphs that wait for one another's digests, the first goes ahead, and its references stay detached.
+    """
+    n_definers = Counter(digest for defined in definitions.values() for digest in defined)
+    needs: dict[Place, set[Place | bytes]] = {}
+    waiting: dict[Place | bytes, list[Place]] = {}
+    for place in places:
+        graph, own = documents[place[0]].graphs[place[1]], definitions.get(place, {})
+        needs[place] = {origin for i in graph.inputs for origin, _ in bindings.get(i.key, ())[:1]}
+        for g, v in graph.external:
+            if g != Externals.DETACHED:
+                needs[place].add((place[0], g))
+            elif n_definers[digest := _digest(documents[place[0]].detached[v])] > (digest in own):
+                needs[place].add(digest)
+        for need in needs[place]:
+            waiting.setdefault(need, []).append(place)
     ready = [place for place in places if not needs[place]]
     heapq.heapify(ready)
-    order: list[Place] = []
-    while ready:
+    left = dict.fromkeys(places)
+    while left:
+        if not ready:
+            ready = [place for place in left if all(isinstance(need, bytes) for need in needs[place])][:1]
+        if not ready:
+            stuck = ", ".join(f"'{documents[d].graphs[g].name}'" for d, g in left)
+            raise TransformError(f"graphs {stuck} depend on one another in a cycle; check the bindings")
         place = heapq.heappop(ready)
-        order.append(place)
-        for reader in needed_by[place]:
-            needs[reader].discard(place)
-            if not needs[reader]:
-                heapq.heappush(ready, reader)
-    if len(order) < len(places):
-        stuck = ", ".join(f"'{documents[d].graphs[g].name}'" for d, g in places if needs[d, g])
-        raise TransformError(f"graphs {stuck} depend on one another in a cycle; check the bindings")
-    return order
+        del left[place]
+        yield place
+        for provided in (place, *definitions.get(place, ())):
+            for reader in waiting.pop(provided, ()):
+                needs[reader].discard(provided)
+                if not needs[reader] and reader in left:
+                    heapq.heappush(ready, reader)
 
 
 @dataclass
@@ -150,7 +175,7 @@ class _Merging:
     """The document to come, graph by graph."""
 
     documents: Sequence[Document]
-    definitions: dict[bytes, Origin]
+    definitions: Definitions
     primitives: PrimitiveSet
 
     def __post_init__(self) -> None:
@@ -159,6 +184,7 @@ class _Merging:
         self.detached: list[Detached] = []
         self.number: dict[Place, int] = {}
         self._by_name: dict[str, int] = {}
+        self._defined: dict[bytes, tuple[int, int]] = {}
         self._detached_number: dict[str, int] = {}
         self._codes = [column(map(self.cases.intern, document.cases.cases)) for document in self.documents]
 
@@ -183,13 +209,16 @@ class _Merging:
             self.number[place] = earlier
         else:
             raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them")
+        for digest, value in self.definitions.get(place, {}).items():
+            self._defined.setdefault(digest, (self.number[place], value))
 
     def _reference(self, d: int, reference: tuple[int, int]) -> tuple[int, int]:
-        origin = _origin(self.documents, d, reference, self.definitions)
-        if origin is not None:
-            place, value = origin
-            return self.number[place], value
-        entry = self.documents[d].detached[reference[1]]
+        g, v = reference
+        if g != Externals.DETACHED:
+            return self.number[d, g], v
+        entry = self.documents[d].detached[v]
+        if (defined := self._defined.get(_digest(entry))) is not None:
+            return defined
         number = self._detached_number.setdefault(entry.digest, len(self.detached))
         if number == len(self.detached):
             self.detached.append(entry)

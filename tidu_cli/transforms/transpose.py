@@ -60,14 +60,16 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
     arity, n_results = cases.arity, cases.n_results
     flat_id = logical.lookup[-1]
     cotangent = column([0]) * head.n_values
-    add_attrs = primitives.parse_attrs(primitives.add, {})
+    add_of_type: dict[TensorType | None, int] = {}
 
     def accumulate(value: int, contribution: int, type_: TensorType | None) -> None:
         if cotangent[value] == 0:
             cotangent[value] = contribution
             return
-        add = cases.intern(primitives.case(primitives.add, add_attrs, (True, True), [type_, type_]))
-        cotangent[value] = -1 - linear.append(add, (-1 - cotangent[value], -1 - contribution))
+        if type_ not in add_of_type:
+            attrs = primitives.parse_attrs(primitives.add, {})
+            add_of_type[type_] = cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
+        cotangent[value] = -1 - linear.append(add_of_type[type_], (-1 - cotangent[value], -1 - contribution))
 
     seeds = [o for o in head.outputs if o.value is not None]
     for k, output in enumerate(seeds):
@@ -87,7 +89,9 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
         if not any(incoming):
             continue
         arguments, case = head.args[end:last], cases[code]
-        _require_linear(head, node, arguments)
+        # In a linear graph every local value depends on the tangents, and no other does.
+        if case.mask != tuple([argument >= 0 for argument in arguments]):
+            raise TransformError(f"{head.describe(node)}: {_not_linear(arguments, case.mask)}")
         key = (code, *map(bool, incoming))
         template = templates.get(key)
         if template is None:
@@ -102,15 +106,13 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
     return cotangent
 
 
-def _require_linear(head: Graph, node: int, arguments: Sequence[int]) -> None:
-    # In a linear graph every local value depends on the tangents, and no other does.
-    mask = head.case(node).mask
+def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:
     if mask is None:
-        raise TransformError(f"{head.describe(node)}: it is primary, but graph '{head.name}' is linear")
-    for k, (argument, active) in enumerate(zip(arguments, mask, strict=True)):
-        if active != (argument >= 0):
-            state = "active, but it is a value of another graph" if active else "inactive, but it depends on the tangents"
-            raise TransformError(f"{head.describe(node)}: input {k} is {state}")
+        return "it is primary, in a linear graph"
+    wrong = next(k for k, argument in enumerate(arguments) if mask[k] != (argument >= 0))
+    return f"input {wrong} is " + (
+        "active, but it is a value of another graph" if mask[wrong] else "inactive, but it depends on the tangents"
+    )
 
 
 def _seeds(head: Graph) -> list[Input]:

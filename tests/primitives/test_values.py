@@ -1,0 +1,53 @@
+"""Values: every primitive on every dtype it takes, against references in plain Python; types as the type rule says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from tests.primitives.samples import SAMPLES
+from tests.templates import apply
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.structural import dtype_name
+
+TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 4e-6, "f64": 1e-14, "c64": 4e-6, "c128": 2e-14}
+
+BY_OP = defaultdict(list)
+for sample in SAMPLES:
+    BY_OP[sample.op].append(sample)
+
+
+def test_every_primitive_has_samples():
+    assert {p.name for p in BUILTIN} == set(BY_OP)
+
+
+@pytest.mark.parametrize("op", sorted(BY_OP))
+def test_value(op):
+    for sample in BY_OP[op]:
+        (found,) = apply(sample.case, sample.operands)
+        check_close(found, sample)
+
+
+@pytest.mark.parametrize("op", sorted(BY_OP))
+def test_scalars_evaluate_as_arrays_of_rank_0_do(op):
+    # Programs hold values of rank 0 as NumPy scalars, whose arithmetic has other code paths.
+    for sample in BY_OP[op]:
+        (expected,) = apply(sample.case, sample.operands)
+        (found,) = apply(sample.case, [x[()] for x in sample.operands])
+        assert np.asarray(found).tobytes() == np.asarray(expected).tobytes(), sample
+
+
+def check_close(found, sample):
+    found = np.asarray(found)
+    expected = np.asarray(sample.reference(*sample.operands))
+    assert expected.shape == found.shape, sample
+    if found.dtype.kind in "iub":
+        assert found.tolist() == expected.tolist(), sample
+        return
+    wide = np.complex128 if found.dtype.kind == "c" else np.float64
+    tolerance = TOLERANCE[dtype_name(found.dtype)]
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(wide).astype(found.dtype)  # what overflows is to overflow in the reference too
+    np.testing.assert_allclose(found.astype(wide), rounded.astype(wide), tolerance, tolerance, err_msg=str(sample))

@@ -1,0 +1,194 @@
+"""Values files: three formats told apart by content, exact and deterministic, with one line for what is malformed."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import hypothesis.strategies as st
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.primitives.samples import ORDER, SHAPES, draw
+from tests.templates import type_of
+from tidu_cli.documents.values import parse_assignment, read_values, write_values
+from tidu_cli.errors import DocumentError, UnknownNameError
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.runtime.evaluate import input_array
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+PASSES = st.lists(st.integers(1, 9) | st.integers(-9, -1), max_size=3).map(tuple)
+
+
+@pytest.mark.parametrize("format", ["npz", "msgpack"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_typed_values_round_trip_bit_for_bit(format, data):
+    keys = data.draw(st.lists(st.builds(Key, NAMES, PASSES), min_size=1, max_size=4, unique=True))
+    values = {}
+    for key in keys:
+        shape = data.draw(st.sampled_from(SHAPES))
+        dtype = numpy_dtype(np, data.draw(st.sampled_from(ORDER)))
+        n = math.prod(shape) * dtype.itemsize
+        bits = (
+            bytes(b & 1 for b in data.draw(st.binary(min_size=n, max_size=n)))
+            if dtype.kind == "b"
+            else data.draw(st.binary(min_size=n, max_size=n))
+        )
+        values[key] = np.frombuffer(bits, dtype).reshape(shape)
+    written = write_values(values, format)
+    assert written == write_values(values, format)
+    read = read_values(written, "v")
+    assert list(read) == keys
+    for key, value in values.items():
+        found = input_array(key, type_of(value), read[key])
+        assert (found.dtype, found.shape, found.tobytes()) == (value.dtype, value.shape, value.tobytes())
+
+
+@pytest.mark.parametrize("dtype", ORDER)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_json_round_trips_exactly(dtype, shape):
+    value = draw(dtype, shape)
+    if value.dtype.kind in "fV" and value.size > 3:
+        value.flat[0], value.flat[1], value.flat[2] = math.nan, math.inf, -math.inf
+    text = write_values({Key("x"): value}, "json")
+    found = input_array(Key("x"), type_of(value), read_values(text, "v")[Key("x")])
+    assert found.dtype == value.dtype
+    np.testing.assert_array_equal(found.astype(complex), value.astype(complex))
+    assert text.count(b"\n") == 1 and text.endswith(b"}\n")
+
+
+def test_json_looks_as_promised():
+    values = {
+        parse_key("x@-1@2"): np.array(4.0), Key("z"): np.array([1 - 2j, complex(0, math.nan)]),
+        Key("b"): np.array([[True], [False]]),
+        Key("é\n"): np.float32(0.1), Key("n"): np.array([1.0, math.inf, -math.inf]), Key("i"): np.array(2**63, np.uint64),
+    }  # fmt: skip
+    assert write_values(values, "json").decode() == (
+        '{"x@-1@2": 4.0, "z": [{"re": 1.0, "im": -2.0}, {"re": 0.0, "im": "NaN"}], "b": [[true], [false]], '
+        '"é\\n": 0.10000000149011612, "n": [1.0, "Infinity", "-Infinity"], "i": 9223372036854775808}\n'
+    )
+    assert write_values({}, "json") == b"{}\n"
+
+
+def test_npz_is_what_numpy_reads_and_writes():
+    values = {parse_key("x@1"): np.arange(6.0).reshape(2, 3).T, Key("a/b=c"): np.array(1j)}
+    loaded = np.load(io.BytesIO(write_values(values, "npz")))
+    assert {k: loaded[k].tolist() for k in loaded} == {str(k): v.tolist() for k, v in values.items()}
+    out = io.BytesIO()
+    np.savez_compressed(out, **{"x@1": np.arange(3)})
+    assert read_values(out.getvalue(), "v")[parse_key("x@1")].tolist() == [0, 1, 2]
+
+
+def test_reads_plain_and_typed_values():
+    text = """{"x": 3, "y@-1": [1, 2.5], "z": {"re": 1, "im": "-Infinity"}, "w": [[{"re": 0, "im": 2}, 1]],
+               "t": {"type": "f64[2]", "data": [1, "NaN"]}, "u": {"type": "u8[2]", "base64": "AQI="}}"""
+    for data in (text.encode(), b"\xef\xbb\xbf" + text.encode(), msgpack.packb(json.loads(text))):
+        found = read_values(data, "v")
+        assert found[Key("x")] == 3 and found[parse_key("y@-1")] == [1, 2.5]
+        assert found[Key("z")] == complex(1, -math.inf) and found[Key("w")] == [[2j, 1]]
+        assert str(found[Key("t")].type) == "f64[2]" and found[Key("u")].data == b"\x01\x02"
+
+
+def npz(*members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that occur twice
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return out.getvalue()
+
+
+def npy(array, **options):
+    out = io.BytesIO()
+    np.save(out, array, **options)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "v: malformed JSON"),
+        (b"{", "v: malformed JSON: Expecting"),
+        (b"\xff\x00", "v: malformed JSON"),
+        (b"[1]", "hold an object of values by key"),
+        (b'{"x": 1, "x": 2}', "v: the key 'x' occurs twice"),
+        (b'{"x@": 1}', "v: malformed key 'x@'"),
+        (b'{"x": NaN}', 'NaN is written as a string, "NaN"'),
+        (b'{"x": {"re": 1}}', "v: x: an object is a complex number"),
+        (b'{"x": {"re": 1, "im": true}}', "v: x: the parts of a complex number are numbers"),
+        (b'{"x": {"re": 1, "im": 1' + b"0" * 400 + b"}}", "v: x: a part of a complex number is out of range"),
+        (b'{"x": {"type": "f99[]", "data": [1]}}', "v: x: unknown type 'f99[]'"),
+        (b'{"x": ' + b"[" * 10**5, "nested too deeply"),
+        (msgpack.packb({1: 2}), "malformed msgpack"),
+        (b"\x82\xa1x\x01\xa1x\x02", "v: the key 'x' occurs twice"),
+        (b"\x81\xa1x", "malformed msgpack"),
+        (b"\x81\xa1x\x01\x01", "malformed msgpack"),
+        (b"PK\x03\x04nothing", "malformed npz"),
+        (npz(("x.npy", npy(np.zeros(2))), ("x.npy", npy(np.zeros(2)))), "the key x occurs twice"),
+        (npz(("x.npy", npy(np.array([None]), allow_pickle=True))), "malformed npz: member 'x.npy'"),
+        (npz(("x.npy", npy(np.zeros(9))[:-1])), "malformed npz: member 'x.npy'"),
+        (npz(("x@@@.npy", b"")), "malformed key"),
+        (npy(np.zeros(2)), "a .npy file holds one array"),
+    ],
+)
+def test_malformed_files_are_refused_in_one_line(data, message):
+    with pytest.raises(DocumentError, match=re.escape(message)) as caught:
+        read_values(data, "v")
+    assert "\n" not in str(caught.value) and str(caught.value).startswith("v")
+
+
+def test_assignments(tmp_path):
+    declared = [Key("x"), parse_key("y@-1"), Key("a=b"), Key("a")]
+    assert parse_assignment("x=3", declared) == (Key("x"), 3)
+    assert parse_assignment("y@-1=[1, 2]", declared) == (parse_key("y@-1"), [1, 2])
+    assert parse_assignment('x={"re": 1, "im": 2}', declared) == (Key("x"), 1 + 2j)
+    assert parse_assignment("a=b=3", declared) == (Key("a=b"), 3)
+    assert parse_assignment("a=3", declared) == (Key("a"), 3)
+    path = tmp_path / "b=c.npy"
+    np.save(path, np.arange(3))
+    key, value = parse_assignment(f"a=@{path}", declared)
+    assert (key, value.tolist()) == (Key("a"), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("x", DocumentError, "write it as KEY=VALUE"),
+        ("x=", DocumentError, "--set x: malformed JSON"),
+        ("x=three", DocumentError, "--set x: malformed JSON"),
+        ("x=\udc80", DocumentError, "--set x: malformed JSON"),
+        ("xs=3", UnknownNameError, "unknown key 'xs'; did you mean 'x'?"),
+        ("q=r=3", UnknownNameError, "unknown key 'q'"),
+        ("x@=3", DocumentError, "malformed key"),
+        ("x=@/no/such.npy", DocumentError, "no such file: /no/such.npy"),
+        (f"x=@{__file__}", DocumentError, "cannot read"),
+    ],
+)
+def test_malformed_assignments(text, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        parse_assignment(text, [Key("x")])
+
+
+def test_large_arrays_are_written_in_reasonable_time():
+    import time
+
+    value = np.random.default_rng(0).standard_normal(10**5)
+    start = time.perf_counter()
+    text = write_values({Key("x"): value}, "json")
+    assert time.perf_counter() - start < 2
+    assert read_values(text, "v")[Key("x")] == value.tolist()
+
+
+def test_importing_does_not_import_numpy():
+    code = "import sys, tidu_cli.documents.values, tidu_cli.runtime.evaluate; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

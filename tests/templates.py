@@ -1,0 +1,63 @@
+"""Running derivative rules by themselves: a template, interpreted with the kernels, without any transform."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidu_cli.graph.graph import Case, CaseTable
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.structural import dtype_name
+from tidu_cli.primitives.trace import Template, jvp_template, transpose_template
+
+
+def type_of(array):
+    return TensorType(dtype_name(array.dtype), array.shape)
+
+
+def make_case(op, attrs, types, mask=None) -> Case:
+    return BUILTIN.case(op, BUILTIN.parse_attrs(op, attrs), mask, list(types))
+
+
+def apply(case: Case, operands) -> list:
+    """The results of a case's kernel, which must have exactly the types that the type rule says."""
+    with np.errstate(all="ignore"):
+        results = BUILTIN[case.op].kernel(np, case.attrs, case.operands, case.results)(*operands)
+    results = list(results) if len(case.results) > 1 else [results]
+    assert [str(type_of(np.asarray(r))) for r in results] == [str(t) for t in case.results], case
+    return results
+
+
+def interpret(template: Template, cases: CaseTable, sources) -> list:
+    """What a template computes. A source of None must not be read; a result of None is a zero."""
+    assert len(sources) == template.n_sources
+    slots = list(sources)
+    for node in (*template.closed, *template.nodes):
+        reads = [slots[k] for k in node.reads]
+        assert all(r is not None for r in reads), "the rule reads what it may not"
+        slots += apply(cases[node.code], reads)
+    return [None if k is None else slots[k] for k in template.results]
+
+
+def jvp(case: Case, operands, tangents) -> list:
+    """Tangents of the results; `tangents` has None where an operand is inactive."""
+    cases = CaseTable()
+    template = jvp_template(BUILTIN, cases, cases.intern(case), tuple(t is not None for t in tangents))
+    found = interpret(template, cases, [*operands, *apply(case, operands), *tangents])
+    assert all(f is None or type_of(np.asarray(f)) == t for f, t in zip(found, case.results, strict=True))
+    return found
+
+
+def transpose(case: Case, operands, cotangents) -> list:
+    """Cotangents of the active operands of a linear case; `cotangents` has None for a zero."""
+    cases = CaseTable()
+    template = transpose_template(BUILTIN, cases, cases.intern(case), tuple(c is not None for c in cotangents))
+    hidden = [None if a else x for x, a in zip(operands, case.mask, strict=True)]
+    found = interpret(template, cases, [*hidden, *cotangents])
+    assert all(f is None or type_of(np.asarray(f)) == t for f, t in zip(found, case.operands, strict=True))
+    return found
+
+
+def inner(a, b) -> float:
+    """<a, b> = Re(conj(a) b), summed: the pairing for which transpose is the adjoint."""
+    return float(np.sum((np.conj(np.asarray(a)) * np.asarray(b)).real))

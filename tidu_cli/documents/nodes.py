@@ -1,0 +1,319 @@
+"""The nodes of a graph, from their file form to columns: the loops that see every node, and infer its types.
+
+Most nodes of a large graph are alike, so everything that is costly is found once and looked up after: the *row* of a node
+(op, attrs, role, declared types) by what the file says, and its case by its row and its operands' types, as small integers.
+"""
+
+from __future__ import annotations
+
+import marshal
+import re
+import sys
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate, chain, repeat
+from operator import lt
+from typing import NamedTuple
+
+from tidu_cli.documents.schema import BinaryIntegers, ListedNode, PackedNodes, TableRow
+from tidu_cli.documents.syntax import shown
+from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.graph.graph import CaseTable, Column, Detached, Externals, Graph, column
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.contract import Attrs, PrimitiveSet
+
+UNKNOWN = -1
+"""The type number of a detached value whose type is not known yet."""
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_TYPECODES = {"i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I"}
+
+
+class Row(NamedTuple):
+    """What the file says of a node, but for its inputs."""
+
+    op: str
+    attrs: Attrs
+    mask: tuple[bool, ...] | None
+    declared: tuple[TensorType, ...] | None
+
+
+class Numbering:
+    """What the graphs of a document share while it is read: types, rows and cases by number, and detached values."""
+
+    def __init__(self, primitives: PrimitiveSet) -> None:
+        self.primitives = primitives
+        self.cases = CaseTable()
+        self.detached: list[Detached] = []
+        self.types: list[TensorType] = []
+        self.rows: list[Row] = []
+        self.results: list[tuple[int, ...]] = []  # of each case, the type numbers of its results
+        self.case_of: dict[tuple[int, ...], int] = {}  # from a row and operand types, all known
+        self._type_number: dict[TensorType, int] = {}
+        self._row_number: dict[object, int] = {}
+        self._detached_number: dict[str, int] = {}
+
+    def type_number(self, type_: TensorType) -> int:
+        """The number of a type, a new one if it is new."""
+        number = self._type_number.setdefault(type_, len(self.types))
+        if number == len(self.types):
+            self.types.append(type_)
+        return number
+
+    def detached_number(self, digest: str) -> int:
+        """The number of a detached value. Raises DocumentError if the digest is malformed."""
+        if not _DIGEST.fullmatch(digest):
+            raise DocumentError(f"malformed reference {shown(digest)}: a digest is 'sha256:' and 64 digits of 0-9a-f")
+        number = self._detached_number.setdefault(digest, len(self.detached))
+        if number == len(self.detached):
+            self.detached.append(Detached(digest, None))
+        return number
+
+    def row(self, node: ListedNode | TableRow) -> int:
+        """The number of a node's row. Raises UnknownNameError and TypeRuleError."""
+        op, attrs, role, declared = node["op"], node.get("attrs"), node.get("role"), node.get("types")
+        mask = tuple(role["linearized"]["active_mask"]) if role else None
+        types: tuple[TensorType, ...] | None = tuple(declared) if declared is not None else None  # type: ignore[arg-type]
+        # marshal is the fastest way to a hashable form that tells 1 from 1.0 and true. Version 2 depends on values only.
+        try:
+            key = op, marshal.dumps(attrs, 2) if attrs else None, mask, types
+        except ValueError:
+            raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
+        number = self._row_number.get(key)
+        if number is None:
+            parsed = self.primitives.parse_attrs(op, attrs or {})
+            number = self._row_number[key] = len(self.rows)
+            self.rows.append(Row(op, parsed, mask, types))
+        return number
+
+    def case(self, row: int, operands: Sequence[int]) -> int:
+        """The number of the case of a row with operands of these type numbers, found and remembered."""
+        op, attrs, mask, declared = self.rows[row]
+        types = [None if t == UNKNOWN else self.types[t] for t in operands]
+        number = self.cases.intern(self.primitives.case(op, attrs, mask, types, declared))
+        if number == len(self.results):
+            self.results.append(tuple(map(self.type_number, self.cases[number].results)))
+        if UNKNOWN not in operands:  # else the detached operands of each such node have yet to learn their types
+            self.case_of[row, *operands] = number
+        return number
+
+
+class NodeReader:
+    """Reads the nodes of one graph. `types` has the type number of every value so far, `external_types` of every external."""
+
+    def __init__(self, numbering: Numbering, earlier: Sequence[Graph], input_types: Sequence[TensorType]) -> None:
+        self.numbering = numbering
+        self.earlier = earlier
+        self.types = [numbering.type_number(t) for t in input_types]
+        self.code: Column[int] = column()
+        self.args: Column[int] = column()
+        self.external = Externals()
+        self.external_types: list[int] = []
+        self._argument: dict[tuple[int, int], int] = {}
+
+    def argument(self, reference: object) -> int:
+        """The argument that a reference stands for. Raises DocumentError if it is malformed or names nothing."""
+        if type(reference) is int:
+            if 0 <= reference < len(self.types):
+                return reference
+            if reference < 0:
+                raise DocumentError(f"malformed reference {shown(reference)}: local ids start at 0")
+            raise DocumentError(f"refers to value {shown(reference)}, but only {len(self.types)} values come before it")
+        return self.external_argument(reference)
+
+    def external_argument(self, reference: object) -> int:
+        """As `argument`, for the references of other graphs and detached ones only."""
+        if isinstance(reference, str):
+            return self._refer(Externals.DETACHED, self.numbering.detached_number(reference))
+        if not isinstance(reference, list) or len(reference) != 2 or not all(type(part) is int for part in reference):
+            raise DocumentError(f"malformed reference {shown(reference)}: it is a local id, [graph, value] or 'sha256:HEX'")
+        g, v = reference
+        check_value(g, v, self.earlier)
+        return self._refer(g, v)
+
+    def _refer(self, graph: int, value: int) -> int:
+        argument = self._argument.get((graph, value))
+        if argument is None:
+            argument = self._argument[graph, value] = -1 - len(self.external)
+            self.external.graph.append(graph)
+            self.external.value.append(value)
+            known = self.numbering.detached[value].type if graph == Externals.DETACHED else self.earlier[graph].type_of(value)
+            self.external_types.append(UNKNOWN if known is None else self.numbering.type_number(known))
+        return argument
+
+    def type_of(self, argument: int) -> TensorType | None:
+        """The type of an argument; None for a detached value of unknown type."""
+        number = self.types[argument] if argument >= 0 else self.external_types[~argument]
+        return None if number == UNKNOWN else self.numbering.types[number]
+
+    def adopt(self, argument: int, type_: TensorType) -> None:
+        """Note the type of a detached value that was unknown."""
+        k = self.external.value[~argument]
+        self.external_types[~argument] = self.numbering.type_number(type_)
+        self.numbering.detached[k] = Detached(self.numbering.detached[k].digest, type_)
+
+    def read_listed(self, nodes: Sequence[ListedNode]) -> None:
+        """Read a list of nodes. Raises DocumentError that names the node."""
+        types, external_types, append = self.types, self.external_types, self.args.append
+        case_of, results, row_of, code = self.numbering.case_of, self.numbering.results, self.numbering.row, self.code
+        plain: dict[str, int] = {}  # rows of nodes that say nothing but their op
+        try:
+            for node in nodes:
+                if len(node) == 2:
+                    row = plain.get(node["op"])
+                    if row is None:
+                        row = plain[node["op"]] = row_of(node)
+                else:
+                    row = row_of(node)
+                key, defined, start = [row], len(types), len(self.args)
+                for k, reference in enumerate(node["inputs"]):
+                    if type(reference) is int and 0 <= reference < defined:
+                        key.append(types[reference])
+                        append(reference)
+                        continue
+                    try:
+                        argument = self.argument(reference)
+                    except DocumentError as error:
+                        raise DocumentError(f"input {k}: {error}") from None
+                    key.append(external_types[~argument])
+                    append(argument)
+                number = case_of.get(tuple(key))
+                if number is None:
+                    number = self._new_case(row, self.args[start:])
+                code.append(number)
+                types += results[number]
+        except TiduError as error:
+            i = len(code)
+            raise DocumentError(f"node {i} ({nodes[i]['op']}): {error}") from None
+
+    def read_packed(self, nodes: PackedNodes) -> None:
+        """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
+        table = nodes.table
+        rows = [self._table_row(r, row) for r, row in enumerate(table)]
+        code, args = integers(nodes.code, "code"), integers(nodes.args, "args")
+        if code and not (min(code) >= 0 and max(code) < len(rows)):
+            wrong = next(i for i, r in enumerate(code) if not 0 <= r < len(rows))
+            raise DocumentError(f"node {wrong}: code {code[wrong]} is out of range; the table has {len(rows)} rows")
+        taken = sum(table[r]["inputs"] for r in code)
+        if taken != len(args):
+            raise DocumentError(f"args: has {len(args)} entries, but the nodes take {taken}")
+        self._check_args(table, code, args, len(nodes.external))
+        self.args = self._renumbered(args, nodes.external)
+        if not self._read_uniform(table, rows, code):
+            self._read_columns(table, rows, code)
+
+    def _table_row(self, r: int, row: TableRow) -> int:
+        try:
+            arity = self.numbering.primitives[row["op"]].arity
+            if arity is not None and row["inputs"] != arity:
+                raise DocumentError(f"takes {arity} input{'s' if arity != 1 else ''}, got {row['inputs']}")
+            return self.numbering.row(row)
+        except TiduError as error:
+            raise DocumentError(f"table row {r} ({row['op']}): {error}") from None
+
+    def _check_args(self, table: Sequence[TableRow], code: Column[int], args: Column[int], n_external: int) -> None:
+        # For each argument, how many values come before its node: iterators only, as this sees every argument.
+        n_values = accumulate((table[r]["outputs"] for r in code), initial=len(self.types))
+        before = chain.from_iterable(map(repeat, n_values, (table[r]["inputs"] for r in code)))
+        if all(map(lt, args, before)) and (not args or min(args) >= -n_external):
+            return
+        position, defined = 0, len(self.types)
+        for i, r in enumerate(code):
+            for k in range(table[r]["inputs"]):
+                argument, place = args[position + k], f"node {i} ({table[r]['op']}): input {k}"
+                if argument >= defined:
+                    raise DocumentError(f"{place}: refers to value {argument}, but only {defined} values come before it")
+                if argument < -n_external:
+                    raise DocumentError(f"{place}: {argument} is out of range: external has {n_external} entries")
+            position, defined = position + table[r]["inputs"], defined + table[r]["outputs"]
+
+    def _renumbered(self, args: Column[int], external: Sequence[object]) -> Column[int]:
+        # In memory externals stand once each and in order of first use, which in most files they do already.
+        argument: dict[int, int] = {}
+        for a in dict.fromkeys(a for a in args if a < 0):
+            try:
+                argument[a] = self.external_argument(external[~a])
+            except DocumentError as error:
+                raise DocumentError(f"external {~a}: {error}") from None
+        if len(argument) < len(external):
+            unused = next(k for k in range(len(external)) if ~k not in argument)
+            raise DocumentError(f"external {unused}: no node reads it; leave it out")
+        return args if all(old == new for old, new in argument.items()) else column(argument.get(a, a) for a in args)
+
+    def _read_uniform(self, table: Sequence[TableRow], rows: Sequence[int], code: Column[int]) -> bool:
+        # Where all values have one type, as in graphs of scalars, a node's case follows from its row alone.
+        seen = {*self.types, *self.external_types}
+        if len(seen) != 1 or UNKNOWN in seen:
+            return False
+        case_of_row: dict[int, int] = {}
+        for r in dict.fromkeys(code):
+            operands = [*seen] * table[r]["inputs"]
+            try:
+                case_of_row[r] = self.numbering.case(rows[r], operands)
+            except TiduError:
+                return False  # for the other loop to name the node
+            if self.numbering.results[case_of_row[r]] != (*seen,) or table[r]["outputs"] != 1:
+                return False
+        self.code = column(map(case_of_row.__getitem__, code))
+        self.types += [*seen] * len(code)
+        return True
+
+    def _read_columns(self, table: Sequence[TableRow], rows: Sequence[int], code: Column[int]) -> None:
+        types, external_types, args, append = self.types, self.external_types, self.args, self.code.append
+        case_of, results = self.numbering.case_of, self.numbering.results
+        arity = [row["inputs"] for row in table]
+        position = 0
+        try:
+            for r in code:
+                read = args[position : position + arity[r]]
+                key = (rows[r], *[types[a] if a >= 0 else external_types[~a] for a in read])
+                number = case_of.get(key)
+                if number is None:
+                    number = self._new_case(rows[r], read)
+                if len(results[number]) != table[r]["outputs"]:
+                    raise DocumentError(f"table row {r} has outputs {table[r]['outputs']}; it must be {len(results[number])}")
+                append(number)
+                types += results[number]
+                position += arity[r]
+        except TiduError as error:
+            i = len(self.code)
+            raise DocumentError(f"node {i} ({table[code[i]]['op']}): {error}") from None
+
+    def _new_case(self, row: int, args: Sequence[int]) -> int:
+        operands = [self.types[a] if a >= 0 else self.external_types[~a] for a in args]
+        number = self.numbering.case(row, operands)
+        for argument, operand, type_ in zip(args, operands, self.numbering.cases[number].operands, strict=True):
+            if operand == UNKNOWN and type_ is not None:
+                self.adopt(argument, type_)
+        return number
+
+
+def check_value(g: int, v: int, graphs: Sequence[Graph]) -> None:
+    """Raises DocumentError unless value v of graph g exists among these graphs."""
+    if not 0 <= g < len(graphs):
+        among = f"only graphs 0 to {len(graphs) - 1} come before" if graphs else "no graph comes before"
+        raise DocumentError(f"refers to graph {shown(g)}, but {among}")
+    if not 0 <= v < graphs[g].n_values:
+        raise DocumentError(f"refers to value {shown(v)} of graph {g} ('{graphs[g].name}'), which has {graphs[g].n_values} values")
+
+
+def integers(field: list[object] | BinaryIntegers, name: str) -> Column[int]:
+    """A column of integers from either file form. Raises DocumentError if an entry is no integer or takes more than 32 bits."""
+    if isinstance(field, list):
+        if not {int}.issuperset(map(type, field)):
+            wrong = next(i for i, x in enumerate(field) if type(x) is not int)
+            raise DocumentError(f"{name}: entry {wrong} is not an integer")
+        values: array[int] | list[int] = field  # type: ignore[assignment]
+    else:
+        values = array(_TYPECODES[field["dtype"]])
+        if len(field["data"]) % values.itemsize:
+            raise DocumentError(f"{name}: {len(field['data'])} bytes are not a whole number of {field['dtype']}")
+        values.frombytes(field["data"])
+        if sys.byteorder == "big":
+            values.byteswap()
+        if values.typecode == "i":
+            return values
+    try:
+        return column(values)
+    except OverflowError:
+        raise DocumentError(f"{name}: an entry is out of range; each takes 32 bits") from None

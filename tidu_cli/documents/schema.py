@@ -1,0 +1,304 @@
+"""The shape of a document, as pydantic models; `schemas/document.schema.json` is generated from them.
+
+The models check shapes only and the reading layer gives them meaning: whether a reference exists, whether types fit.
+What occurs once a node is a TypedDict, or plain data that the loop over the nodes checks: a model object a node would
+cost more than all the rest of reading.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailFast, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType, TypedDict
+
+from tidu_cli.errors import TiduError, TypeTextError
+from tidu_cli.graph.keys import MAX_PASS, checked_pass, key_from_json
+from tidu_cli.graph.keys import Key as GraphKey
+from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import PrimitiveSet
+
+VERSION = 1
+"""The version of the format that is read and written."""
+
+MAX_META_NESTING = 200
+"""How deep objects and lists may nest under `meta`: well within what every reader's stack holds."""
+
+_STRICT = ConfigDict(extra="forbid", strict=True)
+_LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
+
+
+def _field(parse: Callable[[Any], object]) -> Callable[[Any], object]:
+    # A TiduError would leave pydantic without its place; as a custom error it is told with one.
+    def validate(value: Any) -> object:
+        try:
+            return parse(value)
+        except TiduError as error:
+            raise PydanticCustomError("tidu", "{reason}", {"reason": str(error)}) from None
+
+    return validate
+
+
+def _type(text: object) -> TensorType:
+    if not isinstance(text, str):
+        raise TypeTextError(f'a type is text such as "f64[3,4]", not {_kind(text)}')
+    return parse_type(text)
+
+
+def _kind(value: object) -> str:
+    kinds = {
+        dict: "an object",
+        list: "a list",
+        bool: "a bool",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        bytes: "binary data",
+    }
+    return "null" if value is None else kinds.get(type(value), "that")
+
+
+def _checked_meta(meta: dict[str, Any]) -> dict[str, Any]:
+    # Exactly what both JSON and msgpack can hold, so that meta survives every conversion.
+    level: list[object] = [meta]
+    for _ in range(MAX_META_NESTING):
+        inner: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner.extend(value.values())
+            elif isinstance(value, list):
+                inner.extend(value)
+            else:
+                _check_scalar(value)
+        if not inner:
+            return meta
+        level = inner
+    raise PydanticCustomError("meta", "nests deeper than {n} levels", {"n": MAX_META_NESTING})
+
+
+def _check_scalar(value: object) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise PydanticCustomError("meta", "holds a number that is not finite, which JSON cannot; write it as a string")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise PydanticCustomError("meta", "holds an integer beyond 64 bits, which msgpack cannot; write it as a string")
+    if value is not None and not isinstance(value, bool | int | float | str):
+        raise PydanticCustomError("meta", "holds binary data, which JSON cannot; write it as text, such as base64")
+
+
+# pydantic must not see references to definitions that it did not make: _tidied() turns "define" into "$ref".
+_KEY: dict[str, Any] = {"define": "Key"}
+_PASS: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MAX_PASS}
+_INDEX: dict[str, Any] = {"type": "integer", "minimum": 0}
+_VALUE: dict[str, Any] = {"type": "array", "prefixItems": [_INDEX, _INDEX], "minItems": 2, "maxItems": 2}
+_DIGEST: dict[str, Any] = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+_REFERENCE: dict[str, Any] = {"define": "Reference"}
+
+
+def _key_step(kind: str) -> dict[str, Any]:
+    step = {"type": "object", "properties": {"of": _KEY, "pass": _PASS}, "required": ["of", "pass"], "additionalProperties": False}
+    return {"type": "object", "properties": {kind: step}, "required": [kind], "additionalProperties": False}
+
+
+_DEFINITIONS: dict[str, Any] = {
+    "Key": {
+        "description": "A user's name, or the tangent or cotangent of a key in a pass.",
+        "oneOf": [{"type": "string"}, _key_step("tangent"), _key_step("cotangent")],
+    },
+    "Reference": {
+        "description": "A local id; [g, v]: value v of graph number g; or the digest of a value that the document does not define.",
+        "oneOf": [_INDEX, _VALUE, _DIGEST],
+    },
+}
+
+KeyField = Annotated[GraphKey, PlainValidator(_field(key_from_json)), WithJsonSchema(_KEY)]
+PassField = Annotated[int, PlainValidator(_field(checked_pass)), WithJsonSchema(_PASS)]
+TypeField = Annotated[
+    TensorType,
+    PlainValidator(_field(_type)),
+    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)})\[((0|[1-9][0-9]*)(,(0|[1-9][0-9]*))*)?\]$"}),
+]
+MetaField = Annotated[dict[str, Any], AfterValidator(_checked_meta), WithJsonSchema({"type": "object"})]
+# References are left to the loop over the nodes, which looks at each anyway.
+ReferenceField = Annotated[Any, WithJsonSchema(_REFERENCE)]
+ReferencesField = Annotated[list[Any], WithJsonSchema({"type": "array", "items": _REFERENCE})]
+ValueField = Annotated[list[Any], WithJsonSchema(_VALUE)]
+CountField = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Mask(TypedDict):
+    """`active_mask`: for each input of the node, whether it carries the tangent."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    active_mask: list[bool]
+
+
+class Role(TypedDict):
+    """The role of a linearized node. A node without a role is primary."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    linearized: Mask
+
+
+class ListedNode(TypedDict):
+    """A node of a list of nodes."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    op: str
+    inputs: ReferencesField
+    attrs: NotRequired[dict[str, Any]]
+    role: NotRequired[Role]
+    types: NotRequired[list[TypeField]]
+    meta: NotRequired[MetaField]
+
+
+ListedNodes = TypeAliasType("ListedNodes", Annotated[list[ListedNode], FailFast()])
+
+
+class TableRow(TypedDict):
+    """What nodes of packed nodes have in common; `inputs` and `outputs` count theirs."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    op: str
+    attrs: NotRequired[dict[str, Any]]
+    role: NotRequired[Role]
+    inputs: CountField
+    outputs: CountField
+
+
+class BinaryIntegers(TypedDict):
+    """A column of integers in msgpack: little-endian bytes."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    dtype: Literal["i8", "i16", "i32", "i64", "u8", "u16", "u32"]
+    data: bytes
+
+
+def _form(value: object) -> str:
+    return "list" if isinstance(value, list) else "object"
+
+
+IntegersField = Annotated[
+    Annotated[list[Any], Tag("list")] | Annotated[BinaryIntegers, Tag("object")],
+    Discriminator(_form),
+    WithJsonSchema({"type": "array", "items": {"type": "integer"}}),
+]
+
+
+class _Data(BaseModel):
+    model_config = _STRICT
+
+
+class PackedNodes(_Data):
+    """Nodes as columns: `code[i]` is node i's row of `table`; `args` all inputs in order, -1-k meaning `external[k]`."""
+
+    table: list[TableRow]
+    code: IntegersField
+    args: IntegersField
+    external: Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"oneOf": [_VALUE, _DIGEST]}})] = Field(
+        default_factory=list
+    )
+
+
+class InputDeclaration(_Data):
+    """An input of a graph."""
+
+    key: KeyField
+    type: TypeField
+    meta: MetaField = _LEFT_OUT
+
+
+class OutputDeclaration(_Data):
+    """An output of a graph. A null `value` is a structural zero, and then `type` must be there."""
+
+    key: KeyField
+    value: Annotated[ReferenceField, WithJsonSchema({"oneOf": [_REFERENCE, {"type": "null"}]})]
+    type: TypeField = _LEFT_OUT
+    meta: MetaField = _LEFT_OUT
+
+
+class Linear(_Data):
+    """`pass`: the pass whose tangents the linear graph maps."""
+
+    number: PassField = Field(alias="pass")
+
+
+class GraphData(_Data):
+    """A graph fragment."""
+
+    name: str
+    linear: Linear = _LEFT_OUT
+    meta: MetaField = _LEFT_OUT
+    inputs: Annotated[list[InputDeclaration], FailFast()]
+    nodes: Annotated[Annotated[ListedNodes, Tag("list")] | Annotated[PackedNodes, Tag("object")], Discriminator(_form)]
+    outputs: Annotated[list[OutputDeclaration], FailFast()]
+
+
+class BindingData(_Data):
+    """The graph input `input` is value `[g, v]`."""
+
+    input: KeyField
+    value: ValueField
+
+
+class DocumentData(_Data):
+    """A tidu document: a list of graphs, of which the last is the head."""
+
+    tidu: Literal[1]
+    meta: MetaField = _LEFT_OUT
+    graphs: Annotated[list[GraphData], FailFast(), Field(min_length=1)]
+    bindings: Annotated[list[BindingData], FailFast()] = Field(default_factory=list)
+
+
+def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a document in JSON, with the attrs of every primitive of the set."""
+    schema: dict[str, Any] = DocumentData.model_json_schema()
+    definitions = schema["$defs"]
+    definitions.pop("BinaryIntegers", None)
+    definitions.update(_DEFINITIONS)
+    conditions = []
+    for primitive in primitives:
+        attrs = primitive.attrs.model_json_schema()
+        definitions.update(attrs.pop("$defs", {}))
+        definitions[primitive.attrs.__name__] = attrs
+        then: dict[str, Any] = {"properties": {"attrs": {"$ref": f"#/$defs/{primitive.attrs.__name__}"}}}
+        if "required" in attrs:
+            then["required"] = ["attrs"]
+        conditions.append({"if": {"properties": {"op": {"const": primitive.name}}}, "then": then})
+    definitions["Op"] = {"properties": {"op": {"enum": sorted(primitives.primitives)}}, "allOf": conditions}
+    for node in ("ListedNode", "TableRow"):
+        definitions[node]["$ref"] = "#/$defs/Op"
+    schema["$defs"] = dict(sorted(definitions.items()))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "tidu document, version 1",
+        **_tidied(schema),
+    }
+
+
+def _tidied(schema: Any) -> Any:
+    # Without what pydantic adds for forms: titles made from names, defaults that stand for "left out".
+    if isinstance(schema, list):
+        return [_tidied(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "define" in schema:
+        return {"$ref": f"#/$defs/{schema['define']}"}
+    kept = {k: _tidied(v) for k, v in schema.items() if not (k == "title" and isinstance(v, str)) and (k, v) != ("default", None)}
+    if "description" in kept and isinstance(kept["description"], str):
+        kept["description"] = " ".join(kept["description"].split())
+    return kept
+
+
+def main() -> None:
+    """Print the JSON Schema as `schemas/document.schema.json` has it."""
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

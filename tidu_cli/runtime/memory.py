@@ -1,0 +1,160 @@
+"""How much memory a program will take, told from types and liveness before anything runs, and how much there is.
+
+A run that would not fit is refused at the start with a reason, and not killed by the system after an hour.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidu_cli.errors import EvaluationError
+from tidu_cli.graph.graph import Output
+from tidu_cli.runtime.program import Program
+
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
+_NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_SHOWN = 3  # how many of the largest values a refusal names
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The peak of a program's memory in bytes, and the largest values alive then, as (bytes, description), largest first."""
+
+    peak: int
+    largest: tuple[tuple[int, str], ...]
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes from text such as `512M`, `2G`, `1.5GiB`, `64MB` or `4096`.
+
+    `K`, `M`, `G`, `T`, `P` and `KiB` etc. are powers of 1024, `KB` etc. powers of 1000. Raises EvaluationError.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or (match[3] and not match[2] and match[3].upper() == "IB"):
+        raise EvaluationError(f"malformed size '{text[:40]}': write it as 512M, 2G, 1.5GiB or a number of bytes")
+    prefix, decimal = match[2].upper(), (match[3] or "").upper() == "B"
+    power = " KMGTP".index(prefix or " ")
+    scale = int((1000 if decimal else 1024) ** power)
+    whole, _, fraction = match[1].partition(".")
+    return int(whole) * scale + int(fraction or 0) * scale // int(10 ** len(fraction))
+
+
+def format_size(n_bytes: int) -> str:
+    """A number of bytes for people: `512 MiB`, `1.5 GiB`."""
+    power = min(max(n_bytes.bit_length() - 1, 0) // 10, 5)
+    size = n_bytes / 2 ** (10 * power)
+    return f"{size:.3g} {_NAMES[power]}" if size < 1000 else f"{size:.0f} {_NAMES[power]}"
+
+
+def machine_memory() -> int | None:
+    """The bytes this process may use: physical memory or its control group's limit, the lesser. None if neither is known."""
+    found = list(_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
+    with suppress(AttributeError, ValueError, OSError):  # not a POSIX system
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(found, default=None)
+
+
+def _cgroup_limits(membership: Path, root: Path) -> Iterator[int]:
+    """The limits on this process's control groups (v1 or v2) and on those around them.
+
+    Within a container the paths that the kernel tells may be the host's: then the mounted root stands for the container.
+    """
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers == "":
+            top, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            top, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = top / path.strip("/")
+        for folder in [group, *group.parents]:
+            with suppress(OSError, ValueError):  # no such group here, or its limit is the word "max"
+                yield int((folder / name).read_text())
+            if folder == top:
+                break
+
+
+def estimate_memory(program: Program) -> Estimate:
+    """The estimated peak memory of a run, with inputs and results; work space within kernels is not counted.
+
+    A view counts as much as the array it shows, since what follows mostly makes it one.
+    """
+    peak, at, _ = _walk(program, program.n_steps)
+    _, _, held = _walk(program, at)
+    graph = program.graph
+    values = [(i.type.nbytes, f"input {i.key} {i.type}") for i in program.inputs]
+    values += [(o.type.nbytes, f"output {o.key} {o.type}") for o in _zeros(program)]
+    for size, step, k in held.values():
+        node = program.node[step]
+        values.append((size, f"{graph.describe(node)} {graph.case(node).results[k]}"))
+    return Estimate(peak, tuple(sorted(values, key=lambda value: -value[0])))
+
+
+def check_memory(program: Program, limit: int | None) -> None:
+    """Raise EvaluationError if a run would take more than `limit` bytes; None means what the machine has."""
+    allowed = machine_memory() if limit is None else limit
+    if allowed is None or _bound(program) <= allowed:
+        return
+    estimate = estimate_memory(program)
+    if estimate.peak > allowed:
+        values = ", ".join(f"{what} {format_size(size)}" for size, what in estimate.largest[:_SHOWN])
+        owner = "the machine's memory" if limit is None else "the limit"
+        raise EvaluationError(
+            f"evaluation would take about {format_size(estimate.peak)}, more than {owner} of {format_size(allowed)}; "
+            f"largest values: {values}; evaluate fewer outputs, or allow more with --max-memory SIZE"
+        )
+
+
+def _bound(program: Program) -> int:
+    """More than any run takes: spares small programs of many steps the walk through them."""
+    types = [t for code in set(program.code) for t in program.graph.cases[code].results]
+    largest = max([t.nbytes for t in types], default=0)
+    return program.n_slots * largest + _given_bytes(program) + sum(o.type.nbytes for o in program.outputs)
+
+
+def _given_bytes(program: Program) -> int:
+    return sum(i.type.nbytes for i in program.inputs)  # the caller holds on to them
+
+
+def _zeros(program: Program) -> list[Output]:
+    return [o for o, slot in zip(program.outputs, program.output_slots, strict=True) if slot is None]
+
+
+def _walk(program: Program, last: int) -> tuple[int, int, dict[int, tuple[int, int, int]]]:
+    """Follow what is alive up to step `last`, whose operands and results are both alive; past all steps, to the end.
+
+    Gives the peak in bytes, the step of the peak, and by slot what is alive at `last`: its bytes, step and result number.
+    """
+    sizes = {code: [t.nbytes for t in program.graph.cases[code].results] for code in set(program.code)}
+    held: dict[int, tuple[int, int, int]] = {}
+    live = _given_bytes(program) + sum(o.type.nbytes for o in _zeros(program))
+    peak, at = live, program.n_steps
+    nothing = (0, 0, 0)
+    for step, code in enumerate(program.code):
+        slots, made = program.slots(step), sizes[code]
+        live += sum(made)
+        if live > peak:
+            peak, at = live, step
+        if step == last:
+            # Not yet in their slots, where they might take the place of an operand.
+            held.update({-1 - k: (size, step, k) for k, size in enumerate(made)})
+            return peak, at, held
+        for k, slot in enumerate(slots.writes):
+            live -= held.get(slot, nothing)[0]
+            held[slot] = made[k], step, k
+        for slot in slots.clears:
+            live -= held.pop(slot, nothing)[0]
+    # Results are handed over one by one, the greatest perhaps as a copy.
+    live += max([o.type.nbytes for o in program.outputs], default=0)
+    return (live, program.n_steps, held) if live > peak else (peak, at, held)
