@@ -9,11 +9,11 @@ from pydantic import Field
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import INEXACT, INTEGERS, NUMERIC, REALS, TensorType, real_dtype
-from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import (
-    alike,
     binary,
     conj,
+    elementwise,
     linear_jvp,
     linear_transpose,
     numpy_function,
@@ -167,6 +167,7 @@ def _share(x: Term, y: Term, z: Term) -> Term:
     return select_n(eq(x, z), 0, select_n(eq(x, y), z.trace.full(1, z.type), 0.5))
 
 
+_ORDERED = REALS | {"bool"}
 _EXTREMUM = (lambda t, x, y, z: _share(x, y, z) * t, lambda t, x, y, z: _share(y, x, z) * t)
 
 
@@ -192,31 +193,22 @@ def _magnitude(t: TensorType) -> TensorType:
     return t.with_dtype(real_dtype(t.dtype))
 
 
+_POSITIVE = ((0.5, 2.0),)
+
 PRIMITIVES = (
-    Primitive(
-        "add", 2, alike(NUMERIC), numpy_function("add"), _add_jvp, _add_transpose, alike=True, formula="x + y", summary="sum"
-    ),
-    Primitive(
+    elementwise("add", 2, NUMERIC, _add_jvp, transpose=_add_transpose, formula="x + y", summary="sum"),
+    elementwise(
         "sub",
         2,
-        alike(NUMERIC),
-        numpy_function("subtract"),
+        NUMERIC,
         _sub_jvp,
-        _sub_transpose,
-        alike=True,
+        transpose=_sub_transpose,
+        kernel=numpy_function("subtract"),
         formula="x - y",
         summary="difference",
     ),
-    Primitive(
-        "mul",
-        2,
-        alike(NUMERIC),
-        numpy_function("multiply"),
-        _mul_jvp,
-        _mul_transpose,
-        alike=True,
-        formula="x * y",
-        summary="product",
+    elementwise(
+        "mul", 2, NUMERIC, _mul_jvp, transpose=_mul_transpose, kernel=numpy_function("multiply"), formula="x y", summary="product"
     ),
     binary(
         "div",
@@ -224,17 +216,17 @@ PRIMITIVES = (
         kernel=_div_kernel,
         tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
         transpose=_div_transpose,
+        within=((-2.0, 2.0), (0.5, 2.0)),
         formula="x / y",
         summary="quotient; of integers, rounded towards zero",
     ),
-    Primitive(
+    elementwise(
         "neg",
         1,
-        alike(NUMERIC),
-        numpy_function("negative"),
+        NUMERIC,
         linear_jvp("neg"),
-        linear_transpose(lambda attrs, ct, type_: -ct),
-        alike=True,
+        transpose=linear_transpose(lambda attrs, ct, type_: -ct),
+        kernel=numpy_function("negative"),
         formula="-x",
         summary="negation",
     ),
@@ -245,27 +237,28 @@ PRIMITIVES = (
         _integer_pow_kernel,
         _integer_pow_jvp,
         attrs=IntegerPowAttrs,
+        dtypes=NUMERIC,
+        examples=(
+            *(Example(("T[2,3]",), {"y": y}, _POSITIVE) for y in (3, 2, 1, 0)),
+            Example(("f64[]",), {"y": -2}, _POSITIVE),
+        ),
         alike=True,
-        formula="x ** y, y an integer attr",
+        formula="x^y",
         summary="power with a fixed integer exponent",
     ),
-    Primitive("pow", 2, _pow_types, _pow_kernel, _pow_jvp, formula="x ** y", summary="power; y may be of integers"),
-    binary(
-        "max",
-        REALS | {"bool"},
-        kernel=numpy_function("maximum"),
-        tangents=_EXTREMUM,
-        formula="max(x, y)",
-        summary="maximum; NaN wins",
+    Primitive(
+        "pow",
+        2,
+        _pow_types,
+        _pow_kernel,
+        _pow_jvp,
+        dtypes=INEXACT,
+        examples=(Example(("T[]", "T[]"), {}, _POSITIVE), Example(("T[3]", "T[3]"), {}, _POSITIVE), Example(("T[3]", "i32[3]"))),
+        formula="x^y",
+        summary="power; y may be of integers",
     ),
-    binary(
-        "min",
-        REALS | {"bool"},
-        kernel=numpy_function("minimum"),
-        tangents=_EXTREMUM,
-        formula="min(x, y)",
-        summary="minimum; NaN wins",
-    ),
+    binary("max", _ORDERED, kernel=numpy_function("maximum"), tangents=_EXTREMUM, formula="max(x, y)", summary="maximum; NaN wins"),
+    binary("min", _ORDERED, kernel=numpy_function("minimum"), tangents=_EXTREMUM, formula="min(x, y)", summary="minimum; NaN wins"),
     unary(
         "abs",
         NUMERIC,
@@ -275,5 +268,5 @@ PRIMITIVES = (
         formula="|x|",
         summary="magnitude",
     ),
-    Primitive("sign", 1, alike(NUMERIC), numpy_function("sign"), _sign_jvp, alike=True, formula="x / |x|, 0 at 0", summary="sign"),
+    elementwise("sign", 1, NUMERIC, _sign_jvp, formula="x / |x|", summary="sign; 0 at 0"),
 )

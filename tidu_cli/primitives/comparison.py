@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import ALL, COMPLEXES, TensorType
-from tidu_cli.primitives.contract import JVP, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import binary, numpy_function, require_alike
 from tidu_cli.primitives.trace import Term, op
 
@@ -90,6 +90,12 @@ PRIMITIVES = (
         _select_kernel,
         _select_jvp,
         _select_transpose,
+        dtypes=frozenset({"bool", "i32"}),
+        examples=(
+            Example(("bool[]", "f64[2,3]", "f64[2,3]")),
+            Example(("bool[2,3]", "c128[2,3]", "c128[2,3]")),
+            Example(("i32[2,3]", "f32[2,3]", "f32[2,3]", "f32[2,3]"), within=((0, 3), (-2.0, 2.0))),
+        ),
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",
     ),

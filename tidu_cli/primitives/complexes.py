@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tidu_cli.graph.types import COMPLEXES, complex_dtype, real_dtype
-from tidu_cli.primitives.contract import JVP, Kernel, Primitive, Transposition, Types
-from tidu_cli.primitives.families import alike, linear_jvp, linear_transpose, numpy_function
+from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
+from tidu_cli.primitives.contract import JVP, Kernel, Transposition, Types
+from tidu_cli.primitives.families import elementwise, linear_jvp, linear_transpose, numpy_function
 from tidu_cli.primitives.trace import Term, op
 
 _F32_F64 = frozenset({"f32", "f64"})
@@ -42,48 +42,49 @@ def _complex_transpose(node: Transposition) -> Sequence[Term | None]:
     return [real(ct) if re else None, imag(ct) if im else None]
 
 
+def _part(t: TensorType) -> TensorType:
+    return t.with_dtype(real_dtype(t.dtype))
+
+
 PRIMITIVES = (
-    Primitive(
+    elementwise(
         "conj",
         1,
-        alike(COMPLEXES),
-        numpy_function("conjugate"),
+        COMPLEXES,
         linear_jvp("conj"),
-        linear_transpose(lambda attrs, ct, type_: conj(ct)),
-        alike=True,
+        transpose=linear_transpose(lambda attrs, ct, type_: conj(ct)),
+        kernel=numpy_function("conjugate"),
         formula="conj z",
         summary="complex conjugate",
     ),
-    Primitive(
+    elementwise(
         "real",
         1,
-        alike(COMPLEXES, lambda t: t.with_dtype(real_dtype(t.dtype))),
-        numpy_function("real"),
+        COMPLEXES,
         linear_jvp("real"),
-        linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
-        alike=True,
+        transpose=linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
+        result=_part,
         formula="Re z",
         summary="real part",
     ),
-    Primitive(
+    elementwise(
         "imag",
         1,
-        alike(COMPLEXES, lambda t: t.with_dtype(real_dtype(t.dtype))),
-        numpy_function("imag"),
+        COMPLEXES,
         linear_jvp("imag"),
-        linear_transpose(lambda attrs, ct, type_: make_complex(0, ct)),
-        alike=True,
+        transpose=linear_transpose(lambda attrs, ct, type_: make_complex(0, ct)),
+        result=_part,
         formula="Im z",
         summary="imaginary part",
     ),
-    Primitive(
+    elementwise(
         "complex",
         2,
-        alike(_F32_F64, lambda t: t.with_dtype(complex_dtype(t.dtype))),
-        _complex_kernel,
+        _F32_F64,
         _complex_jvp,
-        _complex_transpose,
-        alike=True,
+        transpose=_complex_transpose,
+        kernel=_complex_kernel,
+        result=lambda t: t.with_dtype(complex_dtype(t.dtype)),
         formula="x + iy",
         summary="complex number from its parts",
     ),

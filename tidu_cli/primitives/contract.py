@@ -7,14 +7,14 @@ have arithmetic, and what they compute is recorded (see `tidu_cli.primitives.tra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Case, CaseAttrs
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import ALL, TensorType
 
 if TYPE_CHECKING:
     from tidu_cli.primitives.trace import Term
@@ -75,12 +75,28 @@ TypeRule = Callable[[Any, Types], Types]
 """From (attrs, operand types) to result types. Raises TypeRuleError in the user's terms."""
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A typical application of a primitive, on which `tidu check --ops` tries its rules.
+
+    `operands` are types in which the letter T stands for each dtype of the primitive in turn, such as `T[2,3]` or `i32[2]`.
+    `within` are intervals, one per operand or one for all, away from kinks and poles, from which operands are drawn; the parts
+    of complex numbers are both drawn from it. `attrs` are in their file form; a dtype in them may be T, too.
+    """
+
+    operands: tuple[str, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),)
+
+
 @dataclass(frozen=True)
 class Primitive:
     """One operation: its name, arity (None: any number from one up), attrs, types, evaluation and derivative rules.
 
-    `alike` says that all operands have one type; where a detached reference hides some operand's type, it is then known.
-    `formula` and `summary` go to the catalogue.
+    `dtypes` are those that it takes: its first operand's, or its result's if it has no operand. `alike` says that all operands
+    have one type; where a detached reference hides some operand's type, it is then known. `inert` operands have no derivative
+    though they may be inexact (the order of a polygamma, say): a rule may refuse them. `formula` and `summary` go to the
+    catalogue.
     """
 
     name: str
@@ -90,7 +106,10 @@ class Primitive:
     jvp: JVPRule | None = None
     transpose: TransposeRule | None = None
     attrs: type[Attrs] = NoAttrs
+    dtypes: frozenset[str] = ALL
+    examples: tuple[Example, ...] = ()
     alike: bool = False
+    inert: tuple[int, ...] = ()
     formula: str = ""
     summary: str = ""
 

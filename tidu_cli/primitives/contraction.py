@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, DTypeName
-from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
@@ -161,6 +161,12 @@ PRIMITIVES = (
         _jvp,
         _transpose,
         attrs=DotGeneralAttrs,
+        dtypes=NUMERIC,
+        examples=(
+            Example(("T[2,3]", "T[3,4]"), {"dimension_numbers": [[[1], [0]], [[], []]]}),
+            Example(("T[2,3,5]", "T[3,2,4]"), {"dimension_numbers": [[[1], [0]], [[0], [1]]]}),
+            Example(("f32[3]", "f32[3]"), {"dimension_numbers": [[[0], [0]], [[], []]], "preferred_element_type": "f64"}),
+        ),
         formula="Σ lhs · rhs over the contracting axes",
         summary="product of arrays: result axes are batch, then lhs, then rhs",
     ),

@@ -26,8 +26,15 @@ def _logistic_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
 
 PRIMITIVES = (
     unary("exp", INEXACT, tangent=lambda t, x, y: y * t, formula="e^x", summary="exponential"),
-    unary("log", INEXACT, tangent=lambda t, x, y: t / x, formula="ln x", summary="natural logarithm"),
-    unary("log1p", INEXACT, tangent=lambda t, x, y: t / (x + 1), formula="ln(1 + x)", summary="logarithm, accurate near x = 0"),
+    unary("log", INEXACT, tangent=lambda t, x, y: t / x, within=((0.5, 2.0),), formula="ln x", summary="natural logarithm"),
+    unary(
+        "log1p",
+        INEXACT,
+        tangent=lambda t, x, y: t / (x + 1),
+        within=((-0.5, 2.0),),
+        formula="ln(1 + x)",
+        summary="logarithm, accurate near x = 0",
+    ),
     unary("sin", INEXACT, tangent=lambda t, x, y: cos(x) * t, formula="sin x", summary="sine"),
     unary("cos", INEXACT, tangent=lambda t, x, y: -sin(x) * t, formula="cos x", summary="cosine"),
     # (1 - y)(1 + y) keeps its digits where 1 - y^2 would lose them, y near 1.
@@ -40,5 +47,5 @@ PRIMITIVES = (
         formula="1 / (1 + e^-x)",
         summary="logistic sigmoid",
     ),
-    unary("sqrt", INEXACT, tangent=lambda t, x, y: 0.5 / y * t, formula="x^(1/2)", summary="square root"),
+    unary("sqrt", INEXACT, tangent=lambda t, x, y: 0.5 / y * t, within=((0.5, 2.0),), formula="x^(1/2)", summary="square root"),
 )

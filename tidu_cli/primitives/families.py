@@ -7,12 +7,25 @@ Elementwise rules are functions of Terms. A unary one has the signature (t, x, y
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, SIGNED, TensorType
-from tidu_cli.primitives.contract import JVP, JVPRule, Kernel, KernelRule, Primitive, TransposeRule, Transposition, TypeRule, Types
+from tidu_cli.primitives.contract import (
+    JVP,
+    Attrs,
+    Example,
+    JVPRule,
+    Kernel,
+    KernelRule,
+    NoAttrs,
+    Primitive,
+    TransposeRule,
+    Transposition,
+    TypeRule,
+    Types,
+)
 from tidu_cli.primitives.trace import Term, op
 
 _CLASSES = {
@@ -99,16 +112,43 @@ def summed(terms: Sequence[Term | None]) -> Term | None:
     return total
 
 
-def unary(
+def elementwise(
     name: str,
+    arity: int,
     dtypes: frozenset[str],
+    jvp: JVPRule,
     *,
-    tangent: Callable[[Term, Term, Term], Term] | None,
+    transpose: TransposeRule | None = None,
     kernel: KernelRule | None = None,
-    formula: str,
-    summary: str = "",
     result: Callable[[TensorType], TensorType] = lambda t: t,
+    attrs: type[Attrs] = NoAttrs,
+    example: Mapping[str, Any] | None = None,
+    within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
+    formula: str,
+    summary: str,
 ) -> Primitive:
+    """A primitive of operands of one type among `dtypes`, element by element; by default NumPy's function of that name.
+
+    `example` are attrs to try it with, `within` intervals to draw operands from.
+    """
+    examples = tuple(Example((type_,) * arity, example or {}, within) for type_ in ("T[]", "T[2,3]"))
+    return Primitive(
+        name,
+        arity,
+        alike(dtypes, result),
+        kernel or numpy_function(name),
+        jvp,
+        transpose,
+        attrs=attrs,
+        dtypes=dtypes,
+        examples=examples,
+        alike=True,
+        formula=formula,
+        summary=summary,
+    )
+
+
+def unary(name: str, dtypes: frozenset[str], *, tangent: Callable[[Term, Term, Term], Term] | None, **rest: Any) -> Primitive:
     """An elementwise function of one operand. A `tangent` of None means a derivative that is zero everywhere."""
 
     def jvp(node: JVP) -> Sequence[Term | None]:
@@ -116,22 +156,11 @@ def unary(
         assert tangent is not None and t is not None
         return [tangent(t, x, y)]
 
-    rule = no_tangent if tangent is None else jvp
-    return Primitive(
-        name, 1, alike(dtypes, result), kernel or numpy_function(name), jvp=rule, alike=True, formula=formula, summary=summary
-    )
+    return elementwise(name, 1, dtypes, no_tangent if tangent is None else jvp, **rest)
 
 
 def binary(
-    name: str,
-    dtypes: frozenset[str],
-    *,
-    tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None,
-    kernel: KernelRule | None = None,
-    transpose: TransposeRule | None = None,
-    formula: str,
-    summary: str = "",
-    result: Callable[[TensorType], TensorType] = lambda t: t,
+    name: str, dtypes: frozenset[str], *, tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None, **rest: Any
 ) -> Primitive:
     """An elementwise function of two operands. `tangents` of None means derivatives that are zero everywhere."""
 
@@ -141,17 +170,7 @@ def binary(
         terms = [None if t is None else rule(t, x, y, z) for rule, t in zip(tangents, node.tangents, strict=True)]
         return [summed(terms)]
 
-    return Primitive(
-        name,
-        2,
-        alike(dtypes, result),
-        kernel or numpy_function(name),
-        jvp=no_tangent if tangents is None else jvp,
-        transpose=transpose,
-        alike=True,
-        formula=formula,
-        summary=summary,
-    )
+    return elementwise(name, 2, dtypes, no_tangent if tangents is None else jvp, **rest)
 
 
 def linear_jvp(name: str) -> JVPRule:

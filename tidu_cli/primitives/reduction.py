@@ -8,7 +8,7 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import FLOATS, INTEGERS, NUMERIC, REALS, TensorType
 from tidu_cli.primitives.attrs import AxesAttrs
-from tidu_cli.primitives.contract import JVP, Kernel, Primitive, TypeRule, Types
+from tidu_cli.primitives.contract import JVP, Example, Kernel, Primitive, TypeRule, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose, require_dtype
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
@@ -62,6 +62,9 @@ def _reduce_max_jvp(node: JVP) -> Sequence[Term | None]:
     return [reduce_sum(taken * t, axes=axes) / ties]
 
 
+_ORDERED = REALS | {"bool"}
+_EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
+
 PRIMITIVES = (
     Primitive(
         "reduce_sum",
@@ -71,16 +74,20 @@ PRIMITIVES = (
         linear_jvp("reduce_sum"),
         linear_transpose(lambda attrs, ct, type_: _spread(ct, attrs.axes, type_)),
         attrs=AxesAttrs,
+        dtypes=NUMERIC,
+        examples=_EXAMPLES,
         formula="Σ x along axes",
         summary="sum along axes",
     ),
     Primitive(
         "reduce_max",
         1,
-        _reduced(REALS | {"bool"}),
+        _reduced(_ORDERED),
         _reduce_max_kernel,
         _reduce_max_jvp,
         attrs=AxesAttrs,
+        dtypes=_ORDERED,
+        examples=_EXAMPLES,
         formula="max x along axes",
         summary="maximum along axes; its derivative is shared equally among ties",
     ),

@@ -9,8 +9,8 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INTEGERS
 from tidu_cli.primitives.attrs import Axes, DTypeName, LiteralData, Shape
-from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Primitive, Types
-from tidu_cli.primitives.families import alike, linear_jvp, linear_transpose, no_tangent
+from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Types
+from tidu_cli.primitives.families import elementwise, linear_jvp, linear_transpose, no_tangent
 from tidu_cli.primitives.trace import Term, op
 
 broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
@@ -173,6 +173,7 @@ PRIMITIVES = (
         _constant_kernel,
         no_tangent,
         attrs=ConstantAttrs,
+        examples=(Example((), {"value": {"type": "f64[2]", "data": [1.0, 2.0]}}),),
         formula="value",
         summary="a constant array",
     ),
@@ -184,6 +185,7 @@ PRIMITIVES = (
         _convert_jvp,
         linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
         attrs=ConvertAttrs,
+        examples=tuple(Example(("T[2]",), {"new_dtype": dtype}) for dtype in ("f64", "f32", "c128", "i32", "bool")),
         formula="x as new_dtype",
         summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped",
     ),
@@ -195,6 +197,10 @@ PRIMITIVES = (
         linear_jvp("broadcast_in_dim"),
         linear_transpose(_broadcast_transpose),
         attrs=BroadcastAttrs,
+        examples=(
+            Example(("T[]",), {"shape": [2, 3], "broadcast_dimensions": []}),
+            Example(("T[2,1]",), {"shape": [2, 4, 3], "broadcast_dimensions": [0, 2]}),
+        ),
         formula="x repeated along new axes and axes of size 1",
         summary="explicit broadcasting",
     ),
@@ -206,6 +212,7 @@ PRIMITIVES = (
         linear_jvp("reshape"),
         linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
         attrs=ReshapeAttrs,
+        examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
         formula="the elements of x in row-major order, in another shape",
         summary="reshape",
     ),
@@ -217,16 +224,16 @@ PRIMITIVES = (
         linear_jvp("transpose"),
         linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
         attrs=TransposeAttrs,
+        examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
         formula="x with its axes permuted",
         summary="permutation of axes",
     ),
-    Primitive(
+    elementwise(
         "stop_gradient",
         1,
-        alike(ALL),
-        lambda np, attrs, operands, results: lambda x: x,
+        ALL,
         no_tangent,
-        alike=True,
+        kernel=lambda np, attrs, operands, results: lambda x: x,
         formula="x",
         summary="identity whose derivative is taken as 0",
     ),
