@@ -31,7 +31,7 @@ def parse_document(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) 
             return _document(_shaped(plain), primitives), found
     except TiduError as error:
         raise DocumentError(one_line(f"{where}: {error}")) from None
-    except RecursionError:
+    except RecursionError:  # of what a message quotes: how deep each part of Python goes differs between versions
         raise DocumentError(one_line(f"{where}: nests too deeply")) from None
 
 

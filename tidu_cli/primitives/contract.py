@@ -95,8 +95,8 @@ class Primitive:
 
     `dtypes` are those that it takes: its first operand's, or its result's if it has no operand. `alike` says that all operands
     have one type; where a detached reference hides some operand's type, it is then known. `inert` operands have no derivative
-    though they may be inexact (the order of a polygamma, say): a rule may refuse them. `formula` and `summary` go to the
-    catalogue.
+    though they may be inexact (the order of a polygamma, say): a rule may refuse them. `faithful` is False for the few whose
+    derivative is by intention not that of their values (stop_gradient). `formula` and `summary` go to the catalogue.
     """
 
     name: str
@@ -110,6 +110,7 @@ class Primitive:
     examples: tuple[Example, ...] = ()
     alike: bool = False
     inert: tuple[int, ...] = ()
+    faithful: bool = True
     formula: str = ""
     summary: str = ""
 

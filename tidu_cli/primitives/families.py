@@ -124,6 +124,7 @@ def elementwise(
     attrs: type[Attrs] = NoAttrs,
     example: Mapping[str, Any] | None = None,
     within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
+    faithful: bool = True,
     formula: str,
     summary: str,
 ) -> Primitive:
@@ -143,6 +144,7 @@ def elementwise(
         dtypes=dtypes,
         examples=examples,
         alike=True,
+        faithful=faithful,
         formula=formula,
         summary=summary,
     )

@@ -1,0 +1,126 @@
+"""Documents as plain data: a structural description to compare them by, and random ones to try laws on."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import strategies as st
+
+from tidu_cli.documents.read import parse_document
+from tidu_cli.graph.graph import Document, Externals
+
+DIGESTS = ["sha256:" + digit * 64 for digit in "0a"]
+
+
+def read(data) -> Document:
+    """Parse bytes, or plain data as JSON."""
+    return parse_document(data if isinstance(data, bytes) else json.dumps(data).encode(), "d")[0]
+
+
+def described(document: Document) -> object:
+    """Everything a document says, free of how it is numbered in memory: two documents are equal if this is."""
+
+    def value(graph, argument):
+        if argument is None or argument >= 0:
+            return argument
+        g, v = graph.external.graph[~argument], graph.external.value[~argument]
+        return document.detached[v].digest if g == Externals.DETACHED else (g, v)
+
+    graphs = [
+        (
+            graph.name,
+            graph.linear,
+            graph.meta,
+            graph.inputs,
+            [(graph.case(i), [value(graph, a) for a in graph.operands(i)], graph.node_meta.get(i)) for i in range(graph.n_nodes)],
+            [(o.key, value(graph, o.value), o.type, o.meta) for o in graph.outputs],
+        )
+        for graph in document.graphs
+    ]
+    return graphs, sorted(document.detached, key=lambda d: d.digest), document.bindings, document.meta
+
+
+TYPES = ["f64[]", "f32[2]", "c64[]", "i32[3,1]"]
+OPS = {
+    "f64[]": ["add", "mul", "sin", "integer_pow"],
+    "f32[2]": ["sub", "exp", "neg"],
+    "c64[]": ["mul", "conj"],
+    "i32[3,1]": ["add", "max"],
+}
+BINARY = {"add", "mul", "sub", "max"}
+
+_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+_metas = st.dictionaries(
+    _text,
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | _text,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_text, inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=3,
+)
+
+
+@st.composite
+def _keys(draw):
+    key: object = draw(_text)
+    for kind, number in draw(st.lists(st.tuples(st.sampled_from(["tangent", "cotangent"]), st.integers(1, 2**53 - 1)), max_size=3)):
+        key = {kind: {"of": key, "pass": number}}
+    return key
+
+
+@st.composite
+def documents(draw, detached: bool = True) -> dict[str, object]:
+    """Valid documents, as JSON has them, with listed nodes."""
+
+    def maybe_meta(fields):
+        return {**fields, "meta": draw(_metas)} if draw(st.integers(0, 9)) == 0 else fields
+
+    graphs: list[dict[str, object]] = []
+    values: list[list[str]] = []  # the types of each graph's values
+    declared: dict[str, tuple[object, str]] = {}
+    names = draw(st.lists(_text, min_size=1, max_size=3, unique=True))
+    bindings: list[dict[str, object]] = []
+    for g, name in enumerate(names):
+        linear = draw(st.integers(0, 3)) == 0
+        keys = draw(st.lists(_keys(), max_size=3, unique_by=json.dumps))
+        inputs = []
+        for key in keys:
+            first = json.dumps(key) not in declared
+            type_ = declared.setdefault(json.dumps(key), (key, draw(st.sampled_from(TYPES))))[1]
+            inputs.append(maybe_meta({"key": key, "type": type_}))
+            targets = [[h, v] for h in range(g) for v, t in enumerate(values[h]) if t == type_]
+            if first and targets and draw(st.booleans()):
+                bindings.append({"input": key, "value": draw(st.sampled_from(targets))})
+        types = [str(i["type"]) for i in inputs]
+        nodes = []
+        for _ in range(draw(st.integers(0, 6))):
+            references = list(enumerate(types)) + [([h, v], t) for h in range(g) for v, t in enumerate(values[h])]
+            if not references:
+                break
+            first_reference, type_ = draw(st.sampled_from(references))
+            op = draw(st.sampled_from(OPS[type_]))
+            like = [r for r, t in references if t == type_]
+            # Each digest has one type throughout: a detached value is one value.
+            like += [d for d, t in zip(DIGESTS, TYPES, strict=False) if detached and t == type_]
+            operands = [first_reference, *([draw(st.sampled_from(like))] if op in BINARY else [])]
+            node = {"op": op, "inputs": operands}
+            if op == "integer_pow":
+                node["attrs"] = {"y": draw(st.integers(-3, 3))}
+            if linear or draw(st.integers(0, 4)) == 0:
+                mask = [True, *(draw(st.booleans()) for _ in operands[1:])]
+                node["role"] = {"linearized": {"active_mask": mask}}
+            if draw(st.integers(0, 4)) == 0:
+                node["types"] = [type_]
+            nodes.append(maybe_meta(node))
+            types.append(type_)
+        outputs = []
+        choices = list(enumerate(types)) + [([h, v], t) for h in range(g) for v, t in enumerate(values[h])]
+        choices += [(None, "f32[7]")] + ([(DIGESTS[0], TYPES[0])] if detached else [])
+        for key in draw(st.lists(_keys(), max_size=3, unique_by=json.dumps)):
+            value, type_ = draw(st.sampled_from(choices))
+            outputs.append(maybe_meta({"key": key, "value": value, "type": type_}))
+        head = {"name": name, **({"linear": {"pass": draw(st.integers(1, 5))}} if linear else {})}
+        graphs.append(maybe_meta({**head, "inputs": inputs, "nodes": nodes, "outputs": outputs}))
+        values.append(types)
+    return maybe_meta({"tidu": 1, "graphs": graphs, **({"bindings": bindings} if bindings else {})})

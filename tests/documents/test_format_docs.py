@@ -1,0 +1,60 @@
+"""What docs/format.md says holds: its examples are documents, and its digests are those of the implementation it gives."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.documents.plain import read
+from tests.documents.test_layout import EXAMPLE
+from tidu_cli.graph.identity import digest_text
+from tidu_cli.graph.identity import digests as our_digests
+from tidu_cli.primitives.builtin import BUILTIN
+
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+JSON_BLOCKS = re.findall(r"```json\n(.*?)```", DOCS, re.DOTALL)
+(PYTHON,) = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
+VALID = ROOT / "samples" / "conformance" / "valid"
+
+
+@pytest.fixture(scope="module")
+def digests():
+    namespace: dict = {}
+    exec(PYTHON, namespace)
+    return namespace["digests"]
+
+
+def test_the_example_is_the_worked_example_in_its_layout():
+    assert JSON_BLOCKS[0] == EXAMPLE
+
+
+def test_the_packed_example_is_read():
+    data = json.loads(EXAMPLE)
+    data["graphs"][1]["nodes"] = json.loads(JSON_BLOCKS[1])
+    data["graphs"][1]["outputs"][0]["value"] = 3
+    assert read(data).head.n_nodes == 3
+
+
+@pytest.mark.parametrize("name", ["worked_example", "bindings", "shared_inputs", "detached", "attrs", "keys", "no_nodes"])
+def test_the_implementation_of_digests_agrees_with_ours(name, digests):
+    data = (VALID / f"{name}.json").read_bytes()
+    assert digests(json.loads(data)) == [[digest_text(d) for d in values] for values in our_digests(read(data))]
+
+
+def test_the_digests_of_the_example(digests):
+    printed = re.findall(r"^[x12]  (sha256:[0-9a-f]{64})$", DOCS, re.MULTILINE)
+    assert printed == digests(json.loads((ROOT / "samples" / "f.json").read_bytes()))[0]
+
+
+def test_every_dtype_is_named():
+    from tidu_cli.graph.types import ITEMSIZE
+
+    listed = re.search(r"The dtypes: (.*?)\. A type", DOCS, re.DOTALL)
+    assert listed and re.split(r",\s+", listed[1]) == list(ITEMSIZE)
+
+
+def test_the_schema_knows_every_op():
+    schema = json.loads((ROOT / "schemas" / "document.schema.json").read_bytes())
+    assert schema["$defs"]["Op"]["properties"]["op"]["enum"] == sorted(BUILTIN.primitives)

@@ -1,0 +1,132 @@
+"""closure: every rule that repeated linearize and transpose can need exists.
+
+What a rule emits for a case is known from its template, so the set of cases that derivatives of any order reach can be walked.
+Cases are told apart by op, mask and dtypes, of which there are finitely many; attrs and shapes come from the first that is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+from tidu_cli.checking.examples import example_cases
+from tidu_cli.errors import MissingRuleError, TiduError
+from tidu_cli.graph.graph import Case, CaseTable, Document
+from tidu_cli.primitives.contract import Primitive, PrimitiveSet
+from tidu_cli.primitives.trace import Template, jvp_template, transpose_template
+
+_MAX_ACTIVE = 4
+"""Of nodes with more operands than this that carry tangents, only single ones and all together are tried as active."""
+
+
+@dataclass
+class Closure:
+    """How many kinds of nodes are reached, and the missing links: what is needed, with the chain of ops that needs it."""
+
+    reached: int = 0
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Emissions:
+    """The ops that a primitive's rules emit, over all examples, dtypes and active masks."""
+
+    jvp: tuple[str, ...]
+    transpose: tuple[str, ...]
+
+
+def document_closure(document: Document, primitives: PrimitiveSet) -> Closure:
+    """The closure of the cases that a document uses."""
+    used = sorted({code for graph in document.graphs for code in graph.code})
+    return _closure((document.cases[code] for code in used), primitives)
+
+
+def set_closure(primitives: PrimitiveSet) -> Closure:
+    """The closure of a whole set: of all its primitives' examples."""
+    return _closure((case for primitive in primitives for _, case in example_cases(primitives, primitive)), primitives)
+
+
+def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
+    """What a primitive's rules may emit. A mask in which it is not linear counts for nothing."""
+    table = CaseTable()
+    found: tuple[set[str], set[str]] = set(), set()
+    for _, case in example_cases(primitives, primitive):
+        for active in _active_masks(case, primitive):
+            linear = Case(case.op, case.attrs, active, case.operands, case.results)
+            for emitted, rules in zip(found, (_jvps(table, case, primitives), _transposes(table, linear, primitives)), strict=True):
+                for template in rules:
+                    if not isinstance(template, MissingRuleError):
+                        emitted.update(table[node.code].op for node in (*template.closed, *template.nodes))
+    return Emissions(tuple(sorted(found[0])), tuple(sorted(found[1])))
+
+
+def _closure(start: Iterable[Case], primitives: PrimitiveSet) -> Closure:
+    table = CaseTable()
+    found = Closure()
+    came_from: dict[tuple[object, ...], str] = {}
+    waiting: list[tuple[Case, str]] = []
+
+    def reach(case: Case, chain: str) -> None:
+        kind = (case.op, case.mask, tuple(t and t.dtype for t in case.operands), tuple(t.dtype for t in case.results))
+        if kind not in came_from:
+            came_from[kind] = chain
+            waiting.append((case, chain))
+
+    for case in start:
+        reach(case, case.op)
+    while waiting:
+        case, chain = waiting.pop()
+        templates = list(_jvps(table, case, primitives))
+        if case.mask is not None:
+            templates += _transposes(table, case, primitives)
+        for template in templates:
+            if isinstance(template, TiduError):
+                found.missing.append(f"{template} ({_kind(case)}; reached by {chain})")
+                continue
+            for node in (*template.closed, *template.nodes):
+                emitted = table[node.code]
+                reach(emitted, chain if emitted.op == case.op else f"{chain} → {emitted.op}")
+    found.reached = len(came_from)
+    found.missing = list(dict.fromkeys(found.missing))
+    return found
+
+
+def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | MissingRuleError]:
+    """The JVP templates of a case, for every active mask."""
+    for active in _active_masks(case, primitives[case.op]):
+        try:
+            yield jvp_template(primitives, table, table.intern(case), active)
+        except MissingRuleError as error:
+            yield error
+
+
+def _transposes(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | MissingRuleError]:
+    """The transpose templates of a linear case, for every choice of results that have a cotangent."""
+    for live in product((True, False), repeat=len(case.results)):
+        if any(live):
+            try:
+                yield transpose_template(primitives, table, table.intern(case), live)
+            except MissingRuleError as error:
+                yield error
+
+
+def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]]:
+    able = [k for k, t in enumerate(case.operands) if (t is None or t.inexact) and k not in primitive.inert]
+    if not any(t.inexact for t in case.results):
+        return
+    if len(able) > _MAX_ACTIVE:
+        choices: Iterable[tuple[int, ...]] = [*((k,) for k in able), tuple(able)]
+    else:
+        choices = (
+            tuple(k for k, on in zip(able, switch, strict=True) if on) for switch in product((True, False), repeat=len(able))
+        )
+    for chosen in choices:
+        if chosen:
+            yield tuple(k in chosen for k in range(len(case.operands)))
+
+
+def _kind(case: Case) -> str:
+    types = ", ".join("?" if t is None else str(t) for t in case.operands)
+    mask = "" if case.mask is None else f" linear in inputs {[k for k, active in enumerate(case.mask) if active]}"
+    return f"{case.op}({types}){mask}"

@@ -1,0 +1,108 @@
+"""static: what can be said of a document without evaluating it, beyond what every reader checks.
+
+Readers refuse wrong types, references and masks. This looks at meaning: masks that do not follow the tangents, linear nodes that
+are not linear, values that nothing uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.graph import CaseTable, Document, Graph
+from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.trace import transpose_template
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong (`serious`), or only useless, and where."""
+
+    serious: bool
+    text: str
+
+
+def findings(document: Document, primitives: PrimitiveSet) -> Iterator[Finding]:
+    """Everything there is to say, graph by graph."""
+    logical = link(document)
+    used = _used(logical)
+    for g, graph in enumerate(document.graphs):
+        yield from _ports(graph)
+        yield from _masks(graph)
+        yield from _linearity(graph, primitives)
+        yield from _unused(logical, g, used)
+
+
+def _ports(graph: Graph) -> Iterator[Finding]:
+    if graph.linear is not None:
+        for key in [*(i.key for i in graph.inputs), *(o.key for o in graph.outputs)]:
+            if not key.path or abs(key.path[-1]) != graph.linear:
+                yield Finding(
+                    True, f"graph '{graph.name}': '{key}' is no tangent or cotangent of pass {graph.linear}, in a linear graph"
+                )
+        for output in graph.outputs:
+            if output.value is not None and output.value < 0:
+                yield Finding(
+                    True, f"graph '{graph.name}': output '{output.key}' is a value of another graph, not linear in the inputs"
+                )
+
+
+def _masks(graph: Graph) -> Iterator[Finding]:
+    """An operand is active just where it depends on the tangents: in a linear graph, where it is local."""
+    linear = bytearray(graph.n_values)
+    for k in range(len(graph.inputs)):
+        linear[k] = graph.linear is not None or bool(graph.inputs[k].key.path)
+    end, value = 0, len(graph.inputs)
+    for node, code in enumerate(graph.code):
+        case = graph.cases[code]
+        start, end = end, end + len(case.operands)
+        if case.mask is not None:
+            for k, argument in enumerate(graph.args[start:end]):
+                carries = argument >= 0 and bool(linear[argument])
+                if case.mask[k] and not carries:
+                    yield Finding(True, f"{graph.describe(node)}: input {k} is active, but no tangent reaches it")
+                elif graph.linear is not None and carries and not case.mask[k]:
+                    yield Finding(True, f"{graph.describe(node)}: input {k} is inactive, but it depends on the tangents")
+            for k in range(value, value + len(case.results)):
+                linear[k] = 1
+        value += len(case.results)
+
+
+def _linearity(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:
+    """A linear node whose primitive has no transpose for its mask is not linear in its active operands."""
+    verdicts: dict[int, str | None] = {}
+    for node, code in enumerate(graph.code):
+        case = graph.cases[code]
+        if case.mask is None or None in case.operands:  # rules may need the types that a detached reference hides
+            continue
+        if code not in verdicts:
+            table = CaseTable()
+            try:
+                transpose_template(primitives, table, table.intern(case), (True,) * len(case.results))
+                verdicts[code] = None
+            except MissingRuleError as error:
+                verdicts[code] = str(error)
+        if verdicts[code] is not None:
+            yield Finding(True, f"{graph.describe(node)}: not known to be linear in its active inputs: {verdicts[code]}")
+
+
+def _used(logical: LogicalGraph) -> bytearray:
+    """Of each flat id, whether some output needs it."""
+    outputs = [(g, o.value) for g, graph in enumerate(logical.document.graphs) for o in graph.outputs if o.value is not None]
+    return logical.depends_on(logical.lookup[g][value] for g, value in outputs)
+
+
+def _unused(logical: LogicalGraph, g: int, used: bytearray) -> Iterator[Finding]:
+    # The values that a residual graph is for are read by linear graphs, whose outputs are what counts.
+    graph = logical.document.graphs[g]
+    for declared in graph.inputs:
+        if not used[logical.source[declared.key]]:
+            yield Finding(False, f"graph '{graph.name}': no output depends on input '{declared.key}'")
+    value = logical.base[g] + len(graph.inputs)
+    for node, code in enumerate(graph.code):
+        after = value + graph.cases.n_results[code]
+        if 1 not in used[value:after]:
+            yield Finding(False, f"{graph.describe(node)}: no output depends on it")
+        value = after
