@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types campaign schemas clean
+.PHONY: demo test lint types campaign schemas catalogue clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
@@ -29,6 +29,9 @@ campaign: $(STAMP)  ## the long runs that the ordinary suite leaves out
 
 schemas: $(STAMP)  ## write schemas/ anew
 	$(BIN)/python -m tidu_cli.documents.schema > schemas/document.schema.json
+
+catalogue: $(STAMP)  ## write docs/primitives.md anew
+	$(BIN)/python -m tidu_cli.checking.catalogue > docs/primitives.md
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,111 @@
+"""The catalogue of primitives: what `tidu ops` lists and docs/primitives.md holds, derived from the primitives themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidu_cli.checking.closure import Emissions, emissions
+from tidu_cli.graph.types import ITEMSIZE
+from tidu_cli.primitives.builtin import BUILTIN, FAMILIES
+from tidu_cli.primitives.contract import Primitive, PrimitiveSet
+from tidu_cli.primitives.families import dtype_class
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A primitive as its users see it. `attrs` are the types of its attrs by name, and `attrs_text` what they mean."""
+
+    primitive: Primitive
+    attrs: Mapping[str, str]
+    attrs_text: str
+    emits: Emissions
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The derivative rules that it has: `jvp`, `transpose`."""
+        given = (("jvp", self.primitive.jvp), ("transpose", self.primitive.transpose))
+        return tuple(name for name, rule in given if rule is not None)
+
+    def to_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        primitive = self.primitive
+        return {
+            "op": primitive.name,
+            "arity": primitive.arity,
+            "dtypes": [dtype for dtype in ITEMSIZE if dtype in primitive.dtypes],
+            "attrs": dict(self.attrs),
+            "rules": list(self.rules),
+            "emits": {"jvp": list(self.emits.jvp), "transpose": list(self.emits.transpose)},
+            "formula": primitive.formula,
+            "summary": primitive.summary,
+        }
+
+
+def entry(primitive: Primitive, primitives: PrimitiveSet = BUILTIN) -> Entry:
+    """The catalogue's entry of one primitive."""
+    schema = primitive.attrs.model_json_schema()
+    required = schema.get("required", ())
+    attrs = {name: _type_text(s) + ("" if name in required else ", optional") for name, s in schema.get("properties", {}).items()}
+    text = " ".join((primitive.attrs.__doc__ or "").split()) if attrs else ""
+    return Entry(primitive, attrs, text, emissions(primitive, primitives))
+
+
+def _type_text(schema: Mapping[str, Any]) -> str:
+    """A JSON Schema in a few words."""
+    if "anyOf" in schema:
+        return " or ".join(_type_text(option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return "dtype" if schema["enum"] == list(ITEMSIZE) else " | ".join(map(str, schema["enum"]))
+    if "const" in schema:
+        return str(schema["const"])
+    if schema.get("type") == "array":
+        if "prefixItems" in schema:
+            return f"[{', '.join(_type_text(item) for item in schema['prefixItems'])}]"
+        return f"list of {_type_text(schema['items'])}s"
+    if schema.get("type") == "object":
+        return "constant data" if "base64" in schema.get("properties", {}) else "object"
+    return str(schema.get("type", "any value"))
+
+
+def to_markdown() -> str:
+    """docs/primitives.md: a section per family, an entry per primitive."""
+    lines = [
+        "# Primitives",
+        "",
+        "The vocabulary and semantics are those of JAX `lax`, which are StableHLO's; op and attr names are as a jaxpr prints them.",
+        "Operands of elementwise primitives have one type: nothing broadcasts by itself. J is a JVP rule, T a transpose rule;",
+        "what follows an arrow is what the rule may emit. `tidu ops --json` gives this list to programs, and `tidu check --ops`",
+        "tries every rule. This page is generated: `make catalogue` writes it anew.",
+    ]
+    for family in FAMILIES:
+        title = (family.__doc__ or "").partition("\n")[0].partition(":")[0].rstrip(".")
+        lines += ["", f"## {title}", ""]
+        for primitive in family.PRIMITIVES:
+            lines += _markdown_entry(entry(primitive))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _markdown_entry(found: Entry) -> list[str]:
+    primitive = found.primitive
+    arity = "any number of inputs" if primitive.arity is None else f"{primitive.arity} input{'' if primitive.arity == 1 else 's'}"
+    lines = [f"### `{primitive.name}`", "", f"{primitive.summary[:1].upper()}{primitive.summary[1:]}: {primitive.formula}", ""]
+    lines.append(f"- {arity}; {dtype_class(primitive.dtypes)}")
+    if found.attrs:
+        listed = "; ".join(f"`{name}` ({type_})" for name, type_ in found.attrs.items())
+        lines.append(f"- attrs: {listed}. {found.attrs_text}")
+    for rule, emitted in (("jvp", found.emits.jvp), ("transpose", found.emits.transpose)):
+        if rule in found.rules:
+            ops = ", ".join(f"`{op}`" for op in emitted)
+            lines.append(f"- {'J' if rule == 'jvp' else 'T'} → {ops or 'nothing'}")
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Print docs/primitives.md."""
+    print(to_markdown(), end="")
+
+
+if __name__ == "__main__":
+    main()
