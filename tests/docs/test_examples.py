@@ -1,0 +1,116 @@
+"""The examples of the README and of docs/ run, and print what they say. TIDU_RENEW=1 writes what they print into the pages."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import PAGES, ROOT, Block, Step, agrees, blocks, run, steps
+from tidu_cli.documents.read import parse_document
+
+RENEW = os.environ.get("TIDU_RENEW") == "1"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of what examples may read, in which they may write."""
+    folder = tmp_path / "tidu"
+    for name in ("README.md", "docs", "samples", "schemas", "benchmarks"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.exists():
+            folder.mkdir(exist_ok=True)
+            shutil.copy(source, folder / name)
+    return folder
+
+
+def _ids(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_ids)
+def test_commands_print_what_the_page_shows(page: Path, copy: Path) -> None:
+    text = page.read_text()
+    lines, wrong = text.split("\n"), []
+    renewed: list[tuple[Block, list[str]]] = []
+    for block in blocks(text):
+        where = f"{page.name}:{block.first + 1}"
+        has_commands = any(line.startswith("$ ") for line in block.lines)
+        assert has_commands or block.not_run or block.language != "console", f"{where}: no command after '$ '"
+        if block.language in ("console", "sh") and has_commands and not block.not_run:
+            fresh: list[str] = []
+            for step in steps(block):
+                output, complaint = _run_step(step, copy)
+                fresh += [*step.shown, *output]
+                wrong += [f"{where}: $ {step.command}\n{complaint}"] if complaint else []
+            renewed.append((block, fresh))
+    if not RENEW:
+        assert not wrong, "\n\n".join(wrong)
+        return
+    for block, fresh in reversed(renewed):
+        lines[block.first : block.first + len(block.lines)] = fresh
+    if "\n".join(lines) != text:
+        page.write_text("\n".join(lines))
+
+
+def _run_step(step: Step, folder: Path) -> tuple[Sequence[str], str]:
+    """What the page should show for a command, and what is wrong with what it does show, if anything."""
+    if "tidu dot" in step.command and shutil.which("dot") is None:
+        return step.output, ""  # without Graphviz, which tidu can do without
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    status, printed = run(step.command, folder, environment)
+    if not agrees(step.output, printed):
+        return printed, f"shows:\n{_indented(step.output)}\nbut prints:\n{_indented(printed)}"
+    if status and not any("error:" in line for line in step.output):
+        return step.output, f"has status {status}"
+    return step.output, ""
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_ids)
+def test_documents_are_valid(page: Path) -> None:
+    for block in blocks(page.read_text()):
+        if block.language == "json" and "".join(block.lines).startswith('{"tidu"') and not block.not_run:
+            parse_document("\n".join(block.lines).encode(), f"{page.name}:{block.first + 1}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_ids)
+def test_python_runs(page: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a page share their names; with `>>>` prompts they are doctests."""
+    monkeypatch.chdir(copy)
+    names: dict[str, object] = {}
+    for block in blocks(page.read_text()):
+        if block.language == "python" and not block.not_run:
+            _run_python(block, page, names)
+
+
+def _run_python(block: Block, page: Path, names: dict[str, object]) -> None:
+    source = "\n".join(block.lines) + "\n"
+    where = f"{page.name}:{block.first + 1}"
+    if not source.startswith(">>> "):
+        exec(compile(source, where, "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(source, names, where, str(page), block.first)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    runner.run(test, out=report.append, clear_globs=False)
+    names.update(test.globs)
+    assert not runner.failures, "".join(report)
+
+
+def test_the_first_document_of_the_tutorial_is_the_sample() -> None:
+    """The tutorial prints the file that its commands read."""
+    page = ROOT / "docs" / "tutorial.md"
+    first = next(block for block in blocks(page.read_text()) if block.language == "json")
+    assert json.loads("\n".join(first.lines)) == json.loads((ROOT / "samples" / "f.json").read_text())
