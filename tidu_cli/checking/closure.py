@@ -47,6 +47,11 @@ def set_closure(primitives: PrimitiveSet) -> Closure:
     return _closure((case for primitive in primitives for _, case in example_cases(primitives, primitive)), primitives)
 
 
+def primitive_closure(primitive: Primitive, primitives: PrimitiveSet) -> Closure:
+    """The closure of one primitive's examples."""
+    return _closure((case for _, case in example_cases(primitives, primitive)), primitives)
+
+
 def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
     """What a primitive's rules may emit. A mask in which it is not linear counts for nothing."""
     table = CaseTable()

@@ -1,23 +1,116 @@
-"""tidu check: validate documents."""
+"""tidu check: validate documents, and show that rules and derivatives are right."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import example, load
+from tidu_cli.cli.options import counted, emit_json, emit_text, example, load, require_stdin_once, shown
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.types import ITEMSIZE
+
+if TYPE_CHECKING:
+    from tidu_cli.checking.report import Report
+    from tidu_cli.graph.graph import Document
+    from tidu_cli.graph.keys import Key
+
+_DTYPES = ("f64", "c128")
+_DTYPES_HELP = "The dtypes that --ops tries derivatives in; repeats. [default: f64, c128]"
 
 
-@click.command(cls=Command, epilog=example("tidu check samples/f.json"))
-@click.argument("files", nargs=-1, metavar="[FILES]...")
-def command(files: tuple[str, ...]) -> None:
-    """Read documents as every command does, and say what is wrong with the first that is not valid (status 1)."""
-    for file in files or ("-",):
-        document, format_ = load(file)
+@click.command(
+    cls=Command,
+    epilog=example(
+        "tidu check samples/f.json", "tidu linearize samples/f.json --wrt x | tidu check --all", "tidu check --ops mul sin"
+    ),
+)
+@click.argument("subjects", nargs=-1, metavar="[FILES]...")
+@click.option("--static", "static", is_flag=True, help="Masks, linearity, dead nodes, unused inputs. The default of documents.")
+@click.option("--closure", "closure", is_flag=True, help="Every rule that derivatives of any order need is there.")
+@click.option("--numeric", "numeric", is_flag=True, help="Derivatives against difference quotients, and laws among them.")
+@click.option("--all", "everything", is_flag=True, help="All three. The default of --ops.")
+@click.option("--ops", is_flag=True, help="Check primitives, not documents: those named in place of FILES, or the whole set.")
+@click.option(
+    "--inputs", "files", multiple=True, metavar="FILE", help="Where to try derivatives; repeats. [default: at random inputs]"
+)
+@click.option(
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    type=click.Choice(list(ITEMSIZE)),
+    metavar="DTYPE",
+    help="Of --ops --numeric; repeats. [default: f64, c128]",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of the random inputs.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+def command(
+    subjects: tuple[str, ...],
+    static: bool,
+    closure: bool,
+    numeric: bool,
+    everything: bool,
+    ops: bool,
+    files: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Say whether documents are valid, and whether rules and derivatives are right.
+
+    Documents are read as every command reads them, up to the first that is not valid. The status is 1 if anything is wrong;
+    notes are of what is useless. The numeric part prints the greatest relative error of each law.
+    """
+    from tidu_cli.checking.report import PARTS
+
+    asked = {"static": static, "closure": closure, "numeric": numeric}
+    none = not any(asked.values())
+    parts = [part for part in PARTS if asked[part] or everything or (none and (ops or part == "static"))]
+    if ops:
+        reports = _of_primitives(subjects, parts, dtypes or _DTYPES)
+    else:
+        require_stdin_once(*subjects, *files)
+        reports = _of_documents(subjects or ("-",), parts, files, seed)
+    data, failures = {}, []
+    for subject, verdict, report in reports:
+        data[subject] = report.to_data()
+        failures += [f"{subject}: {failure}" for failure in report.failures]
+        if not as_json:
+            emit_text("\n  ".join([f"{subject}: {verdict}" if verdict else subject, *report.lines()]))
+    if as_json:
+        emit_json(data, indent=1)
+    if failures:
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        raise TiduError(failures[0] + more)
+
+
+def _of_documents(paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int) -> Iterator[tuple[str, str, Report]]:
+    from tidu_cli.checking.report import check_document
+    from tidu_cli.primitives.builtin import BUILTIN
+
+    for path in paths:
+        document, format_ = load(path)
+        given = _given(document, files) if files else {}
         nodes = sum(graph.n_nodes for graph in document.graphs)
-        name = "standard input" if file == "-" else file
-        click.echo(f"{name}: valid {format_}, {_count(len(document.graphs), 'graph')}, {_count(nodes, 'node')}")
+        verdict = f"valid {format_}, {counted(len(document.graphs), 'graph')}, {counted(nodes, 'node')}"
+        yield shown(path), verdict, check_document(document, BUILTIN, parts, given=given, seed=seed)
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:
+    from tidu_cli.checking.report import check_primitive
+    from tidu_cli.primitives.builtin import BUILTIN
+
+    for primitive in [BUILTIN[name] for name in names] or BUILTIN:
+        yield primitive.name, "", check_primitive(primitive, BUILTIN, parts, dtypes=dtypes)
+
+
+def _given(document: Document, files: tuple[str, ...]) -> dict[Key, Any]:
+    from tidu_cli.documents.files import read_bytes
+    from tidu_cli.documents.values import read_values
+    from tidu_cli.runtime.evaluate import input_array
+
+    types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
+    values = {key: value for file in files for key, value in read_values(read_bytes(file), shown(file)).items()}
+    return {key: input_array(key, types[key], value) for key, value in values.items() if key in types}

@@ -21,7 +21,10 @@ from tidu_cli.cli.options import document_output_options, emit, example, file_ar
 )
 @document_output_options
 def command(file: str, types: bool, nodes: str | None, out: str | None, format_: str | None) -> None:
-    """Write the document again, in another format: JSON or msgpack, nodes listed or packed, with or without types."""
+    """Write a document in another format.
+
+    JSON or msgpack, nodes listed or packed, with or without types.
+    """
     if types and nodes == "packed":
         raise click.UsageError("packed nodes have no place for types; leave out --types, or --nodes packed")
     document, came_in = load(file)

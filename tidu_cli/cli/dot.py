@@ -14,14 +14,15 @@ _FORMATS = ("dot", "svg", "png", "pdf")
 @file_argument
 @result_options(*_FORMATS, default="dot")
 def command(file: str, out: str | None, format_: str | None) -> None:
-    """Draw a document: a cluster per graph, references to other graphs dashed, active inputs marked.
+    """Draw a document.
 
-    The format dot is text, for Graphviz and for diffs; svg, png and pdf are drawn by Graphviz.
+    Each graph is a box, references to other graphs are dashed, and active inputs are marked. The format dot is text, for
+    Graphviz and for diffs; svg, png and pdf are drawn by Graphviz.
     """
     from tidu_cli.render.dot import to_dot
     from tidu_cli.render.graphviz import draw
 
-    chosen = chosen_format(out, format_, "dot", _FORMATS)
+    chosen = chosen_format(out, format_, "dot")
     require_printable(out, chosen)
     text = to_dot(load(file).document)
     emit_bytes(text.encode() if chosen == "dot" else draw(text, chosen), out)

@@ -6,6 +6,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
+    SIZE,
     chosen_format,
     emit_bytes,
     example,
@@ -13,11 +14,13 @@ from tidu_cli.cli.options import (
     load,
     output_keys_option,
     require_printable,
+    require_stdin_once,
     result_options,
+    shown,
 )
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key
+from tidu_cli.graph.keys import Key, parse_key
 
 _FORMATS = ("json", "npz", "msgpack")
 
@@ -30,7 +33,10 @@ _FORMATS = ("json", "npz", "msgpack")
 @click.option("--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats.")
 @output_keys_option
 @click.option(
-    "--max-memory", metavar="SIZE", help="Refuse to start if more memory is needed, such as 512M or 2G. [default: the machine's]"
+    "--max-memory",
+    type=SIZE,
+    metavar="SIZE",
+    help="Refuse to start if more memory is needed, such as 512M or 2G. [default: the machine's]",
 )
 @result_options(*_FORMATS, default="json")
 def command(
@@ -38,7 +44,7 @@ def command(
     settings: tuple[str, ...],
     files: tuple[str, ...],
     outputs: tuple[Key, ...],
-    max_memory: str | None,
+    max_memory: int | None,
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -49,19 +55,29 @@ def command(
     """
     from tidu_cli.documents.values import write_values
     from tidu_cli.runtime.evaluate import evaluate
-    from tidu_cli.runtime.memory import parse_size
     from tidu_cli.transforms.materialize import materialize
 
+    require_stdin_once(file, *files)
     for setting in settings:
-        if "=" not in setting:
-            raise click.BadParameter(f"'{setting}' is not KEY=VALUE, such as x=3 or x=[1,2]", param_hint="'--set'")
-    chosen = chosen_format(out, format_, "json", _FORMATS)
+        _require_assignment(setting)
+    chosen = chosen_format(out, format_, "json")
     require_printable(out, chosen)
-    limit = None if max_memory is None else parse_size(max_memory)
     document = load(file).document
     values = _given(document, settings, files)
-    results = evaluate(materialize(document, outputs=outputs).head, values, max_memory=limit)
+    results = evaluate(materialize(document, outputs=outputs).head, values, max_memory=max_memory)
     emit_bytes(write_values(results, chosen), out)
+
+
+def _require_assignment(setting: str) -> None:
+    """Raises BadParameter unless some = has a key to its left: which one it is, the document says, as names may hold one."""
+    complaint = f"'{setting}' is not KEY=VALUE, such as x=3 or x=[1,2]"
+    for at in reversed([at for at, character in enumerate(setting) if character == "="]):
+        try:
+            parse_key(setting[:at])
+            return
+        except KeyTextError as error:
+            complaint = str(error)
+    raise click.BadParameter(complaint, param_hint="'--set'")
 
 
 def _given(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
@@ -70,7 +86,7 @@ def _given(document: Document, settings: tuple[str, ...], files: tuple[str, ...]
 
     given: dict[Key, object] = {}
     for file in files:
-        given.update(read_values(read_bytes(file), "standard input" if file == "-" else file))
+        given.update(read_values(read_bytes(file), shown(file)))
     known = _known_keys(document)
     assigned = dict(parse_assignment(setting, known) for setting in settings)
     for binding in document.bindings:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import example, file_argument, load
+from tidu_cli.cli.options import counted, emit_json, emit_text, example, file_argument, load
 from tidu_cli.graph.graph import Document, Graph
 
 
@@ -17,10 +16,16 @@ from tidu_cli.graph.graph import Document, Graph
 @file_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 def command(file: str, as_json: bool) -> None:
-    """Summarise a document: its graphs with their inputs, outputs, and how many nodes of each op they have."""
+    """Summarise a document.
+
+    It tells the graphs with their inputs, outputs, and how many nodes of each op they have.
+    """
     document, format_ = load(file)
     summary = _summary(document, format_)
-    click.echo(json.dumps(summary, ensure_ascii=False) if as_json else _text(summary))
+    if as_json:
+        emit_json(summary)
+    else:
+        emit_text(_text(summary))
 
 
 def _summary(document: Document, format_: str) -> dict[str, Any]:
@@ -47,7 +52,7 @@ def _graph_summary(graph: Graph) -> dict[str, Any]:
 
 
 def _text(summary: dict[str, Any]) -> str:
-    lines = [f"{summary['format']}, {len(summary['graphs'])} graph(s), next pass {summary['next_pass']}"]
+    lines = [f"{summary['format']}, {counted(len(summary['graphs']), 'graph')}, next pass {summary['next_pass']}"]
     if summary["bindings"]:
         lines.append(f"bound inputs: {', '.join(summary['bindings'])}")
     if summary["detached"]:
@@ -61,8 +66,13 @@ def _text(summary: dict[str, Any]) -> str:
         ops = ", ".join(f"{count} {op}" for op, count in graph["ops"].items())
         lines.append(f"  nodes:   {graph['nodes']}" + (f" ({ops})" if ops else ""))
         if graph["externals"]:
-            lines.append(f"  reads:   {graph['externals']} value(s) of other graphs")
-    return "\n".join(lines)
+            lines.append(f"  reads:   {counted(graph['externals'], 'value')} of other graphs")
+    return "\n".join(map(_printable, lines))
+
+
+def _printable(line: str) -> str:
+    """Names may hold line ends and what steers a terminal: escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def _typed(ports: dict[str, str]) -> str:

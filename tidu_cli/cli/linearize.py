@@ -5,17 +5,15 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import KEY, document_output_options, emit, example, file_argument, load, output_keys_option
-from tidu_cli.graph.keys import MAX_PASS, Key
+from tidu_cli.cli.options import KEY, PASS, document_output_options, emit, example, file_argument, load, output_keys_option
+from tidu_cli.graph.keys import Key
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x"))
 @file_argument
 @click.option("--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats.")
 @output_keys_option
-@click.option(
-    "--pass", "pass_number", type=click.IntRange(1, MAX_PASS), metavar="N", help="The pass number. [default: the next free one]"
-)
+@click.option("--pass", "pass_number", type=PASS, metavar="N", help="The pass number. [default: the next free one]")
 @click.option(
     "--detach", is_flag=True, help="Write only the new graphs, which refer to the others by digest; `tidu resolve` links them."
 )
@@ -29,9 +27,10 @@ def command(
     out: str | None,
     format_: str | None,
 ) -> None:
-    """Append the linear graph of the head's outputs (its JVP), and before it, where needed, its residual graph.
+    """Append the JVP of the head's outputs.
 
-    The linear graph takes the tangents of the --wrt inputs, in that order, and gives those of the outputs: from x@1 to y@1, say.
+    It is a linear graph, and comes after a residual graph where the derivative needs values that the document does not have. It
+    takes the tangents of the --wrt inputs, in that order, and gives those of the outputs: from x@1 to y@1, say.
     """
     from tidu_cli.transforms.linearize import linearize
 

@@ -6,6 +6,7 @@ Subcommands are imported when they are called: `tidu --version` imports nothing 
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -49,6 +50,12 @@ class _Commands(click.Group):
             ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(130)  # as shells say "ended by SIGINT"; click would say "Aborted!" and exit with 1
+
 
 class Command(click.Command):
     """A subcommand: failures become `tidu COMMAND: error: ...` on stderr and status 1."""
@@ -61,6 +68,8 @@ class Command(click.Command):
             _fail(ctx, str(error))
         except MemoryError:
             _fail(ctx, "out of memory")
+        except BrokenPipeError:
+            raise  # click ends quietly
         except OSError as error:
             _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
         except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -72,8 +81,9 @@ class Command(click.Command):
 def _fail(ctx: click.Context, message: str) -> None:
     if os.environ.get("TIDU_TRACEBACK") == "1":
         raise  # the failure itself: callers are except clauses
-    line = " ".join(message.split("\n"))
-    click.echo(f"{ctx.command_path}: error: {line}", err=True)
+    from tidu_cli.documents.syntax import one_line
+
+    click.echo(f"{ctx.command_path}: error: {one_line(message)}", err=True)
     ctx.exit(1)
 
 
@@ -98,7 +108,21 @@ def main() -> None:
     if hasattr(signal, "SIGPIPE"):
         # A reader that has seen enough (`| head`) ends us quietly, as it does the GNU tools.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # help texts have symbols that not every terminal has
     try:
         cli(prog_name="tidu", standalone_mode=True)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except OSError as error:  # of help and version texts: commands tell their own
+        click.echo(f"tidu: error: {error.strerror or error}", err=True)
+        sys.exit(1)
+    finally:
+        _drop_unwritten()
+
+
+def _drop_unwritten() -> None:
+    # What could not be written has been complained of already, and Python would try once more as it ends.
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,7 +14,10 @@ from tidu_cli.graph.keys import Key
 @output_keys_option
 @document_output_options
 def command(file: str, outputs: tuple[Key, ...], out: str | None, format_: str | None) -> None:
-    """Link the document into one self-contained graph: equal values computed once, what no output needs dropped."""
+    """Make one self-contained graph of a document.
+
+    Equal values are computed once, and what no output needs is dropped. Its inputs are those needed, in the order declared.
+    """
     from tidu_cli.transforms.materialize import materialize
 
     document, came_in = load(file)

@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import example
-from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.primitives.contract import Primitive
+from tidu_cli.cli.options import emit_json, emit_text, example
 
 
 @click.command(cls=Command, epilog=example("tidu ops", "tidu ops dot_general --json"))
 @click.argument("names", nargs=-1, metavar="[OP]...")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, with dtypes, types of attrs, and what each rule emits.")
 def command(names: tuple[str, ...], as_json: bool) -> None:
-    """List the primitives, or those named: arity, attrs, derivative rules and what they compute."""
+    """List the primitives, or those named.
+
+    Each line tells the number of inputs (n: any), J for a JVP rule and T for a transpose rule, what it computes, and its [attrs].
+    """
     from tidu_cli.primitives.builtin import BUILTIN
 
-    for name in names:
-        if name not in BUILTIN.primitives:
-            raise UnknownNameError(f"unknown op '{name}'{did_you_mean(name, list(BUILTIN.primitives))}")
-    rows = [_row(primitive) for primitive in BUILTIN if not names or primitive.name in names]
+    chosen = [BUILTIN[name] for name in names] or list(BUILTIN)
     if as_json:
-        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        from tidu_cli.checking.catalogue import entry
+
+        emit_json([entry(primitive).to_data() for primitive in chosen], indent=1)
         return
-    width = max(len(row["op"]) for row in rows)
-    for row in rows:
-        arity = "n" if row["arity"] is None else row["arity"]
-        rules = ("J" if row["jvp"] else "-") + ("T" if row["transpose"] else "-")
-        attrs = f"  [{', '.join(row['attrs'])}]" if row["attrs"] else ""
-        click.echo(f"{row['op']:{width}}  {arity}  {rules}  {row['formula']}: {row['summary']}{attrs}")
-
-
-def _row(primitive: Primitive) -> dict[str, Any]:
-    return {
-        "op": primitive.name,
-        "arity": primitive.arity,
-        "attrs": list(primitive.attrs.model_fields),
-        "jvp": primitive.jvp is not None,
-        "transpose": primitive.transpose is not None,
-        "formula": primitive.formula,
-        "summary": primitive.summary,
-    }
+    width = max(len(primitive.name) for primitive in chosen)
+    lines = []
+    for p in chosen:
+        arity = "n" if p.arity is None else p.arity
+        rules = ("J" if p.jvp else "-") + ("T" if p.transpose else "-")
+        attrs = f"  [{', '.join(p.attrs.model_fields)}]" if p.attrs.model_fields else ""
+        lines.append(f"{p.name:{width}}  {arity}  {rules}  {p.formula}: {p.summary}{attrs}")
+    emit_text("\n".join(lines))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import PurePath
@@ -11,7 +13,7 @@ import click
 
 from tidu_cli.errors import KeyTextError, TiduError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.keys import checked_pass, parse_key
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,22 +33,38 @@ BINARY = frozenset({"msgpack", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
 
 
-class KeyParam(click.ParamType[Key]):
-    """A key in its text form."""
+class Parsed(click.ParamType[Any]):
+    """A parameter that a function reads from its text. What it refuses, with a TiduError, is wrong usage."""
 
-    name = "key"
+    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
+        self.name = name
+        self.parse = parse
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Key:
-        """Parse the key; a malformed one is wrong usage."""
-        if isinstance(value, Key):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse the text."""
+        if not isinstance(value, str):
             return value
         try:
-            return parse_key(value)
-        except KeyTextError as error:
+            return self.parse(value)
+        except TiduError as error:
             self.fail(str(error), param, ctx)
 
 
-KEY = KeyParam()
+def _pass_number(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,16}", text):
+        raise KeyTextError(f"'{text}' is not a pass number, an integer from 1 to 2**53 - 1")
+    return checked_pass(int(text))
+
+
+def _size(text: str) -> int:
+    from tidu_cli.runtime.memory import parse_size
+
+    return parse_size(text)
+
+
+KEY = Parsed("key", parse_key)
+PASS = Parsed("pass", _pass_number)
+SIZE = Parsed("size", _size)
 
 
 class Source(NamedTuple):
@@ -77,12 +95,18 @@ def document_output_options(function: F) -> F:
 def result_options(*formats: str, default: str) -> Callable[[F], F]:
     """The options -o and --format, for these formats."""
 
+    def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
+        by_suffix = _format_by_suffix(out)
+        if by_suffix is not None and by_suffix not in formats:
+            raise click.BadParameter(f"'{out}' has the suffix of {by_suffix}; the result is {' or '.join(formats)}", ctx, param)
+        return out
+
     def decorate(function: F) -> F:
         text = f"The format, where OUT has no suffix that says it. [default: {default}]"
         function = click.option("--format", "format_", type=click.Choice(formats), metavar="|".join(formats), help=text)(function)
-        return click.option("-o", "out", metavar="OUT", help="Write to this file, whole or not at all. [default: standard output]")(
-            function
-        )
+        return click.option(
+            "-o", "out", metavar="OUT", callback=fitting, help="Write to this file, whole or not at all. [default: standard output]"
+        )(function)
 
     return decorate
 
@@ -97,28 +121,41 @@ def load(file: str) -> Source:
     from tidu_cli.documents.files import read_bytes
     from tidu_cli.documents.read import parse_document
 
-    where = "standard input" if file == "-" else file
-    return Source(*parse_document(read_bytes(file), where))
+    return Source(*parse_document(read_bytes(file), shown(file)))
 
 
-def chosen_format(out: str | None, format_: str | None, default: str, formats: tuple[str, ...]) -> str:
-    """OUT's suffix if it stands for one of `formats`, else --format, else the default."""
-    by_suffix = SUFFIXES.get(PurePath(out).suffix.lower()) if out else None
-    return by_suffix if by_suffix in formats else format_ or default
+def shown(file: str) -> str:
+    """How messages name a file."""
+    return "stdin" if file == "-" else file
+
+
+def require_stdin_once(*files: str) -> None:
+    """Raises UsageError if two of these files are standard input, which can be read once only."""
+    if files.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read once only")
+
+
+def chosen_format(out: str | None, format_: str | None, default: str) -> str:
+    """The format that OUT's suffix stands for, else --format, else the default."""
+    return _format_by_suffix(out) or format_ or default
+
+
+def _format_by_suffix(out: str | None) -> str | None:
+    return SUFFIXES.get(PurePath(out).suffix.lower()) if out else None
 
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:
     """Write a document to OUT or standard output."""
     from tidu_cli.documents.write import format_document
 
-    chosen = chosen_format(out, format_, came_in, ("json", "msgpack"))
+    chosen = chosen_format(out, format_, came_in)
     require_printable(out, chosen)
     emit_bytes(format_document(document, chosen, **how), out)
 
 
 def require_printable(out: str | None, format_: str) -> None:
     """Raises TiduError if a binary format would go to a terminal. Called before the work, where that is possible."""
-    if out is None and format_ in BINARY and sys.stdout.isatty():
+    if out in (None, "-") and format_ in BINARY and sys.stdout is not None and sys.stdout.isatty():
         raise TiduError(f"{format_} is not printed to a terminal; redirect it, or give -o FILE")
 
 
@@ -127,3 +164,18 @@ def emit_bytes(data: bytes, out: str | None) -> None:
     from tidu_cli.documents.files import write_bytes
 
     write_bytes(data, out)
+
+
+def emit_text(text: str) -> None:
+    """Write a line of text or more to standard output, in UTF-8."""
+    emit_bytes(f"{text}\n".encode(), None)
+
+
+def emit_json(value: object, out: str | None = None, indent: int | None = None) -> None:
+    """Write JSON to OUT or standard output."""
+    emit_bytes((json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode(), out)
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import document_output_options, emit, example, load
+from tidu_cli.cli.options import document_output_options, emit, example, load, require_stdin_once
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
+
+_NAMED = 10
+"""How many of the values that no document defines are named."""
 
 
 @click.command(
@@ -21,21 +24,31 @@ from tidu_cli.graph.keys import Key, parse_key
 )
 @document_output_options
 def command(files: tuple[str, ...], binds: tuple[str, ...], out: str | None, format_: str | None) -> None:
-    """Link documents into one: equal graphs merge, detached references find their values, --bind composes graphs.
+    """Link documents into one.
+
+    Equal graphs merge, detached references find their values, and --bind composes graphs.
 
     References that no document defines stay detached, and are named on standard error.
     """
     from tidu_cli.transforms.resolve import dangling, resolve
 
     files = files or ("-",)
-    if files.count("-") > 1:
-        raise click.UsageError("standard input (-) can be read once only")
+    require_stdin_once(*files)
     sources = [load(file) for file in files]
     documents = [source.document for source in sources]
     result = resolve(documents, bind=[_pair(bind, documents) for bind in binds])
-    for digest, graph in dangling(result):
-        click.echo(f"tidu resolve: note: graph '{graph}' reads {digest}, which no document defines", err=True)
+    unknown = list(dangling(result))
+    for digest, graph in unknown[:_NAMED]:
+        _note(f"graph '{graph}' reads {digest}, which no document defines")
+    if len(unknown) > _NAMED:
+        _note(f"... {len(unknown)} such values in all")
     emit(result, out, format_, sources[0].format)
+
+
+def _note(message: str) -> None:
+    from tidu_cli.documents.syntax import one_line
+
+    click.echo(f"tidu resolve: note: {one_line(message)}", err=True)
 
 
 def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_bytes, example
+from tidu_cli.cli.options import emit_json, example
 
 
 @click.command(cls=Command, epilog=example("tidu schema"))
 @click.option("-o", "out", metavar="OUT", help="Write to this file, whole or not at all. [default: standard output]")
 def command(out: str | None) -> None:
-    """Print the JSON Schema of graph documents, as schemas/ holds it."""
+    """Print the JSON Schema of documents."""
     from tidu_cli.documents.schema import json_schema
 
-    emit_bytes((json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n").encode(), out)
+    emit_json(json_schema(), out, indent=2)

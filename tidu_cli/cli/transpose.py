@@ -12,9 +12,10 @@ from tidu_cli.cli.options import document_output_options, emit, example, file_ar
 @file_argument
 @document_output_options
 def command(file: str, out: str | None, format_: str | None) -> None:
-    """Replace the linear head by its transpose: from tangents forward (JVP) to cotangents backward (VJP), or back.
+    """Turn the linear head round: a JVP to a VJP, or back.
 
-    The new head takes the cotangents of the outputs and gives those of the inputs: from y@-1 to x@-1, say.
+    The transpose takes the head's place. It takes the cotangents of the outputs and gives those of the inputs: from y@-1 to
+    x@-1, say.
     """
     from tidu_cli.transforms.transpose import transpose
 

@@ -21,8 +21,7 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
     external = last.external
     residual, new_id = _with_live_nodes(residual, (v for g, v in external if g == first_number))
     if not residual.n_nodes:
-        number = [g if g < first_number else g - 1 for g in external.graph]
-        return [replace(last, external=Externals(column(number), external.value))]
+        return [last]
     values = [new_id[v] if g == first_number else v for g, v in external]
     return [residual, replace(last, external=Externals(external.graph, column(values)))]
 

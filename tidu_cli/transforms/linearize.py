@@ -13,7 +13,7 @@ from dataclasses import replace
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
-from tidu_cli.graph.keys import Key
+from tidu_cli.graph.keys import MAX_PASS, Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
 from tidu_cli.graph.types import tangent_type
@@ -109,7 +109,10 @@ def _push_forward(
 
 def _pass(document: Document, chosen: int | None) -> int:
     if chosen is None:
-        return document.next_pass()
+        chosen = document.next_pass()
+        if chosen > MAX_PASS:
+            raise TransformError(f"pass {MAX_PASS} is in use and is the greatest there is; choose another with --pass")
+        return chosen
     if any(abs(step) == chosen for key in document.every_key() for step in key.path) or any(
         g.linear == chosen for g in document.graphs
     ):

@@ -54,11 +54,13 @@ def resolve(documents: Sequence[Document], *, bind: Sequence[tuple[Key, Key]] = 
 
 def dangling(document: Document) -> Iterator[tuple[str, str]]:
     """Each detached digest with the name of a graph that reads it."""
-    for k, entry in enumerate(document.detached):
-        for graph in document.graphs:
-            if (Externals.DETACHED, k) in graph.external:
-                yield entry.digest, graph.name
-                break
+    reader: dict[int, str] = {}
+    for graph in document.graphs:
+        for g, v in graph.external:
+            if g == Externals.DETACHED:
+                reader.setdefault(v, graph.name)
+    for k, name in sorted(reader.items()):
+        yield document.detached[k].digest, name
 
 
 def _definitions(documents: Sequence[Document]) -> Definitions:
@@ -123,10 +125,10 @@ def _output(documents: Sequence[Document], places: Sequence[Place], key: Key, ou
     if key not in declared:
         raise UnknownNameError(f"no graph has an input '{key}' to bind{did_you_mean(str(key), list(map(str, declared)))}")
     if found is None:
-        why = "only graphs that declare that input have" if output in outputs else "no graph has"
-        raise UnknownNameError(
-            f"cannot bind '{key}': {why} an output '{output}'{did_you_mean(str(output), list(map(str, outputs)))}"
-        )
+        if output in outputs:
+            raise UnknownNameError(f"cannot bind '{key}': only graphs that declare that input have an output '{output}'")
+        hint = did_you_mean(str(output), list(map(str, outputs)))
+        raise UnknownNameError(f"cannot bind '{key}': no graph has an output '{output}'{hint}")
     return found
 
 
@@ -183,6 +185,7 @@ class _Merging:
         self.graphs: list[Graph] = []
         self.detached: list[Detached] = []
         self.number: dict[Place, int] = {}
+        self._place: list[Place] = []
         self._by_name: dict[str, int] = {}
         self._defined: dict[bytes, tuple[int, int]] = {}
         self._detached_number: dict[str, int] = {}
@@ -205,12 +208,17 @@ class _Merging:
         if earlier is None:
             self.number[place] = self._by_name[graph.name] = len(self.graphs)
             self.graphs.append(moved)
-        elif _equal(self.graphs[earlier], moved):
+            self._place.append(place)
+        elif _equal(self.graphs[earlier], moved) or self._same_values(self._place[earlier], place):
             self.number[place] = earlier
         else:
             raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them")
         for digest, value in self.definitions.get(place, {}).items():
             self._defined.setdefault(digest, (self.number[place], value))
+
+    def _same_values(self, a: Place, b: Place) -> bool:
+        # Where a document defines a value twice, a detached reference may be linked to the one or to the other.
+        return _values(self.documents, a) == _values(self.documents, b)
 
     def _reference(self, d: int, reference: tuple[int, int]) -> tuple[int, int]:
         g, v = reference
@@ -259,6 +267,22 @@ def _equal(a: Graph, b: Graph) -> bool:
         (o.key, o.value, o.type) for o in a.outputs
     ] == [(o.key, o.value, o.type) for o in b.outputs]
     return same_ports and (a.linear, a.code, a.args, a.external) == (b.linear, b.code, b.args, b.external)
+
+
+def _values(documents: Sequence[Document], place: Place) -> tuple[object, ...]:
+    """What a graph is, leaving meta aside, whichever way it refers to the values of others: digests throughout."""
+    d, g = place
+    document, graph = documents[d], documents[d].graphs[g]
+    found = digests(document)
+
+    def digest(argument: int | None) -> bytes | None:
+        if argument is None or argument >= 0:
+            return None if argument is None else found[g][argument]
+        h, v = graph.external.graph[-1 - argument], graph.external.value[-1 - argument]
+        return _digest(document.detached[v]) if h == Externals.DETACHED else found[h][v]
+
+    inputs = [(i.key, i.type) for i in graph.inputs]
+    return graph.linear, inputs, [(o.key, o.type, digest(o.value)) for o in graph.outputs], found[g]
 
 
 def _require_agreeing_inputs(graphs: Sequence[Graph]) -> None:

@@ -1,0 +1,2 @@
+# The picture as DOT text.
+tidu linearize samples/f.json --wrt x | tidu dot

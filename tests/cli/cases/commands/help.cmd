@@ -1,0 +1,2 @@
+# The commands.
+tidu --help

@@ -1,0 +1,2 @@
+# The primitives, with their rules.
+tidu ops mul dot_general constant

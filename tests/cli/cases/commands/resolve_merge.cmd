@@ -1,0 +1,2 @@
+# Equal graphs become one.
+tidu resolve samples/f.json samples/f.json | tidu info

@@ -1,0 +1,2 @@
+# Something else.
+printf '\377\330\000\001garbage' | tidu check

@@ -1,0 +1,2 @@
+# No input but white space.
+echo | tidu transpose

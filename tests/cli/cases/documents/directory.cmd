@@ -1,0 +1,2 @@
+# A directory.
+tidu check samples

@@ -1,0 +1,2 @@
+# Two outputs of one key.
+tidu check tests/cli/cases/documents/duplicate_output.json

@@ -1,0 +1,2 @@
+# No input at all: most often the command before it failed.
+tidu transpose

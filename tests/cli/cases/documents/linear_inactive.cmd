@@ -1,0 +1,2 @@
+# A linear graph with a node that has no active input.
+tidu check tests/cli/cases/documents/linear_inactive.json

@@ -1,0 +1,2 @@
+# A linear graph with a primary node.
+tidu check tests/cli/cases/documents/linear_primary.json

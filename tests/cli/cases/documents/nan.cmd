@@ -1,0 +1,2 @@
+# NaN is no JSON.
+tidu check tests/cli/cases/documents/nan.json

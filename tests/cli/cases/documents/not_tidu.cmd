@@ -1,0 +1,2 @@
+# JSON of another kind.
+tidu check tests/cli/cases/documents/not_tidu.json

@@ -1,0 +1,2 @@
+# A pass that is not an integer.
+tidu check tests/cli/cases/documents/pass_float.json

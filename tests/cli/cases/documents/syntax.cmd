@@ -1,0 +1,2 @@
+# A comma too many.
+echo '{"tidu": 1, "graphs": [],}' | tidu check

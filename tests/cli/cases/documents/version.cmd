@@ -1,0 +1,2 @@
+# A version that is not read here.
+tidu check tests/cli/cases/documents/version.json

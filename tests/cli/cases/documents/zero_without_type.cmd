@@ -1,0 +1,2 @@
+# A structural zero needs a type.
+tidu check tests/cli/cases/documents/zero_without_type.json

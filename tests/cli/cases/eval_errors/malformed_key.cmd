@@ -1,0 +1,2 @@
+# A malformed key.
+tidu eval samples/f.json --set x@=3

@@ -1,0 +1,2 @@
+# Wrong usage: no value.
+tidu eval samples/f.json --set x

@@ -1,0 +1,2 @@
+# A value that is not JSON.
+tidu eval samples/f.json --set x=three

@@ -1,0 +1,2 @@
+# Wrong usage: one standard input for two purposes.
+tidu eval --inputs - < samples/f.json

@@ -1,0 +1,2 @@
+# A values file that is not there.
+tidu eval samples/f.json --inputs nowhere.json

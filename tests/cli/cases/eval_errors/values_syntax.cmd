@@ -1,0 +1,2 @@
+# A values file that is not JSON.
+echo '{"x": }' | tidu eval samples/f.json --inputs -

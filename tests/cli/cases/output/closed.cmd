@@ -1,0 +1,2 @@
+# No standard output at all.
+tidu convert samples/f.json >&-

@@ -1,0 +1,2 @@
+# A device that is full.
+tidu convert samples/f.json > /dev/full

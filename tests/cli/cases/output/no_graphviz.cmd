@@ -1,0 +1,2 @@
+# Pictures need Graphviz.
+PATH=/nowhere "$(command -v tidu)" dot samples/f.json --format svg

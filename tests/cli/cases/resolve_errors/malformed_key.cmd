@@ -1,0 +1,2 @@
+# Wrong usage: a malformed key.
+tidu resolve samples/f.json tests/cli/cases/commands/g.json --bind u=y@

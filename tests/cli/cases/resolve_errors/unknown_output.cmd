@@ -1,0 +1,2 @@
+# An output that no graph has.
+tidu resolve samples/f.json tests/cli/cases/commands/g.json --bind u=yy

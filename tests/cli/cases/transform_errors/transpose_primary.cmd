@@ -1,0 +1,2 @@
+# A head that is not linear.
+tidu transpose samples/f.json

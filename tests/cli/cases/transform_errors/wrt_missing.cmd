@@ -1,0 +1,2 @@
+# Wrong usage: no --wrt.
+tidu linearize samples/f.json

@@ -1,0 +1,2 @@
+# After -- everything is a file.
+tidu check -- --types

@@ -1,0 +1,2 @@
+# A malformed key.
+tidu linearize samples/f.json --wrt x@one

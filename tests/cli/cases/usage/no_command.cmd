@@ -1,0 +1,2 @@
+# No command at all.
+tidu

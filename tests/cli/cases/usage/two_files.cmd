@@ -1,0 +1,2 @@
+# One file too many.
+tidu transpose samples/f.json samples/f.json

@@ -1,0 +1,2 @@
+# Options that exclude one another.
+tidu convert samples/f.json --types --nodes packed

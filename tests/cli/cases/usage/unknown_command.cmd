@@ -1,0 +1,2 @@
+# A misspelt command.
+tidu linearise samples/f.json

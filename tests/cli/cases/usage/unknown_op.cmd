@@ -1,0 +1,2 @@
+# A misspelt op.
+tidu ops dot_genral

@@ -1,0 +1,2 @@
+# A misspelt option.
+tidu linearize samples/f.json --wtr x
