@@ -1,0 +1,83 @@
+"""The layers: imports point down only, and the transforms know no primitive by name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tidu_cli
+from tidu_cli.primitives.builtin import BUILTIN
+
+ROOT = Path(tidu_cli.__file__).parent
+MAY_IMPORT = {
+    "errors": set(),
+    "graph": {"errors"},
+    "primitives": {"errors", "graph"},
+    "transforms": {"errors", "graph", "primitives"},
+    "runtime": {"errors", "graph", "primitives"},
+    "render": {"errors", "graph", "primitives"},
+    "documents": {"errors", "graph", "primitives"},
+    "checking": {"errors", "graph", "primitives", "transforms", "runtime"},
+    "cli": {"errors", "graph", "primitives", "transforms", "runtime", "render", "documents", "checking"},
+    "__init__": set(),
+    "__main__": {"cli"},
+}
+"""What each layer may import besides itself."""
+
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_layers(path: Path) -> Iterator[tuple[str, int]]:
+    """The layers that a module imports, wherever in it, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}:{node.lineno}: a relative import"
+            # `from tidu_cli import x` may import a layer by its name.
+            modules = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "tidu_cli" else [str(node.module)]
+        else:
+            continue
+        for module in modules:
+            package, _, rest = module.partition(".")
+            if package == "tidu_cli" and rest and (ROOT / rest.split(".")[0]).exists() | (ROOT / f"{rest}.py").exists():
+                yield rest.split(".")[0], node.lineno
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_down_only(path: Path) -> None:
+    layer = layer_of(path)
+    for imported, line in imported_layers(path):
+        assert imported == layer or imported in MAY_IMPORT[layer], f"line {line}: {layer} may not import {imported}"
+
+
+def string_literals(path: Path) -> Iterator[tuple[str, int]]:
+    """The string constants of a module but for docstrings and other bare strings."""
+    tree = ast.parse(path.read_text())
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+            yield node.value, node.lineno
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "transforms").glob("*.py")), ids=lambda p: p.name)
+def test_transforms_name_no_primitive(path: Path) -> None:
+    names = {primitive.name for primitive in BUILTIN}
+    for text, line in string_literals(path):
+        assert text not in names, f"line {line}: names the primitive {text}"
+
+
+def test_the_checks_see_what_they_look_for() -> None:
+    assert {layer for layer, _ in imported_layers(ROOT / "transforms" / "linearize.py")} == MAY_IMPORT["transforms"] | {
+        "transforms"
+    }
+    assert "dot_general" in {text for text, _ in string_literals(ROOT / "primitives" / "contraction.py")}
+    assert {layer_of(path) for path in MODULES} <= set(MAY_IMPORT)
