@@ -10,7 +10,7 @@ import pytest
 
 from tests.interpret import evaluate, zeros
 from tests.sketch import Sketch, Value, document, function, key, listing, names, op, ports
-from tidu_cli.errors import MissingRuleError, TransformError, UnknownNameError
+from tidu_cli.errors import KeyTextError, MissingRuleError, TransformError, UnknownNameError
 from tidu_cli.graph.graph import Binding, Document, Output
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.builtin import BUILTIN
@@ -19,6 +19,7 @@ from tidu_cli.primitives.families import alike, numpy_function
 from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 X, Y = key("x"), key("y")
@@ -425,3 +426,24 @@ def test_detached_linear_graphs_can_be_differentiated_in_their_own_inputs() -> N
     assert ports(linearize(loose, [key("x@1")]).head) == (["x@1@2"], {"y@1@2": 1})
     with raises(UnknownNameError, "no graph has an input 'x' (inputs: x@1)"):
         linearize(loose, [X])
+
+
+def test_an_input_on_which_detached_values_may_depend_is_refused() -> None:
+    # z = x sin x in a second graph, cut loose from the first: the path through sin x must not be lost in silence.
+    f = function("f", {"x": "f64[]"}, sin)
+    second = Sketch({"x": "f64[]"}, cases=f.cases, number=1)
+    product = second.builder.append(
+        f.cases.intern(BUILTIN.case("mul", BUILTIN.parse_attrs("mul", {}), None, [TensorType("f64")] * 2)),
+        [0, second.builder.refer(0, 1)],
+    )
+    whole = document(f.head, second.build("g", {"z": Value(second, product, TensorType("f64"))}))
+    message = "the outputs read detached values, which may depend on 'x'; resolve them with the document that defines them"
+    with raises(TransformError, message):
+        linearize(detach(whole, 1), [X])
+    assert linearize(resolve([f, detach(whole, 1)]), [X]).head.linear == 1
+
+
+@pytest.mark.parametrize("pass_number", [0, -3])
+def test_a_pass_is_positive(pass_number: int) -> None:
+    with raises(KeyTextError, f"a pass is an integer from 1 to 2**53 - 1, not {pass_number}"):
+        linearize(function("f", {"x": "f64[]"}, sin), [X], pass_number=pass_number)

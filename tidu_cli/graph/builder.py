@@ -19,16 +19,6 @@ class GraphBuilder:
         self.n_values = len(self.inputs)
         self._external_number: dict[tuple[int, int], int] = {}
 
-    @classmethod
-    def extending(cls, graph: Graph) -> GraphBuilder:
-        """A builder that starts with a copy of a graph's nodes and externals."""
-        builder = cls(graph.cases, graph.inputs)
-        builder.code, builder.args = graph.code[:], graph.args[:]
-        builder.external = Externals(graph.external.graph[:], graph.external.value[:])
-        builder.n_values = graph.n_values
-        builder._external_number = {reference: -1 - k for k, reference in enumerate(graph.external)}
-        return builder
-
     def refer(self, graph: int, value: int) -> int:
         """The argument that stands for a value of another graph (or, for graph DETACHED, for a detached value)."""
         reference = graph, value

@@ -13,7 +13,7 @@ from dataclasses import replace
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
-from tidu_cli.graph.keys import MAX_PASS, Key
+from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
 from tidu_cli.graph.types import tangent_type
@@ -51,6 +51,7 @@ def linearize(
 
     stamper = Stamper(logical, linear, residual, residual_number=len(document.graphs))
     needed = logical.depends_on(flat for _, flat in targets if flat is not None)
+    _require_known_paths(logical, needed, wrt)
     tangent, some_were_dropped = _push_forward(logical, seeds, needed, stamper, primitives)
 
     tangent_outputs = []
@@ -113,11 +114,24 @@ def _pass(document: Document, chosen: int | None) -> int:
         if chosen > MAX_PASS:
             raise TransformError(f"pass {MAX_PASS} is in use and is the greatest there is; choose another with --pass")
         return chosen
+    checked_pass(chosen)
     if any(abs(step) == chosen for key in document.every_key() for step in key.path) or any(
         g.linear == chosen for g in document.graphs
     ):
         raise TransformError(f"pass {chosen} is in use in this document; the next free one is {document.next_pass()}")
     return chosen
+
+
+def _require_known_paths(logical: LogicalGraph, needed: bytearray, wrt: Sequence[Key]) -> None:
+    # What a linear graph reads detached does not depend on its own inputs; of any other input it may.
+    if 1 not in needed[logical.base[-1] :]:
+        return
+    tangents = {i.key for graph in logical.document.graphs if graph.linear is not None for i in graph.inputs}
+    for key in wrt:
+        if key not in tangents:
+            raise TransformError(
+                f"the outputs read detached values, which may depend on '{key}'; resolve them with the document that defines them"
+            )
 
 
 def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int) -> list[Input]:

@@ -24,8 +24,6 @@ class Stamper:
         self.residual = residual
         self.residual_number = residual_number
         self._n_document = logical.n_values
-        # What turns the flat id of a new residual value into its local id there.
-        self._to_local = residual.n_values - logical.n_values
         # The argument by which each graph refers to a flat id; 0 where it does not yet, since externals are negative.
         self._in_linear = column([0]) * logical.n_values
         self._in_residual = column([0]) * logical.n_values
@@ -64,20 +62,17 @@ class Stamper:
 
     def _residual_node(self, node: Emitted, handles: Sequence[int]) -> list[int]:
         imported, n_document = self._in_residual, self._n_document
-        arguments = [h + self._to_local if h >= n_document else imported[h] or self._import_residual(h) for h in handles]
-        first = self.residual.append(node.code, arguments) - self._to_local
+        arguments = [h - n_document if h >= n_document else imported[h] or self._import_residual(h) for h in handles]
+        first = self.residual.append(node.code, arguments) + n_document
         self._in_linear.extend([0] * node.n_results)
         return list(range(first, first + node.n_results))
 
     def _import_linear(self, handle: int) -> int:
         is_new = handle >= self._n_document
-        reference = (self.residual_number, handle + self._to_local) if is_new else self.logical.origin(handle)
+        reference = (self.residual_number, handle - self._n_document) if is_new else self.logical.origin(handle)
         argument = self._in_linear[handle] = self.linear.refer(*reference)
         return argument
 
     def _import_residual(self, handle: int) -> int:
-        graph, value = self.logical.origin(handle)
-        if graph == self.residual_number:  # a residual graph that is being extended reads its own values
-            return value
-        argument = self._in_residual[handle] = self.residual.refer(graph, value)
+        argument = self._in_residual[handle] = self.residual.refer(*self.logical.origin(handle))
         return argument

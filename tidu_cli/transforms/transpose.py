@@ -25,33 +25,28 @@ def transpose(document: Document, *, primitives: PrimitiveSet = BUILTIN) -> Docu
     """Replace the linear head by its transpose: the adjoint map for the product <a, b> = Re(conj(a) b).
 
     Its inputs are the cotangents of the head's live outputs, its outputs those of the head's inputs, null where zero. What the
-    rules need besides (a conjugate, a zero array) goes to the residual graph of the pass. Raises TransformError if the head is no
+    rules need besides (a conjugate, a zero array) goes to a residual graph before it. Raises TransformError if the head is no
     linear graph or a node of it is not linear, MissingRuleError naming the node.
     """
     head = document.head
     if head.linear is None:
         raise TransformError(f"graph '{head.name}' is not a linear graph; transpose takes the output of tidu linearize")
     logical = link(document)
+    _require_residuals_free_of_tangents(logical)
+    others = document.graphs[:-1]
     linear = GraphBuilder(document.cases, _seeds(head))
-    number, residual = _residual(document, head)
-    stamper = Stamper(logical, linear, residual, number)
-    cotangent = _pull_back(logical, head, stamper, primitives)
+    residual = GraphBuilder(document.cases)
+    cotangent = _pull_back(logical, head, Stamper(logical, linear, residual, residual_number=len(others)), primitives)
 
     outputs = [
         Output(i.key.dual(), -1 - handle if (handle := cotangent[k]) else None, i.type, i.meta) for k, i in enumerate(head.inputs)
     ]
-    others = document.graphs[:-1]
-    transposed = linear.build(
-        fresh_name(replace(document, graphs=others), _dual_name(head.name, head.linear)), outputs, linear=head.linear
-    )
-    if number < len(others):
-        grown = others[number]
-        residual_graph = replace(grown, code=residual.code, args=residual.args, external=residual.external)
-        return replace(document, graphs=(*others[:number], residual_graph, transposed))
+    rest = replace(document, graphs=others)
+    name = _dual_name(head.name, head.linear)
+    graphs = [linear.build(fresh_name(rest, name), outputs, linear=head.linear)]
     if residual.code:
-        name = fresh_name(document, f"{_base_name(head.name, head.linear)}@{head.linear}.residual")
-        return replace(document, graphs=(*others, residual.build(name, ()), transposed))
-    return replace(document, graphs=(*others, transposed))
+        graphs.insert(0, residual.build(fresh_name(rest, f"{name}.residual"), ()))
+    return replace(document, graphs=(*others, *graphs))
 
 
 def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives: PrimitiveSet) -> Column[int]:
@@ -122,21 +117,20 @@ def _seeds(head: Graph) -> list[Input]:
     return [Input(o.key.dual(), o.type, o.meta) for o in head.outputs if o.value is not None]
 
 
-def _residual(document: Document, head: Graph) -> tuple[int, GraphBuilder]:
-    """The residual graph to add to, and its number: that of the pass where it stands right before the head, else a new one."""
-    number = len(document.graphs) - 2
-    if number >= 0:
-        before = document.graphs[number]
-        assert head.linear is not None
-        if before.name == f"{_base_name(head.name, head.linear)}@{head.linear}.residual":
-            return number, GraphBuilder.extending(before)
-    return number + 1, GraphBuilder(document.cases)
-
-
-def _base_name(name: str, pass_number: int) -> str:
-    return name.removesuffix(f"@-{pass_number}").removesuffix(f"@{pass_number}")
+def _require_residuals_free_of_tangents(logical: LogicalGraph) -> None:
+    head = logical.document.head
+    tangents = {i.key for i in head.inputs}
+    if not any(i.key in tangents for graph in logical.document.graphs[:-1] for i in graph.inputs):
+        return
+    # Other graphs may take the same tangents; what the head reads of them must not come from there.
+    read = logical.depends_on(logical.lookup[-1][-1 - k] for k in range(len(head.external)))
+    for key in tangents:
+        if read[logical.source[key]]:
+            raise TransformError(
+                f"graph '{head.name}' reads values of other graphs that depend on its input '{key}', so it is not linear"
+            )
 
 
 def _dual_name(name: str, pass_number: int) -> str:
-    base = _base_name(name, pass_number)
+    base = name.removesuffix(f"@-{pass_number}").removesuffix(f"@{pass_number}")
     return f"{base}@{pass_number}" if name.endswith(f"@-{pass_number}") else f"{base}@-{pass_number}"
