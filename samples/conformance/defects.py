@@ -166,7 +166,7 @@ SHAPE = {
 }
 
 NODES = {
-    "unknown_op.json": _nodes("an unknown op", "ad", "did you mean 'add'", of=[node("ad", 0, 0)], at=0),
+    "unknown_op.json": _nodes("an unknown op", "mull", "did you mean 'mul'", of=[node("mull", 0, 0)], at=0),
     "arity.json": _nodes("too many inputs", "takes 2 inputs, got 3", of=[node("sin", 0), node("mul", 0, 0, 2)], at=1),
     "variadic_none.json": _nodes("a variadic op without inputs", "at least 1", of=[node("select_n")], at=0),
     "unknown_attr.json": _nodes("an unknown attr", "'axis'", of=[node("reduce_sum", 0, attrs={"axis": [0]})], at=0),
@@ -242,7 +242,7 @@ NODES = {
     "packed_outputs.json": _packed(
         "a table row with a wrong count of outputs", "outputs", table=[{"op": "add", "inputs": 2, "outputs": 2}], at=0
     ),
-    "packed_op.json": _packed("an unknown op in the table", "table row 0", "'ad'", table=[{"op": "ad", "inputs": 2, "outputs": 1}]),
+    "packed_op.json": _packed("an unknown op in the table", "table row 0", "'mull'", table=[{"op": "mull", "inputs": 2, "outputs": 1}]),
     "packed_field.json": _packed(
         "an unknown field in the table", "table row 0", "'types'", table=[{"op": "add", "inputs": 2, "outputs": 1, "types": []}]
     ),

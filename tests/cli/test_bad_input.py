@@ -165,7 +165,7 @@ def require_good_manners(args, result):
 
 
 def require_good_manners_of_all(data: bytes):
-    valid = invoke("check", input=data).exit_code == 0
+    valid = invoke("convert", input=data).exit_code == 0  # check looks closer than a reader does
     for args in CALLS:
         result = invoke(*args, input=data)
         require_good_manners(args, result)
@@ -174,7 +174,7 @@ def require_good_manners_of_all(data: bytes):
         if result.exit_code == 0 and args[0] in DOCUMENTS:
             again = invoke("convert", input=result.stdout_bytes)
             assert again.exit_code == 0, (args, again.stderr)
-        if valid and args[0] in ("convert", "check", "info", "dot"):
+        if valid and args[0] in ("convert", "info", "dot"):
             assert result.exit_code == 0, (args, result.stderr)
 
 

@@ -58,7 +58,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Say whether documents are valid, and whether rules and derivatives are right.
+    """Say whether documents and their derivatives are right.
 
     Documents are read as every command reads them, up to the first that is not valid. The status is 1 if anything is wrong;
     notes are of what is useless. The numeric part prints the greatest relative error of each law.
