@@ -47,23 +47,30 @@ def entry(primitive: Primitive, primitives: PrimitiveSet = BUILTIN) -> Entry:
     """The catalogue's entry of one primitive."""
     schema = primitive.attrs.model_json_schema()
     required = schema.get("required", ())
-    attrs = {name: _type_text(s) + ("" if name in required else ", optional") for name, s in schema.get("properties", {}).items()}
+    models = schema.get("$defs", {})
+    attrs = {
+        name: _type_text(field, models) + ("" if name in required else ", optional")
+        for name, field in schema.get("properties", {}).items()
+    }
     text = " ".join((primitive.attrs.__doc__ or "").split()) if attrs else ""
     return Entry(primitive, attrs, text, emissions(primitive, primitives))
 
 
-def _type_text(schema: Mapping[str, Any]) -> str:
-    """A JSON Schema in a few words."""
+def _type_text(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
+    """A JSON Schema in a few words; `models` are the schemas that it refers to by name."""
+    if "$ref" in schema:
+        fields = models[schema["$ref"].rpartition("/")[2]]["properties"]
+        return "object of " + ", ".join(f"{name} ({_type_text(field, models)})" for name, field in fields.items())
     if "anyOf" in schema:
-        return " or ".join(_type_text(option) for option in schema["anyOf"])
+        return " or ".join(_type_text(option, models) for option in schema["anyOf"])
     if "enum" in schema:
         return "dtype" if schema["enum"] == list(ITEMSIZE) else " | ".join(map(str, schema["enum"]))
     if "const" in schema:
         return str(schema["const"])
     if schema.get("type") == "array":
         if "prefixItems" in schema:
-            return f"[{', '.join(_type_text(item) for item in schema['prefixItems'])}]"
-        return f"list of {_type_text(schema['items'])}s"
+            return f"[{', '.join(_type_text(item, models) for item in schema['prefixItems'])}]"
+        return f"list of {_type_text(schema['items'], models)}s"
     if schema.get("type") == "object":
         return "constant data" if "base64" in schema.get("properties", {}) else "object"
     return str(schema.get("type", "any value"))

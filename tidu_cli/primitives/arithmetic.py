@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import INEXACT, INTEGERS, NUMERIC, REALS, TensorType, real_dtype
+from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, TensorType, real_dtype
 from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import (
     binary,
@@ -189,6 +189,12 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
     return [(t - s * radial) / divisor]
 
 
+def _sign_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0].dtype not in FLOATS:
+        return numpy_function("sign")(np, attrs, operands, results)
+    return lambda x: np.copysign(np.sign(x), x)  # as StableHLO: of -0 it is -0
+
+
 def _magnitude(t: TensorType) -> TensorType:
     return t.with_dtype(real_dtype(t.dtype))
 
@@ -268,5 +274,5 @@ PRIMITIVES = (
         formula="|x|",
         summary="magnitude",
     ),
-    elementwise("sign", 1, NUMERIC, _sign_jvp, formula="x / |x|", summary="sign; 0 at 0"),
+    elementwise("sign", 1, NUMERIC, _sign_jvp, kernel=_sign_kernel, formula="x / |x|", summary="sign; 0 at 0"),
 )

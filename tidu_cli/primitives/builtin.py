@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
-from tidu_cli.primitives import arithmetic, comparison, complexes, contraction, elementary, reduction, structural
+from tidu_cli.primitives import (
+    arithmetic,
+    bitwise,
+    comparison,
+    complexes,
+    contraction,
+    cumulative,
+    elementary,
+    gather,
+    joining,
+    precision,
+    reduction,
+    rounding,
+    scatter,
+    slicing,
+    sorting,
+    special,
+    structural,
+    trigonometric,
+)
 from tidu_cli.primitives.contract import PrimitiveSet
 
-FAMILIES = (arithmetic, elementary, complexes, comparison, structural, reduction, contraction)
+FAMILIES = (
+    arithmetic,
+    elementary,
+    trigonometric,
+    special,
+    rounding,
+    complexes,
+    comparison,
+    bitwise,
+    structural,
+    slicing,
+    joining,
+    gather,
+    scatter,
+    reduction,
+    cumulative,
+    sorting,
+    precision,
+    contraction,
+)
 """The modules that hold the primitives, in the order of the catalogue."""
 
 BUILTIN = PrimitiveSet.of([primitive for family in FAMILIES for primitive in family.PRIMITIVES])

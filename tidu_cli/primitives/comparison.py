@@ -1,17 +1,17 @@
-"""Comparisons, and selection by their results."""
+"""Comparison and selection: order, choice, and clamping."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import ALL, COMPLEXES, TensorType
 from tidu_cli.primitives.contract import JVP, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.primitives.families import binary, numpy_function, require_alike
+from tidu_cli.primitives.families import binary, numpy_function, require_alike, require_dtype, summed
 from tidu_cli.primitives.trace import Term, op
 
-select_n = op("select_n")
+and_, broadcast_in_dim, gt, lt, select_n = map(op, ("and", "broadcast_in_dim", "gt", "lt", "select_n"))
 
 
 def _bools(t: TensorType) -> TensorType:
@@ -76,6 +76,38 @@ def _select_transpose(node: Transposition) -> Sequence[Term | None]:
 
 _ORDERED = ALL - COMPLEXES
 
+
+def _clamp_types(attrs: Any, operands: Types) -> Types:
+    require_dtype(_ORDERED, operands)
+    _, x, _ = operands
+    for k, bound in ((0, operands[0]), (2, operands[2])):
+        if bound.dtype != x.dtype or bound.shape not in ((), x.shape):
+            raise TypeRuleError(f"the bound (input {k}) is {bound}; it must be {x.dtype}[] or of the clamped input's type, {x}")
+    return (x,)
+
+
+def _clamp_jvp(node: JVP) -> Sequence[Term | None]:
+    type_ = node.results[0].type
+
+    def spread(term: Term) -> Term:
+        return term if term.type == type_ else broadcast_in_dim(term, shape=type_.shape, broadcast_dimensions=())
+
+    def masked(mask: Callable[[], Term], t: Term | None) -> Term | None:
+        return None if t is None else select_n(mask(), 0, spread(t))
+
+    # JAX's masks: strict, so that on a bound no operand gets the tangent.
+    (low, x, high), (t_low, t, t_high) = map(spread, node.operands), node.tangents
+    return [
+        summed(
+            [
+                masked(lambda: and_(gt(low, x), lt(low, high)), t_low),
+                masked(lambda: and_(gt(x, low), lt(x, high)), t),
+                masked(lambda: lt(high, x), t_high),
+            ]
+        )
+    ]
+
+
 PRIMITIVES = (
     _comparison("eq", "equal", "=", ALL),
     _comparison("ne", "not_equal", "≠", ALL),
@@ -98,5 +130,19 @@ PRIMITIVES = (
         ),
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",
+    ),
+    Primitive(
+        "clamp",
+        3,
+        _clamp_types,
+        lambda np, attrs, operands, results: lambda low, x, high: np.minimum(np.maximum(x, low), high),
+        _clamp_jvp,
+        dtypes=_ORDERED,
+        examples=tuple(
+            Example(types, within=((-1.5, -0.5), (-2.0, 2.0), (0.5, 1.5)))
+            for types in (("T[]", "T[2,3]", "T[]"), ("T[2,3]", "T[2,3]", "T[2,3]"))
+        ),
+        formula="min(max(x, y), z)",
+        summary="y brought between the bounds x and z; on a bound its derivatives are taken as 0",
     ),
 )

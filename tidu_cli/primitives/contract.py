@@ -94,7 +94,8 @@ class Primitive:
     """One operation: its name, arity (None: any number from one up), attrs, types, evaluation and derivative rules.
 
     `dtypes` are those that it takes: its first operand's, or its result's if it has no operand. `alike` says that all operands
-    have one type; where a detached reference hides some operand's type, it is then known. `inert` operands have no derivative
+    have one type; where a detached reference hides some operand's type, it is then known. `n_results` counts the results from attrs
+    and the number of operands, which is all that is known where operand types are hidden. `inert` operands have no derivative
     though they may be inexact (the order of a polygamma, say): a rule may refuse them. `faithful` is False for the few whose
     derivative is by intention not that of their values (stop_gradient). `formula` and `summary` go to the catalogue.
     """
@@ -109,6 +110,7 @@ class Primitive:
     dtypes: frozenset[str] = ALL
     examples: tuple[Example, ...] = ()
     alike: bool = False
+    n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
     inert: tuple[int, ...] = ()
     faithful: bool = True
     formula: str = ""
@@ -177,6 +179,9 @@ class PrimitiveSet:
                 raise TypeRuleError(
                     "reads a detached value, so its result types cannot be inferred; give the node's types or resolve first"
                 )
+            due = primitive.n_results(attrs, n)
+            if len(declared) != due:
+                raise TypeRuleError(f"declares {len(declared)} result types, but has {due} result{'' if due == 1 else 's'}")
             return Case(op, attrs, mask, tuple(operands), declared)
         results = primitive.types(attrs, tuple(known))
         if declared is not None and declared != results:

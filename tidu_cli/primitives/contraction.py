@@ -89,6 +89,8 @@ def _kernel(np: Any, attrs: DotGeneralAttrs, operands: Types, results: Types) ->
 def _product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tuple[int, ...]) -> Kernel:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = attrs.dimension_numbers
     lhs, rhs = operands
+    if not lhs_contract:
+        return _outer_product(np, attrs, operands, shape)
     if not lhs_batch and len(lhs_contract) == 1 and lhs.rank <= 2 and rhs.rank <= 2:
         # A transposed view costs nothing: BLAS reads it as it is.
         flip_lhs, flip_rhs = lhs.rank == 2 and lhs_contract[0] == 0, rhs.rank == 2 and rhs_contract[0] == 1
@@ -108,6 +110,19 @@ def _product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tuple[int,
         return np.reshape(np.matmul(x, y), shape)
 
     return batched
+
+
+def _outer_product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tuple[int, ...]) -> Kernel:
+    # With nothing to sum a product of matrices would be many times slower than this, which is a multiplication.
+    (lhs, rhs), (_, (lhs_batch, rhs_batch)) = operands, attrs.dimension_numbers
+    lhs_order, rhs_order = (*lhs_batch, *_kept(lhs, (), lhs_batch)), (*rhs_batch, *_kept(rhs, (), rhs_batch))
+    lhs_shape = (*shape[: lhs.rank], *[1] * (len(shape) - lhs.rank))
+    rhs_shape = (*shape[: len(lhs_batch)], *[1] * (lhs.rank - len(lhs_batch)), *shape[lhs.rank :])
+
+    def product(x: Any, y: Any) -> Any:
+        return np.multiply(np.reshape(np.transpose(x, lhs_order), lhs_shape), np.reshape(np.transpose(y, rhs_order), rhs_shape))
+
+    return product
 
 
 def _jvp(node: JVP) -> Sequence[Term | None]:

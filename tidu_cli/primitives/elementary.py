@@ -1,44 +1,121 @@
-"""Elementary functions: exp, log, the trigonometric and hyperbolic ones, logistic, square root."""
+"""Elementary functions: exponentials, logarithms and roots, and what is made of them."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from tidu_cli.graph.types import INEXACT
+from tidu_cli.graph.types import FLOATS, INEXACT, NUMERIC
 from tidu_cli.primitives.contract import Kernel, Types
-from tidu_cli.primitives.families import unary
+from tidu_cli.primitives.families import numpy_function, unary
+from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import op
 
-cos, sin = op("cos"), op("sin")
+exp, integer_pow = op("exp"), op("integer_pow")
+
+
+def _exp2_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("exp2")(np, attrs, operands, results)
+    dtype = numpy_dtype(np, operands[0].dtype)
+
+    def exp2(z: Any) -> Any:
+        # By parts, as a product with ln 2 would cost 2^Re z its digits; in double, so that it does not cost c64 those of the angle.
+        size, angle = np.exp2(z.real, dtype=np.float64), z.imag * np.float64(math.log(2))
+        found = np.empty(np.shape(z), dtype)
+        found.real, found.imag = size * np.cos(angle), np.where(angle == 0, z.imag, size * np.sin(angle))
+        return found
+
+    return exp2
+
+
+def _expm1_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("expm1")(np, attrs, operands, results)
+    from scipy import special  # type: ignore[import-untyped]  # slow to import
+
+    kernel: Kernel = special.expm1  # infinite parts as C99 has them for exp, where NumPy's gives NaN
+    return kernel
+
+
+def _log1p_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("log1p")(np, attrs, operands, results)
+    from scipy import special
+
+    def log1p(z: Any) -> Any:
+        # NumPy's loses Re near z = 0. SciPy's does not, but loses the sign of Im z = -0, which is the side of the branch cut.
+        found = np.array(special.log1p(z))
+        found.imag = np.copysign(found.imag, z.imag)
+        return found
+
+    return log1p
 
 
 def _logistic_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if operands[0].complex:
-        return lambda z: 1 / (1 + np.exp(-z))
-
     def logistic(x: Any) -> Any:
         # exp of a negative number only: nothing overflows, and the far left tail keeps its digits.
-        e = np.exp(-np.abs(x))
-        return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype, copy=False)
+        right = x.real >= 0
+        e = np.exp(np.where(right, -x, x))
+        return (np.where(right, np.ones_like(e), e) / (1 + e)).astype(x.dtype, copy=False)
 
     return logistic
 
 
+def _rsqrt_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return lambda x: 1 / np.sqrt(x)
+
+    def rsqrt(z: Any) -> Any:
+        found = np.array(1 / np.sqrt(z))
+        found[z == 0], found[np.isinf(z)] = complex(np.inf, np.nan), 0
+        return found
+
+    return rsqrt
+
+
+def _square_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("square")(np, attrs, operands, results)
+
+    def square(z: Any) -> Any:
+        # x^2 - y^2 would cancel, and overflow too soon.
+        found = np.empty(np.shape(z), z.dtype)
+        found.real, found.imag = (z.real - z.imag) * (z.real + z.imag), 2 * (z.real * z.imag)
+        return found
+
+    return square
+
+
 PRIMITIVES = (
     unary("exp", INEXACT, tangent=lambda t, x, y: y * t, formula="e^x", summary="exponential"),
+    unary(
+        "exp2",
+        INEXACT,
+        tangent=lambda t, x, y: y * math.log(2) * t,
+        kernel=_exp2_kernel,
+        formula="2^x",
+        summary="exponential with base 2",
+    ),
+    # Not y + 1, which has lost its digits far on the left.
+    unary(
+        "expm1",
+        INEXACT,
+        tangent=lambda t, x, y: exp(x) * t,
+        kernel=_expm1_kernel,
+        formula="e^x - 1",
+        summary="exponential less 1, accurate near x = 0",
+    ),
     unary("log", INEXACT, tangent=lambda t, x, y: t / x, within=((0.5, 2.0),), formula="ln x", summary="natural logarithm"),
     unary(
         "log1p",
         INEXACT,
         tangent=lambda t, x, y: t / (x + 1),
+        kernel=_log1p_kernel,
         within=((-0.5, 2.0),),
         formula="ln(1 + x)",
         summary="logarithm, accurate near x = 0",
     ),
-    unary("sin", INEXACT, tangent=lambda t, x, y: cos(x) * t, formula="sin x", summary="sine"),
-    unary("cos", INEXACT, tangent=lambda t, x, y: -sin(x) * t, formula="cos x", summary="cosine"),
-    # (1 - y)(1 + y) keeps its digits where 1 - y^2 would lose them, y near 1.
-    unary("tanh", INEXACT, tangent=lambda t, x, y: (1 - y) * (1 + y) * t, formula="tanh x", summary="hyperbolic tangent"),
     unary(
         "logistic",
         INEXACT,
@@ -48,4 +125,22 @@ PRIMITIVES = (
         summary="logistic sigmoid",
     ),
     unary("sqrt", INEXACT, tangent=lambda t, x, y: 0.5 / y * t, within=((0.5, 2.0),), formula="x^(1/2)", summary="square root"),
+    unary(
+        "rsqrt",
+        INEXACT,
+        tangent=lambda t, x, y: y / x * -0.5 * t,
+        kernel=_rsqrt_kernel,
+        within=((0.5, 2.0),),
+        formula="x^(-1/2)",
+        summary="reciprocal of the square root",
+    ),
+    unary(
+        "cbrt",
+        FLOATS,
+        tangent=lambda t, x, y: integer_pow(y, y=-2) * (1 / 3) * t,
+        within=((0.5, 2.0),),
+        formula="x^(1/3)",
+        summary="cube root; of negative numbers the negative one",
+    ),
+    unary("square", NUMERIC, tangent=lambda t, x, y: x * 2.0 * t, kernel=_square_kernel, formula="x^2", summary="square"),
 )

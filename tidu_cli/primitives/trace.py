@@ -116,6 +116,10 @@ class Trace:
 
     def emit(self, op: str, *operands: Term | Number, **attrs: object) -> Term:
         """Record a node and give its first result. Numbers become constants of the type of the last operand that is a Term."""
+        return self.emit_all(op, *operands, **attrs)[0]
+
+    def emit_all(self, op: str, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
+        """Likewise, and give all results."""
         terms = [t if isinstance(t, Term) else self.full(t, _last_term(operands).type) for t in operands]
         linear = any(t.linear for t in terms)
         mask = tuple(t.linear for t in terms) if linear else None
@@ -123,7 +127,7 @@ class Trace:
         self.nodes.append(Emitted(self.cases.intern(case), tuple(t.slot for t in terms), linear, len(case.results)))
         first = self.n_slots
         self.n_slots += len(case.results)
-        return Term(self, first, case.results[0], linear)
+        return tuple(Term(self, first + k, type_, linear) for k, type_ in enumerate(case.results))
 
     def full(self, value: Number, type_: TensorType) -> Term:
         """A constant array: a scalar constant, broadcast if the type has axes. Recorded once per rule and value."""

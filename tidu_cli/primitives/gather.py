@@ -1,0 +1,154 @@
+"""Gathering: gather reads windows of an array at computed places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from tidu_cli.errors import TypeRuleError, TypeTextError
+from tidu_cli.graph.literals import literal_from_numbers
+from tidu_cli.graph.types import INEXACT, SIGNED, TensorType
+from tidu_cli.primitives.attrs import Shape
+from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.slicing import zeros
+from tidu_cli.primitives.structural import literal_array, numpy_dtype
+from tidu_cli.primitives.trace import Term, op
+from tidu_cli.primitives.windows import GatherDimensionNumbers, Mode, gather_windows, locator
+
+gather, scatter_add = op("gather"), op("scatter-add")
+
+
+def _one_spelling(x: bool | int | float | str) -> bool | int | float | str:
+    # Numbers that are equal must be the same fill value, for attrs are told apart by ==. (NaNs are, by their spelling.)
+    if isinstance(x, float):
+        if not math.isfinite(x):
+            raise ValueError('write "NaN", "Infinity" or "-Infinity"')
+        if x == 0 and math.copysign(1, x) < 0:
+            raise ValueError("-0.0 is not kept apart from 0; use 0")
+        return int(x) if x.is_integer() and abs(x) < 2**53 else x
+    return x
+
+
+FillValue = Annotated[
+    Annotated[bool, Field(strict=True)]
+    | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**64)]
+    | Annotated[float, Field(strict=True)]
+    | Literal["NaN", "Infinity", "-Infinity"],
+    AfterValidator(_one_spelling),
+]
+
+
+class GatherAttrs(Attrs):
+    """`dimension_numbers`: StableHLO's, index_vector_dim being the last axis of the indices; `slice_sizes`: the windows' shape.
+
+    `mode`: what a window is that does not fit. `clip` moves its start so that it fits, and so does `promise_in_bounds`, which
+    says that there is none; `fill` takes `fill_value` instead: by default NaN, the least of signed integers, the greatest of
+    unsigned ones, true. (That of a complex operand is real.) Negative indices do not count from the end.
+    """
+
+    dimension_numbers: GatherDimensionNumbers
+    slice_sizes: Shape
+    mode: Mode
+    fill_value: FillValue | None = None
+
+
+def _types(attrs: GatherAttrs, operands: Types) -> Types:
+    operand, indices = operands
+    windows = gather_windows(attrs.dimension_numbers, attrs.slice_sizes, operand, indices)
+    if attrs.fill_value is not None:
+        _fill_literal(operand.dtype, attrs.fill_value)
+    return (operand.with_shape(windows.shape),)
+
+
+def _fill_literal(dtype: str, value: Any) -> Any:
+    type_ = TensorType(dtype)
+    try:
+        return literal_from_numbers(type_, [value, 0] if type_.complex else [value])
+    except TypeTextError:
+        raise TypeRuleError(f"fill_value {value!r} is not a value of {dtype}") from None
+
+
+def _fill(np: Any, dtype: str, value: Any) -> Any:
+    if value is None and dtype in INEXACT:
+        value = "NaN"
+    if value is not None:
+        return literal_array(np, _fill_literal(dtype, value))
+    if dtype == "bool":
+        return True
+    info = np.iinfo(numpy_dtype(np, dtype))
+    return info.min if dtype in SIGNED else info.max
+
+
+def _kernel(np: Any, attrs: GatherAttrs, operands: Types, results: Types) -> Kernel:
+    (result,) = results
+    if not result.size:
+        return lambda x, indices: np.empty(result.shape, numpy_dtype(np, result.dtype))
+    windows = gather_windows(attrs.dimension_numbers, attrs.slice_sizes, *operands)
+    locate, layout, unordered = locator(np, windows, attrs.mode), windows.layout, windows.unordered
+    matrix = (-1, math.prod(windows.operand[len(windows.operand) - windows.n_tail :]))
+    fill = _fill(np, result.dtype, attrs.fill_value) if attrs.mode == "fill" else None
+
+    def gathered(x: Any, indices: Any) -> Any:
+        rows, fits = locate(indices)
+        found = np.take(np.reshape(x, matrix), rows, axis=0)
+        if fill is not None and not fits.all():
+            found[~fits] = fill
+        return np.transpose(np.reshape(found, unordered), layout)
+
+    return gathered
+
+
+def _jvp(node: JVP) -> Sequence[Term | None]:
+    (t, _), (_, indices), attrs = node.tangents, node.operands, dict(node.attrs)
+    return [gather(t, indices, **(attrs | {"fill_value": 0 if node.attrs.mode == "fill" else None}))]
+
+
+def _transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, indices), attrs = node.cotangents, node.operands, node.attrs
+    assert ct is not None
+    numbers = attrs.dimension_numbers.transposed()
+    return [scatter_add(zeros(node.types[0], ct), indices, ct, dimension_numbers=numbers, mode=attrs.mode), None]
+
+
+_ROWS = {"offset_dims": [1], "collapsed_slice_dims": [0], "start_index_map": [0]}
+_BLOCKS = {
+    "offset_dims": [0, 2],
+    "collapsed_slice_dims": [],
+    "start_index_map": [2],
+    "operand_batching_dims": [0],
+    "start_indices_batching_dims": [0],
+}
+
+PRIMITIVES = (
+    Primitive(
+        "gather",
+        2,
+        _types,
+        _kernel,
+        _jvp,
+        _transpose,
+        attrs=GatherAttrs,
+        examples=(
+            Example(
+                ("T[3,4]", "i32[5,1]"),
+                {"dimension_numbers": _ROWS, "slice_sizes": [1, 4], "mode": "promise_in_bounds"},
+                ((-2.0, 2.0), (0, 3)),
+            ),
+            Example(
+                ("T[2,3,4]", "i32[2,1]"),
+                {"dimension_numbers": _BLOCKS, "slice_sizes": [1, 2, 2], "mode": "clip"},
+                ((-2.0, 2.0), (0, 6)),
+            ),
+            Example(
+                ("T[3,4]", "i32[5,1]"),
+                {"dimension_numbers": _ROWS, "slice_sizes": [1, 4], "mode": "fill", "fill_value": None},
+                ((-2.0, 2.0), (0, 3)),
+            ),
+        ),
+        formula="x[indices]",
+        summary="windows of an array, at places that the last axis of the integers in input 1 says",
+    ),
+)

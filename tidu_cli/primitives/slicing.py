@@ -1,0 +1,273 @@
+"""Slicing: slices at fixed and at computed places, and splitting.
+
+A slice is a copy: a view would keep the whole operand in memory for as long as the slice lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import INTEGERS, TensorType
+from tidu_cli.primitives.attrs import Axis, Shape
+from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.families import linear_jvp, linear_transpose
+from tidu_cli.primitives.trace import Term, op
+
+concatenate, dynamic_slice, dynamic_update_slice, pad = map(op, ("concatenate", "dynamic_slice", "dynamic_update_slice", "pad"))
+
+Stride = Annotated[int, Field(strict=True, ge=1)]
+
+
+class SliceAttrs(Attrs):
+    """`start_indices`, `limit_indices`: per axis, the first index taken and the one past the last.
+
+    `strides`: per axis, the distance between the indices taken; null means 1 on all axes.
+    """
+
+    start_indices: Shape
+    limit_indices: Shape
+    strides: tuple[Stride, ...] | None = None
+
+
+class DynamicSliceAttrs(Attrs):
+    """`slice_sizes`: the shape of the slice."""
+
+    slice_sizes: Shape
+
+
+class SplitAttrs(Attrs):
+    """`sizes`: how many elements along `axis` each result takes, in order; they add up to the operand's."""
+
+    sizes: Annotated[Shape, Field(min_length=1)]
+    axis: Axis
+
+
+def zeros(type_: TensorType, like: Term) -> Term:
+    """A constant array of zeros, recorded where `like` is."""
+    return like.trace.full(0, type_)
+
+
+def operand_type(node: Transposition, k: int) -> TensorType:
+    """The type of operand k, active or not. Raises MissingRuleError where a detached reference hides it."""
+    operand = node.operands[k]
+    return node.types[k] if operand is None else operand.type
+
+
+def require_one_per_axis(name: str, values: Sequence[object], operand: TensorType) -> None:
+    """Raises TypeRuleError unless the attr has as many entries as the operand has axes."""
+    if len(values) != operand.rank:
+        raise TypeRuleError(f"{name} has {len(values)} entries for the operand {operand} of rank {operand.rank}")
+
+
+def _slice_types(attrs: SliceAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    strides = attrs.strides or (1,) * operand.rank
+    for name, values in (("start_indices", attrs.start_indices), ("limit_indices", attrs.limit_indices), ("strides", strides)):
+        require_one_per_axis(name, values, operand)
+    for axis, (start, limit, size) in enumerate(zip(attrs.start_indices, attrs.limit_indices, operand.shape, strict=True)):
+        if start > limit:
+            raise TypeRuleError(f"axis {axis}: start index {start} is past limit index {limit}")
+        if limit > size:
+            raise TypeRuleError(f"limit index {limit} exceeds axis {axis} of the operand {operand}, which has {size} elements")
+    steps = zip(attrs.start_indices, attrs.limit_indices, strides, strict=True)
+    return (operand.with_shape(tuple(-((start - limit) // stride) for start, limit, stride in steps)),)
+
+
+def _slice_kernel(np: Any, attrs: SliceAttrs, operands: Types, results: Types) -> Kernel:
+    if results == operands and not attrs.strides:
+        return lambda x: x
+    where = tuple(map(slice, attrs.start_indices, attrs.limit_indices, attrs.strides or (1,) * operands[0].rank))
+    return lambda x: np.array(np.asarray(x)[where])
+
+
+def _slice_transpose(attrs: SliceAttrs, ct: Term, type_: TensorType) -> Term:
+    if ct.type == type_:
+        return ct
+    config = []
+    for axis, (start, size) in enumerate(zip(attrs.start_indices, type_.shape, strict=True)):
+        stride, taken = attrs.strides[axis] if attrs.strides else 1, ct.type.shape[axis]
+        end = start + (taken - 1) * stride + 1 if taken else start
+        config.append((start, size - end, stride - 1))
+    return pad(ct, zeros(TensorType(type_.dtype), ct), padding_config=tuple(config))
+
+
+def _require_indices(operand: TensorType, indices: Types, first: int) -> None:
+    if len(indices) != operand.rank:
+        raise TypeRuleError(f"takes one index per axis of the operand {operand}: {operand.rank}, got {len(indices)}")
+    for k, index in enumerate(indices, start=first):
+        if index.dtype not in INTEGERS or index.rank:
+            raise TypeRuleError(f"the index of axis {k - first} (input {k}) is {index}; it must be a scalar integer")
+        if index != indices[0]:
+            raise TypeRuleError(f"indices differ in type: input {first} is {indices[0]}, input {k} is {index}")
+
+
+def _dynamic_slice_types(attrs: DynamicSliceAttrs, operands: Types) -> Types:
+    operand, *indices = operands
+    _require_indices(operand, tuple(indices), first=1)
+    require_one_per_axis("slice_sizes", attrs.slice_sizes, operand)
+    for axis, (size, available) in enumerate(zip(attrs.slice_sizes, operand.shape, strict=True)):
+        if size > available:
+            raise TypeRuleError(f"slice size {size} exceeds axis {axis} of the operand {operand}, which has {available} elements")
+    return (operand.with_shape(attrs.slice_sizes),)
+
+
+def _place(indices: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+    """Where a slice of these sizes starts: at the indices, moved so that it fits."""
+    starts = [min(max(int(i), 0), available - size) for i, size, available in zip(indices, sizes, shape, strict=True)]
+    return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
+
+
+def _dynamic_slice_kernel(np: Any, attrs: DynamicSliceAttrs, operands: Types, results: Types) -> Kernel:
+    sizes, shape = attrs.slice_sizes, operands[0].shape
+    return lambda x, *indices: np.array(np.asarray(x)[_place(indices, sizes, shape)])
+
+
+def _dynamic_slice_jvp(node: JVP) -> Sequence[Term | None]:
+    (t, *_), (_, *indices) = node.tangents, node.operands
+    return [dynamic_slice(t, *indices, **dict(node.attrs))]
+
+
+def _dynamic_slice_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, *indices) = node.cotangents, node.operands
+    assert ct is not None
+    return [dynamic_update_slice(zeros(node.types[0], ct), ct, *indices), *(None for _ in indices)]
+
+
+def _update_types(attrs: Any, operands: Types) -> Types:
+    if len(operands) < 2:
+        raise TypeRuleError("takes an operand, an update and one index per axis of the operand, got 1 input")
+    operand, update, *indices = operands
+    _require_indices(operand, tuple(indices), first=2)
+    if update.dtype != operand.dtype:
+        raise TypeRuleError(f"type mismatch: the operand is {operand}, the update is {update}; use convert_element_type first")
+    if update.rank != operand.rank:
+        raise TypeRuleError(f"the update {update} has {update.rank} axes, the operand {operand} has {operand.rank}")
+    for axis, (size, available) in enumerate(zip(update.shape, operand.shape, strict=True)):
+        if size > available:
+            raise TypeRuleError(f"axis {axis} of the update {update} has {size} elements, of the operand {operand} {available}")
+    return (operand,)
+
+
+def _update_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    shape, sizes = operands[0].shape, operands[1].shape
+
+    def update(x: Any, new: Any, *indices: Any) -> Any:
+        out = np.array(x)
+        out[_place(indices, sizes, shape)] = new
+        return out
+
+    return update
+
+
+def _update_jvp(node: JVP) -> Sequence[Term | None]:
+    (operand, update, *indices), (t, tu, *_) = node.operands, node.tangents
+    some = t or tu
+    assert some is not None
+    return [dynamic_update_slice(t or zeros(operand.type, some), tu or zeros(update.type, some), *indices)]
+
+
+def _update_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, _, *indices), update = node.cotangents, node.operands, operand_type(node, 1)
+    assert ct is not None
+    to_operand, to_update, *_ = node.active
+    return [
+        dynamic_update_slice(ct, zeros(update, ct), *indices) if to_operand else None,
+        dynamic_slice(ct, *indices, slice_sizes=update.shape) if to_update else None,
+        *(None for _ in indices),
+    ]
+
+
+def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    if attrs.axis >= operand.rank:
+        raise TypeRuleError(f"axis {attrs.axis}: the operand {operand} has no such axis")
+    if sum(attrs.sizes) != operand.shape[attrs.axis]:
+        raise TypeRuleError(
+            f"sizes {list(attrs.sizes)} add up to {sum(attrs.sizes)}; "
+            f"axis {attrs.axis} of the operand {operand} has {operand.shape[attrs.axis]} elements"
+        )
+    before, after = operand.shape[: attrs.axis], operand.shape[attrs.axis + 1 :]
+    return tuple(operand.with_shape((*before, size, *after)) for size in attrs.sizes)
+
+
+def _split_kernel(np: Any, attrs: SplitAttrs, operands: Types, results: Types) -> Kernel:
+    if len(results) == 1:
+        return lambda x: x
+    whole = (slice(None),) * attrs.axis
+    ends = list(accumulate(attrs.sizes))
+    pieces = [(*whole, slice(end - size, end)) for size, end in zip(attrs.sizes, ends, strict=True)]
+    return lambda x: [np.array(x[piece]) for piece in pieces]
+
+
+def _split_jvp(node: JVP) -> Sequence[Term | None]:
+    (t,) = node.tangents
+    assert t is not None
+    return t.trace.emit_all("split", t, **dict(node.attrs))
+
+
+def _split_transpose(node: Transposition) -> Sequence[Term | None]:
+    some = next(ct for ct in node.cotangents if ct is not None)
+    pieces = _split_types(node.attrs, node.types)
+    parts = [ct or zeros(piece, some) for ct, piece in zip(node.cotangents, pieces, strict=True)]
+    return [concatenate(*parts, dimension=node.attrs.axis) if len(parts) > 1 else some]
+
+
+PRIMITIVES = (
+    Primitive(
+        "slice",
+        1,
+        _slice_types,
+        _slice_kernel,
+        linear_jvp("slice"),
+        linear_transpose(_slice_transpose),
+        attrs=SliceAttrs,
+        examples=(
+            Example(("T[3,5]",), {"start_indices": [1, 0], "limit_indices": [3, 4]}),
+            Example(("T[3,5]",), {"start_indices": [0, 1], "limit_indices": [3, 5], "strides": [2, 3]}),
+            Example(("f64[3]",), {"start_indices": [0], "limit_indices": [3]}),
+        ),
+        formula="x[start : limit : stride] on each axis",
+        summary="slice at a fixed place",
+    ),
+    Primitive(
+        "dynamic_slice",
+        None,
+        _dynamic_slice_types,
+        _dynamic_slice_kernel,
+        _dynamic_slice_jvp,
+        _dynamic_slice_transpose,
+        attrs=DynamicSliceAttrs,
+        examples=(Example(("T[3,5]", "i32[]", "i32[]"), {"slice_sizes": [2, 3]}, ((-2.0, 2.0), (0, 4))),),
+        formula="x[i : i + size] on each axis",
+        summary="slice at a computed place; after the operand one index per axis, clamped so that the slice fits",
+    ),
+    Primitive(
+        "dynamic_update_slice",
+        None,
+        _update_types,
+        _update_kernel,
+        _update_jvp,
+        _update_transpose,
+        examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),
+        formula="x with x[i : i + size] on each axis replaced by the update",
+        summary="operand with a slice replaced; after operand and update one index per axis, clamped so that the update fits",
+    ),
+    Primitive(
+        "split",
+        1,
+        _split_types,
+        _split_kernel,
+        _split_jvp,
+        _split_transpose,
+        attrs=SplitAttrs,
+        n_results=lambda attrs, n_operands: len(attrs.sizes),
+        examples=(Example(("T[2,5]",), {"sizes": [2, 3], "axis": 1}), Example(("f64[3]",), {"sizes": [3], "axis": 0})),
+        formula="x[0 : n₁], x[n₁ : n₁ + n₂], … along an axis",
+        summary="slices that make up the operand along an axis, one result each",
+    ),
+)
