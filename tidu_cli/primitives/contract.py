@@ -93,11 +93,12 @@ class Example:
 class Primitive:
     """One operation: its name, arity (None: any number from one up), attrs, types, evaluation and derivative rules.
 
-    `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike` says that all operands
-    have one type; where a detached reference hides some operand's type, it is then known. `n_results` counts the results from attrs
-    and the number of operands, which is all that is known where operand types are hidden. `inert` operands have no derivative
-    though they may be inexact (the order of a polygamma, say): a rule may refuse them. `faithful` is False for the few whose
-    derivative is by intention not that of their values (stop_gradient). `formula` and `summary` go to the catalogue.
+    `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike`
+    says that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results`
+    counts the results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert`
+    operands have no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `faithful`
+    is False for the few whose derivative is by intention not that of their values (stop_gradient). `formula` and `summary` go
+    to the catalogue.
     """
 
     name: str
