@@ -242,7 +242,9 @@ NODES = {
     "packed_outputs.json": _packed(
         "a table row with a wrong count of outputs", "outputs", table=[{"op": "add", "inputs": 2, "outputs": 2}], at=0
     ),
-    "packed_op.json": _packed("an unknown op in the table", "table row 0", "'mull'", table=[{"op": "mull", "inputs": 2, "outputs": 1}]),
+    "packed_op.json": _packed(
+        "an unknown op in the table", "table row 0", "'mull'", table=[{"op": "mull", "inputs": 2, "outputs": 1}]
+    ),
     "packed_field.json": _packed(
         "an unknown field in the table", "table row 0", "'types'", table=[{"op": "add", "inputs": 2, "outputs": 1, "types": []}]
     ),
