@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types campaign schemas catalogue clean
+.PHONY: demo test jax lint types campaign schemas catalogue clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
@@ -16,6 +16,13 @@ demo: $(STAMP)  ## forward over reverse on a small graph, then logistic regressi
 
 test: demo  ## the same, then the tests
 	$(BIN)/python -m pytest
+
+.venv/.jax: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,jax]'
+	touch $@
+
+jax: .venv/.jax  ## every primitive against JAX, which this installs
+	$(BIN)/python -m pytest -m jax tests/jax
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

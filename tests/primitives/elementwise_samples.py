@@ -198,7 +198,10 @@ def _shifts(x, y):
 
     for amount in (y, np.asarray(y % y.dtype.type(size))):
         yield Sample("shift_left", [x, amount], {}, shifted(lambda a, n: a << n))
-        yield Sample("shift_right_arithmetic", [x, amount], {}, shifted(lambda a, n: (a - (a >> size - 1 << size) if a > 0 else a) >> n))
+        # The highest bit is a sign, of unsigned integers too.
+        yield Sample(
+            "shift_right_arithmetic", [x, amount], {}, shifted(lambda a, n: (a - 2**size if a >> (size - 1) == 1 else a) >> n)
+        )
         yield Sample("shift_right_logical", [x, amount], {}, shifted(lambda a, n: (a % 2**size) >> n))
     yield Sample("population_count", [x], {}, each(lambda a: bin(a % 2**size).count("1")))
     yield Sample("clz", [x], {}, each(lambda a: size - (a % 2**size).bit_length()))

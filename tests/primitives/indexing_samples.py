@@ -112,7 +112,7 @@ def _reversed(x, dims):
 
 def iotas():
     for dtype in sorted(NUMERIC, key=ORDER.index):
-        for shape in ((1,), (0,), (300,), (2, 3), (3, 0), (2, 1, 4)):
+        for shape in ((1,), (0,), (300,), (2, 3), (3, 0), (2, 1, 4), (1, 2, 1, 2)):
             for axis in range(len(shape)):
                 reference = element_by_element(shape, lambda i, axis=axis: i[axis])
                 yield Sample(

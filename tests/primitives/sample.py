@@ -10,7 +10,7 @@ from tests.templates import make_case, type_of
 from tidu_cli.graph.types import COMPLEXES, INTEGERS, ITEMSIZE
 from tidu_cli.primitives.structural import numpy_dtype
 
-SHAPES = [(), (1,), (4,), (0,), (2, 3), (2, 0), (2, 1, 3)]
+SHAPES = [(), (1,), (4,), (0,), (2, 3), (2, 0), (2, 1, 3), (1, 2, 1, 2)]
 ORDER = list(ITEMSIZE)
 
 

@@ -151,7 +151,7 @@ def structural():
             lambda x: np.stack([x] * 4, axis=-1),
         )
     for old, new in itertools.product(ORDER, ORDER):
-        for shape in ((), (5,), (0, 2)):
+        for shape in ((), (5,), (0, 2), (2, 1, 3), (1, 2, 1, 2)):
             yield Sample("convert_element_type", [draw(old, shape)], {"new_dtype": new}, _converted(old, new))
 
 
@@ -198,6 +198,7 @@ DOTS = [  # lhs shape, rhs shape, dimension numbers
     ((2, 3), (3,), [[[1], [0]], [[], []]]),
     ((3, 2), (3,), [[[0], [0]], [[], []]]),
     ((2, 3), (3, 4), [[[1], [0]], [[], []]]),
+    ((1, 3), (3, 1), [[[1], [0]], [[], []]]),
     ((3, 2), (3, 4), [[[0], [0]], [[], []]]),
     ((2, 3), (4, 3), [[[1], [1]], [[], []]]),
     ((3, 2), (4, 3), [[[0], [1]], [[], []]]),

@@ -1,17 +1,19 @@
 """closure: every rule that repeated linearize and transpose can need exists.
 
 What a rule emits for a case is known from its template, so the set of cases that derivatives of any order reach can be walked.
-Cases are told apart by op, mask and dtypes, of which there are finitely many; attrs and shapes come from the first that is met.
+All cases to start from are tried. Those that they lead to are told apart by op, mask and dtypes, of which there are finitely many;
+their attrs and shapes are of the first that is met.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
 from tidu_cli.checking.examples import example_cases
-from tidu_cli.errors import MissingRuleError, TiduError
+from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.trace import Template, jvp_template, transpose_template
@@ -61,7 +63,7 @@ def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
             linear = Case(case.op, case.attrs, active, case.operands, case.results)
             for emitted, rules in zip(found, (_jvps(table, case, primitives), _transposes(table, linear, primitives)), strict=True):
                 for template in rules:
-                    if not isinstance(template, MissingRuleError):
+                    if not isinstance(template, TiduError):
                         emitted.update(table[node.code].op for node in (*template.closed, *template.nodes))
     return Emissions(tuple(sorted(found[0])), tuple(sorted(found[1])))
 
@@ -69,50 +71,43 @@ def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
 def _closure(start: Iterable[Case], primitives: PrimitiveSet) -> Closure:
     table = CaseTable()
     found = Closure()
-    came_from: dict[tuple[object, ...], str] = {}
-    waiting: list[tuple[Case, str]] = []
-
-    def reach(case: Case, chain: str) -> None:
-        kind = (case.op, case.mask, tuple(t and t.dtype for t in case.operands), tuple(t.dtype for t in case.results))
-        if kind not in came_from:
-            came_from[kind] = chain
-            waiting.append((case, chain))
-
-    for case in start:
-        reach(case, case.op)
+    waiting = deque((case, case.op) for case in dict.fromkeys(start))
+    kinds = {_kind(case) for case, _ in waiting}
     while waiting:
-        case, chain = waiting.pop()
+        case, chain = waiting.popleft()
         templates = list(_jvps(table, case, primitives))
         if case.mask is not None:
             templates += _transposes(table, case, primitives)
         for template in templates:
             if isinstance(template, TiduError):
-                found.missing.append(f"{template} ({_kind(case)}; reached by {chain})")
+                found.missing.append(f"{template} ({_described(case)}; reached by {chain})")
                 continue
             for node in (*template.closed, *template.nodes):
                 emitted = table[node.code]
-                reach(emitted, chain if emitted.op == case.op else f"{chain} → {emitted.op}")
-    found.reached = len(came_from)
+                if _kind(emitted) not in kinds:
+                    kinds.add(_kind(emitted))
+                    waiting.append((emitted, chain if emitted.op == case.op else f"{chain} → {emitted.op}"))
+    found.reached = len(kinds)
     found.missing = list(dict.fromkeys(found.missing))
     return found
 
 
-def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | MissingRuleError]:
-    """The JVP templates of a case, for every active mask."""
+def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
+    """The JVP templates of a case, for every active mask; where there is none, what a rule lacks or gets wrong."""
     for active in _active_masks(case, primitives[case.op]):
         try:
             yield jvp_template(primitives, table, table.intern(case), active)
-        except MissingRuleError as error:
+        except TiduError as error:
             yield error
 
 
-def _transposes(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | MissingRuleError]:
+def _transposes(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
     """The transpose templates of a linear case, for every choice of results that have a cotangent."""
     for live in product((True, False), repeat=len(case.results)):
         if any(live):
             try:
                 yield transpose_template(primitives, table, table.intern(case), live)
-            except MissingRuleError as error:
+            except TiduError as error:
                 yield error
 
 
@@ -131,7 +126,11 @@ def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]
             yield tuple(k in chosen for k in range(len(case.operands)))
 
 
-def _kind(case: Case) -> str:
+def _kind(case: Case) -> tuple[object, ...]:
+    return case.op, case.mask, tuple(t and t.dtype for t in case.operands), tuple(t.dtype for t in case.results)
+
+
+def _described(case: Case) -> str:
     types = ", ".join("?" if t is None else str(t) for t in case.operands)
     mask = "" if case.mask is None else f" linear in inputs {[k for k, active in enumerate(case.mask) if active]}"
     return f"{case.op}({types}){mask}"

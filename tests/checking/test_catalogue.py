@@ -1,0 +1,39 @@
+"""The catalogue: docs/primitives.md is current, and says what the primitives say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.checking.sets import ROOT
+from tidu_cli.checking.catalogue import entry
+from tidu_cli.primitives.builtin import BUILTIN, FAMILIES
+from tidu_cli.primitives.contract import Primitive
+
+PAGE = (ROOT / "docs" / "primitives.md").read_text()
+
+
+def test_the_published_catalogue_is_current() -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "tidu_cli.checking.catalogue"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert made.stdout == PAGE, "run: make catalogue"
+
+
+def test_every_primitive_is_in_it_once() -> None:
+    headings = [line.removeprefix("### `").removesuffix("`") for line in PAGE.split("\n") if line.startswith("### ")]
+    assert headings == [primitive.name for primitive in BUILTIN]
+    assert PAGE.count("\n## ") == len(FAMILIES)
+
+
+@pytest.mark.parametrize("primitive", list(BUILTIN), ids=lambda primitive: primitive.name)
+def test_every_primitive_says_what_it_is(primitive: Primitive) -> None:
+    found = entry(primitive)
+    assert primitive.formula and primitive.summary and primitive.examples
+    assert not primitive.summary.endswith(".")
+    assert all(f"`{name}`" in found.attrs_text for name in found.attrs), "the docstring of its attrs explains each"
+    assert set(found.emits.jvp) | set(found.emits.transpose) <= set(BUILTIN.primitives)
+    assert ("jvp" in found.rules, "transpose" in found.rules) == (primitive.jvp is not None, primitive.transpose is not None)
+    assert found.to_data()["op"] == primitive.name

@@ -1,0 +1,98 @@
+"""closure: the set is closed, and says which link is missing where it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.checking.sets import SAMPLES, applied, changed, including, sample, without
+from tidu_cli.checking.closure import document_closure, emissions, primitive_closure, set_closure
+from tidu_cli.checking.examples import example_cases, one_node_document
+from tidu_cli.graph.types import INEXACT
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.families import linear_jvp, unary
+from tidu_cli.primitives.trace import op
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.transpose import transpose
+
+
+def test_the_built_in_set_is_closed() -> None:
+    found = set_closure(BUILTIN)
+    assert found.missing == []
+    assert found.reached > 10 * len(BUILTIN.primitives)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_samples_are_closed(path: Path) -> None:
+    assert document_closure(sample(path.stem), BUILTIN).missing == []
+
+
+def test_a_primitive_that_a_rule_emits_and_the_set_lacks() -> None:
+    primitives = without("cos")
+    missing = primitive_closure(primitives["sin"], primitives).missing
+    assert "unknown op 'cos'; did you mean 'cosh'? (tidu ops lists them) (sin(f64[]); reached by sin)" in missing
+    # Another's rule needs it on the way: sinh does not, sin of sinh does.
+    assert not primitive_closure(primitives["sinh"], primitives).missing
+    document = applied("sin", "f64[]", primitives=primitives)
+    assert document_closure(document, primitives).missing == [missing_of("f64[]", missing)]
+    assert set(missing) <= set(set_closure(primitives).missing)
+
+
+def missing_of(type_: str, missing: list[str]) -> str:
+    (found,) = [text for text in missing if f"({type_})" in text]
+    return found
+
+
+def test_a_missing_transpose_rule_and_the_chain_that_needs_it() -> None:
+    primitives = changed("mul", transpose=None)
+    missing = primitive_closure(primitives["sin"], primitives).missing
+    assert "missing transpose rule for mul (mul(f64[], f64[]) linear in inputs [1]; reached by sin → mul)" in missing
+    assert not primitive_closure(primitives["neg"], primitives).missing
+
+
+def test_a_missing_jvp_rule_far_down_the_chain() -> None:
+    # digamma's derivative is polygamma's, whose derivative needs mul: the chain tells how it is reached.
+    primitives = changed("polygamma", jvp=None)
+    missing = primitive_closure(primitives["lgamma"], primitives).missing
+    assert any("missing JVP rule for polygamma" in text and "reached by lgamma → digamma → polygamma" in text for text in missing)
+    assert not primitive_closure(primitives["exp"], primitives).missing
+
+
+def test_a_linear_jvp_without_a_transpose() -> None:
+    # Its JVP is itself, a linear node; that it has no transpose is found although nothing else emits it.
+    double = unary("double", INEXACT, tangent=None, kernel=lambda *_: lambda x: x + x, formula="2x", summary="double")
+    primitives = including(type(double)(**{**vars(double), "jvp": linear_jvp("double")}))
+    missing = primitive_closure(primitives["double"], primitives).missing
+    assert missing and all("missing transpose rule for double" in text for text in missing)
+
+
+def test_a_rule_that_does_not_type() -> None:
+    """A rule that multiplies by what has another shape is no crash, but a finding."""
+    reduce_sum = op("reduce_sum")
+    total = lambda x: reduce_sum(x, axes=tuple(range(x.type.rank)))  # noqa: E731
+    bad = unary("bad", INEXACT, tangent=lambda t, x, y: total(x) * t, kernel=lambda *_: lambda x: x, formula="", summary="")
+    missing = primitive_closure(bad, including(bad)).missing
+    assert any("type mismatch: input 0 is f64[], input 1 is f64[2,3]" in text for text in missing)
+
+
+def test_emissions_are_what_rules_emit() -> None:
+    assert emissions(BUILTIN["sin"], BUILTIN).jvp == ("cos", "mul")
+    assert emissions(BUILTIN["mul"], BUILTIN).transpose == ("conj", "mul")
+    assert emissions(BUILTIN["floor"], BUILTIN).jvp == ()
+    assert emissions(BUILTIN["sin"], without("cos")).jvp == ()
+
+
+@pytest.mark.parametrize("name", [p.name for p in BUILTIN])
+def test_transforms_never_lack_a_rule(name: str) -> None:
+    """What closure says, by doing it: every example is linearized and transposed in turn, twice over."""
+    primitive = BUILTIN[name]
+    for _, case in example_cases(BUILTIN, primitive):
+        document = one_node_document(case)
+        wrt = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.inert]
+        if not wrt or not any(o.type.inexact for o in document.head.outputs):
+            continue
+        forward = linearize(document, wrt)
+        reverse = transpose(forward)
+        assert [o.key for o in linearize(reverse, wrt).head.outputs] == [k.cotangent(1).tangent(2) for k in wrt]
+        transpose(linearize(transpose(linearize(reverse, wrt)), wrt))

@@ -1,0 +1,192 @@
+"""numeric: wrong rules are caught by the law that they break, and no verdict is given where difference quotients say nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.checking.sets import SAMPLES, applied, changed, including, sample
+from tests.sketch import function, op
+from tidu_cli.checking.numeric import Verdict, check_numerically, check_primitive_numerically
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import INEXACT
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.families import binary, linear_jvp, linear_transpose, unary
+from tidu_cli.primitives.trace import Term
+from tidu_cli.primitives.trace import op as emit
+
+LAWS = ["jvp", "adjoint", "linear", "second", "symmetry"]
+cos, sin = emit("cos"), emit("sin")
+
+
+def broken(verdicts: Sequence[Verdict]) -> set[str]:
+    assert [v.law for v in verdicts] == LAWS
+    return {v.law for v in verdicts if not v.ok}
+
+
+def check(name: str, primitives: PrimitiveSet, *types: str, **rest: object) -> set[str]:
+    return broken(check_numerically(applied(name, *(types or ("f64[3]",)), primitives=primitives), primitives, **rest))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_samples_are_right(path: Path) -> None:
+    document = sample(path.stem)
+    verdicts = check_numerically(document, BUILTIN)
+    assert broken(verdicts) == set()
+    stops = "stop_gradient" in {document.head.case(node).op for node in range(document.head.n_nodes)}
+    # The constants of samples/constants.json are not finite.
+    silent = set(LAWS) if path.stem == "constants" else {"jvp", "second"} if stops else set()
+    assert {v.law for v in verdicts if v.error is None} == silent
+
+
+def test_a_wrong_factor_in_a_jvp() -> None:
+    def off(factor: float) -> PrimitiveSet:
+        wrong = unary("sin", INEXACT, tangent=lambda t, x, y: cos(x) * factor * t, formula="", summary="")
+        return changed("sin", jvp=wrong.jvp)
+
+    assert check("sin", off(1.0)) == set()
+    assert check("sin", off(1.000001)) == {"jvp"}  # its own derivative is wrong by as much, and right as that of the JVP
+    assert check("sin", off(-1.0), "c128[2]") == {"jvp"}
+
+
+def test_a_wrong_second_derivative() -> None:
+    """The derivative is right in value, but what it is made of has a wrong derivative."""
+    wrong = unary("wrong", INEXACT, tangent=lambda t, x, y: -sin(x) * 1.5 * t, kernel=lambda np, *_: np.cos, formula="", summary="")
+    slope = emit("wrong")
+    bent = unary("bent", INEXACT, tangent=lambda t, x, y: slope(x) * t, kernel=lambda np, *_: np.sin, formula="", summary="")
+    assert check("bent", including(wrong, bent)) == {"second"}
+
+
+def test_an_asymmetric_second_derivative() -> None:
+    """f(x, y) = x y², of which only the derivative by x has a wrong derivative."""
+    wrong = unary("wrong", INEXACT, tangent=lambda t, x, y: x * 3.0 * t, kernel=lambda np, *_: np.square, formula="", summary="")
+    squared = emit("wrong")
+    f = binary(
+        "f",
+        INEXACT,
+        tangents=(lambda t, x, y, z: squared(y) * t, lambda t, x, y, z: x * y * 2.0 * t),
+        kernel=lambda *_: lambda x, y: x * y * y,
+        formula="",
+        summary="",
+    )
+    assert check("f", including(wrong, f), "f64[3]", "f64[3]") == {"second", "symmetry"}
+
+
+def test_a_wrong_transpose() -> None:
+    wrong = changed("neg", transpose=linear_transpose(lambda attrs, ct, type_: ct))
+    assert check("neg", BUILTIN) == set()
+    assert check("neg", wrong) == {"adjoint"}
+
+
+def test_a_transpose_without_conjugate() -> None:
+    # Right for real numbers, and for complex ones the transpose that is no adjoint.
+    def transpose(node):
+        active = 0 if node.active[0] else 1
+        made = node.operands[1 - active] * node.cotangents[0]
+        return [made, None] if active == 0 else [None, made]
+
+    wrong = changed("mul", transpose=transpose)
+    assert check("mul", wrong, "f64[3]", "f64[3]") == set()
+    assert check("mul", wrong, "c128[3]", "c128[3]") == {"adjoint"}
+
+
+def test_a_linear_node_that_is_not_linear() -> None:
+    bend = unary(
+        "bend",
+        INEXACT,
+        tangent=None,
+        kernel=lambda *_: lambda x: x + x * x / 100,
+        transpose=linear_transpose(lambda attrs, ct, type_: ct),
+        formula="",
+        summary="",
+    )
+    primitives = including(type(bend)(**{**vars(bend), "jvp": linear_jvp("bend")}))
+    assert {"jvp", "adjoint", "linear"} <= check("bend", primitives)
+
+
+def verdicts_of(document: Document, **rest: object) -> dict[str, float | None]:
+    return {v.law: v.error for v in check_numerically(document, BUILTIN, **rest)}
+
+
+def test_no_verdict_where_the_derivative_is_by_intention_not_that_of_the_values() -> None:
+    x = Key("x")
+    stopped = function("f", {"x": "f64[]"}, lambda x: op("stop_gradient")(x) * x)
+    found = verdicts_of(stopped, given={x: np.array(1.5)})
+    assert found["jvp"] is None and found["second"] is None
+    assert all(found[law] is not None for law in ("adjoint", "linear", "symmetry"))
+    # What is not derived from it is not excused.
+    assert verdicts_of(applied("exp", "f64[]"))["jvp"] is not None
+
+
+def test_no_verdict_at_a_jump() -> None:
+    found = verdicts_of(applied("floor", "f64[]"), given={Key("x0"): np.array(2.0)})
+    assert found["jvp"] is None
+    assert verdicts_of(applied("floor", "f64[]"), given={Key("x0"): np.array(2.5)})["jvp"] == 0
+
+
+def test_no_verdict_where_there_is_no_finite_value() -> None:
+    found = verdicts_of(applied("log", "f64[]"), given={Key("x0"): np.array(-1.0)})
+    assert set(found.values()) == {None}
+
+
+def test_nothing_to_differentiate() -> None:
+    assert check_numerically(applied("add", "i32[]", "i32[]"), BUILTIN) == []
+    assert check_numerically(applied("lt", "f64[]", "f64[]"), BUILTIN) == []
+    assert check_numerically(applied("sin", "f64[]"), BUILTIN, fixed={Key("x0")}) == []
+
+
+def test_given_inputs_decide_where() -> None:
+    """A rule that is wrong far out only is found there only."""
+    gt, select_n = emit("gt"), emit("select_n")
+
+    def tangent(t: Term, x: Term, y: Term) -> Term:
+        return select_n(gt(x, 10.0), cos(x), 0.0) * t
+
+    primitives = changed("sin", jvp=unary("sin", INEXACT, tangent=tangent, formula="", summary="").jvp)
+    assert check("sin", primitives, "f64[]") == set()
+    assert check("sin", primitives, "f64[]", given={Key("x0"): np.array(11.0)}) == {"jvp"}
+
+
+def test_the_seed_decides_where_and_the_same_seed_decides_the_same() -> None:
+    document = sample("rosenbrock")
+    assert verdicts_of(document, seed=1) == verdicts_of(document, seed=1) != verdicts_of(document, seed=2)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("f64", 1e-8), ("f32", 2e-2), ("c64", 2e-2), ("c128", 1e-8)])
+def test_the_tolerance_is_that_of_the_least_precise_value(dtype: str, tolerance: float) -> None:
+    found = check_numerically(applied("convert_element_type", f"{dtype}[]", new_dtype="c128"), BUILTIN)
+    assert {v.law: v.tolerance for v in found}["jvp"] == tolerance
+    assert broken(found) == set()
+
+
+def test_a_primitive_is_tried_in_the_dtypes_asked_for() -> None:
+    conjugate_lost = changed("mul", transpose=lambda node: (
+        [node.operands[1] * node.cotangents[0], None] if node.active[0] else [None, node.operands[0] * node.cotangents[0]]
+    ))  # fmt: skip
+    mul = conjugate_lost["mul"]
+    assert broken(check_primitive_numerically(mul, conjugate_lost, ["f64"])) == set()
+    assert broken(check_primitive_numerically(mul, conjugate_lost, ["c128"])) == {"adjoint"}
+    assert broken(check_primitive_numerically(mul, conjugate_lost, ["f64", "c128"])) == {"adjoint"}
+    assert check_primitive_numerically(BUILTIN["erf"], BUILTIN, ["c128"]) == []
+
+
+@pytest.mark.parametrize("name", [p.name for p in BUILTIN])
+def test_every_primitive_in_double_precision(name: str) -> None:
+    primitive = BUILTIN[name]
+    verdicts = check_primitive_numerically(primitive, BUILTIN, ["f64", "c128"])
+    assert all(v.ok and v.tolerance <= 1e-8 for v in verdicts)
+    differentiable = any(d in INEXACT for d in primitive.dtypes) and name not in NO_TANGENT
+    silent = {v.law for v in verdicts if v.error is None}
+    assert bool(verdicts) == differentiable
+    assert silent == (set() if primitive.faithful else {"jvp", "second"})
+    assert not any(v.error is not None and math.isnan(v.error) for v in verdicts)
+
+
+NO_TANGENT = {"eq", "ne", "lt", "le", "gt", "ge", "is_finite", "nextafter", "constant", "iota", "argmax", "argmin"}
+"""Primitives of floats whose results, or operands, carry no tangent."""

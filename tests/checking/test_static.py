@@ -1,0 +1,125 @@
+"""static: each kind of finding, and none where nothing is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.checking.sets import SAMPLES, applied, changed, sample
+from tests.sketch import F, Mask, Sketch, T, Value, document, function, op
+from tidu_cli.checking.static import findings
+from tidu_cli.graph.graph import CaseTable, Document, Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.transforms.detach import detach
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+
+def found(doc: Document, *, serious: bool = True, primitives: PrimitiveSet = BUILTIN) -> list[str]:
+    return [f.text for f in findings(doc, primitives) if f.serious == serious]
+
+
+def linear_document(
+    mask: Mask, *, name: str = "mul", key: str = "x@1", output: str = "y@1", pass_number: int = 1, operands: tuple[str, ...] = "xt"
+) -> Document:
+    """f(x) = x x, and a linear graph of one node, whose operands are x or the tangent t."""
+    cases = CaseTable()
+    f = Sketch({"x": "f64[]"}, cases=cases)
+    primal = f.build("f", {"y": f.inputs[0] * f.inputs[0]})
+    g = Sketch({key: "f64[]"}, cases=cases, number=1)
+    made = g.apply(name, *({"x": f.inputs[0], "t": g.inputs[0]}[which] for which in operands), mask=mask)
+    return document(primal, g.build("f@1", {output: made}, linear=pass_number))
+
+
+def test_nothing_is_wrong_with_what_is_right() -> None:
+    assert found(linear_document((F, T))) == []
+    assert found(linear_document((F, T)), serious=False) == []
+
+
+def test_an_active_operand_that_no_tangent_reaches() -> None:
+    assert "graph 'f@1', node 0 (mul): input 0 is active, but no tangent reaches it" in found(linear_document((T, F)))
+
+
+def test_an_inactive_operand_that_depends_on_the_tangents() -> None:
+    assert "graph 'f@1', node 0 (mul): input 1 is inactive, but it depends on the tangents" in found(linear_document((T, F)))
+
+
+def test_a_linear_node_that_is_linear_in_one_operand_at_a_time() -> None:
+    (text,) = found(linear_document((T, T), operands=("t", "t")))
+    assert text.startswith("graph 'f@1', node 0 (mul): not known to be linear in its active inputs: missing transpose rule for mul")
+
+
+def test_a_linear_node_that_is_not_linear() -> None:
+    (text,) = found(linear_document((T,), name="exp", operands=("t",)))
+    assert text == ("graph 'f@1', node 0 (exp): not known to be linear in its active inputs: missing transpose rule for exp")
+    assert found(linear_document((F, T)), primitives=changed("mul", transpose=None)) != []
+
+
+def test_keys_of_linear_graphs() -> None:
+    assert "graph 'f@1': 'x' is no tangent or cotangent of pass 1, in a linear graph" in found(linear_document((F, T), key="x"))
+    assert found(linear_document((F, T), output="y@2")) == [
+        "graph 'f@1': 'y@2' is no tangent or cotangent of pass 1, in a linear graph"
+    ]
+    assert len(found(linear_document((F, T), pass_number=2))) == 2
+    assert found(linear_document((F, T), key="x@-1")) == []
+
+
+def test_an_output_of_a_linear_graph_that_is_no_value_of_it() -> None:
+    doc = linear_document((F, T))
+    primal, linear = doc.graphs
+    wrong = Sketch({"x@1": "f64[]"}, cases=doc.cases, number=1)
+    output = Value(Sketch({}, cases=doc.cases), 0, linear.inputs[0].type)  # value 0 of graph 0: x
+    graph: Graph = wrong.build("f@1", {"y@1": output}, linear=1)
+    assert found(document(primal, graph)) == ["graph 'f@1': output 'y@1' is a value of another graph, not linear in the inputs"]
+
+
+def test_dead_nodes_and_unused_inputs() -> None:
+    def body(x: Value, y: Value) -> Value:
+        op("sin")(x)  # dead
+        return x * x
+
+    doc = function("f", {"x": "f64[]", "y": "f64[]"}, body)
+    assert found(doc) == []
+    assert found(doc, serious=False) == [
+        "graph 'f': no output depends on input 'y'",
+        "graph 'f', node 0 (sin): no output depends on it",
+    ]
+
+
+def test_a_value_that_a_later_graph_needs_is_not_dead() -> None:
+    doc = linearize(applied("sin", "f64[]"), [Key("x0")])
+    assert [g.name for g in doc.graphs] == ["f", "f@1.residual", "f@1"]
+    assert found(doc, serious=False) == []
+
+
+def test_results_of_which_one_is_needed() -> None:
+    def body(x: Value) -> Value:
+        return x.sketch.apply_all("split", x, sizes=(1, 2), axis=0)[1]
+
+    assert found(function("f", {"x": "f64[3]"}, body), serious=False) == []
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_samples_and_their_derivatives(path: Path) -> None:
+    doc = sample(path.stem)
+    assert list(findings(doc, BUILTIN)) == []
+    wrt = [i.key for i in doc.head.inputs if i.type.inexact]
+    forward = linearize(doc, wrt)
+    reverse = transpose(forward)
+    second = linearize(reverse, wrt)
+    for derived in (forward, reverse, second, transpose(second), transpose(reverse), materialize(second), materialize(reverse)):
+        assert found(derived) == []
+        # What is linear in an input needs none of its tangents the second time.
+        assert all("no output depends on input" in text and "@2'" in text for text in found(derived, serious=False))
+
+
+def test_detached_documents_are_checked_as_far_as_they_say() -> None:
+    rosenbrock = sample("rosenbrock")
+    doc = linearize(rosenbrock, [i.key for i in rosenbrock.head.inputs])
+    alone = detach(doc, 1)
+    assert alone.detached
+    assert list(findings(alone, BUILTIN)) == []

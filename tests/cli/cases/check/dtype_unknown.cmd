@@ -1,0 +1,2 @@
+# A dtype that there is not.
+tidu check --ops sin --dtype f128

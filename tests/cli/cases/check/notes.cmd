@@ -1,0 +1,2 @@
+# What nothing uses is noted, and no error.
+tidu check tests/cli/cases/check/notes.json

@@ -1,0 +1,2 @@
+# An op that there is not.
+tidu check --ops sine

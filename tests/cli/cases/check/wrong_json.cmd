@@ -1,0 +1,2 @@
+# The same for programs.
+tidu check tests/cli/cases/check/masks.json --json

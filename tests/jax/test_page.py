@@ -1,0 +1,28 @@
+"""The table of differences to JAX in docs/design.md is the one that the tests use. TIDU_RENEW=1 writes it there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tests.jax.differences import COMPARED_WITH, DIFFERENCES, to_markdown
+from tidu_cli.primitives.builtin import BUILTIN
+
+PAGE = Path(__file__).parents[2] / "docs" / "design.md"
+TABLE = re.compile(r"(?<=^## Differences to JAX\n).*?^(TABLE|\|.*?)\n(?=\n)", flags=re.M | re.S)
+
+
+def test_the_page_has_the_table() -> None:
+    text = PAGE.read_text()
+    found = TABLE.search(text)
+    assert found is not None
+    if os.environ.get("TIDU_RENEW") == "1":
+        PAGE.write_text(text[: found.start(1)] + to_markdown() + text[found.end(1) :])
+        return
+    assert found[1] == to_markdown()
+    assert f"JAX {COMPARED_WITH}" in found[0]
+
+
+def test_the_table_is_about_primitives_that_there_are() -> None:
+    assert {op for row in DIFFERENCES for op in row.ops} <= {primitive.name for primitive in BUILTIN}
