@@ -205,7 +205,7 @@ def test_every_command_is_in_the_help():
     listed = re.findall(r"^  (\w+)  ", succeed("--help").decode().partition("Commands:")[2], re.MULTILINE)
     assert tuple(listed) == COMMANDS
     assert "..." not in succeed("--help").decode().partition("Commands:")[2], "a summary is cut short"
-    modules = {path.stem for path in (ROOT / "tidu_cli" / "cli").glob("*.py")} - {"__init__", "main", "options"}
+    modules = {path.stem for path in (ROOT / "tidu_cli" / "cli").glob("*.py")} - {"__init__", "given", "main", "options"}
     assert modules == set(COMMANDS)
 
 
@@ -214,8 +214,8 @@ def test_the_help_of_a_command_shows_an_example_that_runs(command):
     text = succeed(command, "--help").decode()
     example = text.partition("\n  Example:\n")[2]
     assert f"tidu {command}" in example
-    done = shell(example)
-    assert (done.returncode, done.stderr) == (0, "") and done.stdout
+    done = shell(f'cd "$(mktemp -d)"; ln -s {ROOT}/samples .\n{example}')
+    assert (done.returncode, done.stderr) == (0, "") and (done.stdout or " -o " in example)
 
 
 # --- names

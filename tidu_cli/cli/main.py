@@ -24,6 +24,7 @@ COMMANDS = (
     "materialize",
     "eval",
     "dot",
+    "view",
     "check",
     "info",
     "convert",

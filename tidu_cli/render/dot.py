@@ -1,45 +1,72 @@
-"""Documents as DOT text: a cluster per graph, references to other graphs dashed, active inputs marked."""
+"""Pictures as DOT text: a cluster per graph, references to other graphs dashed, tangents and cotangents in their colours."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tidu_cli.graph.graph import Case, Document, Externals, Graph
+from tidu_cli.graph.graph import Document, Externals, Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, Place, describe_graph, op_counts, picture
+from tidu_cli.render.text import attrs_text, name, short
 
-_COLOURS = {"primal": "#1b6ca8", "tangent": "#c2571a", "cotangent": "#7b3fa0"}
-"""Primal ports are blue, tangents orange, cotangents purple."""
+COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b3fa0"}
+"""What is primal is blue, tangents are orange, cotangents purple."""
 
-_SHOWN = 40
-"""Names and attrs longer than this many characters are cut short."""
+FILLS = {Flow.PRIMAL: "#e8f1f8", Flow.TANGENT: "#fbece2", Flow.COTANGENT: "#f1e8f6"}
+"""Pale forms of the same colours, in inputs and outputs and in the adds that accumulate."""
 
+_FADED = "#d0d0d0"
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
-def to_dot(document: Document) -> str:
-    """The picture of a document as DOT text, the same for the same document. Linear in its size."""
-    return "\n".join(_lines(document)) + "\n"
+def to_dot(document: Document, *, types: bool = False, collapse: bool = False, highlight: Sequence[Key] = ()) -> str:
+    """The picture of a document as DOT text, the same for the same document. Linear in its size.
+
+    `types` writes the type of what flows on each edge; for `collapse` and `highlight` see `picture`. Raises UnknownNameError.
+    """
+    return dot_text(picture(document, collapse=collapse, highlight=highlight), types=types)
 
 
-def _lines(document: Document) -> Iterator[str]:
+def dot_text(
+    shown: Picture,
+    *,
+    types: bool = False,
+    label: Callable[[Item], str | None] = lambda item: None,
+    slots: bool = True,
+    numbers: Mapping[Place, str] | None = None,
+) -> str:
+    """A picture as DOT text. `label` may give items a label of their own, `numbers` are texts for edges, by the value on them.
+
+    Without `slots`, edges are not numbered by operand: where labels are formulas, these say it.
+    """
+    return "\n".join(_lines(shown, types, label, slots, numbers or {})) + "\n"
+
+
+def _lines(
+    shown: Picture, types: bool, label: Callable[[Item], str | None], slots: bool, numbers: Mapping[Place, str]
+) -> Iterator[str]:
+    document, items = shown.document, iter(shown.items)
     yield "digraph tidu {"
     yield "  rankdir=TB; compound=true;"
     yield '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];'
-    yield '  edge [arrowsize=0.7, color="#444444", labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#777777"];'
-    for g, graph in enumerate(document.graphs):
+    yield (
+        '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
+        'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#777777"];'
+    )
+    item = next(items, None)
+    for g in range(len(document.graphs)):
         yield f"  subgraph cluster_{g} {{"
         yield f'    label={_quoted(_title(document, g))}; fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
-        yield from _nodes(g, graph)
+        while item is not None and item.graph == g:
+            yield f"    {_item(shown, item, label(item))}"
+            item = next(items, None)
         yield "  }"
-    for k, entry in enumerate(document.detached):
-        yield f"  d{k} [label={_quoted(entry.digest[:15] + '...')}, shape=note, style=dashed];"
-    for g in range(len(document.graphs)):
-        yield from _edges(document, g)
-    for b in document.bindings:
-        for g, graph in enumerate(document.graphs):
-            for i, declared in enumerate(graph.inputs):
-                if declared.key == b.key:
-                    yield f"  {_place(document.graphs[b.graph], b.graph, b.value)} -> g{g}v{i} [style=dotted, label=is];"
+    while item is not None:
+        yield f"  {_item(shown, item, label(item))}"
+        item = next(items, None)
+    for edge in shown.edges:
+        yield _edge(shown, edge, types, slots, numbers)
     yield "}"
 
 
@@ -48,78 +75,80 @@ def _title(document: Document, g: int) -> str:
     kind = f"linear, pass {graph.linear}" if graph.linear is not None else ""
     head = "head" if g == len(document.graphs) - 1 and g else ""
     notes = ", ".join(filter(None, (kind, head)))
-    name = _name(graph.name)
-    return f"{name} ({notes})" if notes else name
+    return f"{name(graph.name)}{f' ({notes})' if notes else ''}\n{describe_graph(graph)}"
 
 
-def _nodes(g: int, graph: Graph) -> Iterator[str]:
-    for i, declared in enumerate(graph.inputs):
-        label, colour = _quoted(f"{_name(declared.key)}: {declared.type}"), _colour(declared.key.path)
-        yield f'    g{g}v{i} [label={label}, shape=ellipse, color="{colour}"];'
-    for node, code in enumerate(graph.code):
-        yield f"    g{g}n{node} [label={_quoted(_label(graph.cases[code]))}];"
-    for k, output in enumerate(graph.outputs):
-        zero = " = 0" if output.value is None else ""
-        label, colour = _quoted(f"{_name(output.key)}: {output.type}{zero}"), _colour(output.key.path)
-        yield f'    g{g}o{k} [label={label}, shape=ellipse, peripheries=2, color="{colour}"];'
+def _item(shown: Picture, item: Item, given: str | None) -> str:
+    """An item's line: inputs are ellipses, outputs have a double border, nodes are boxes, accumulating adds circles."""
+    faded = item.id in shown.faded
+    colour = _FADED if faded else COLOURS[item.flow]
+    own = f'fillcolor="{FILLS[item.flow]}", ' if not faded else ""
+    if item.kind is Kind.DETACHED:
+        digest = _quoted(shown.document.detached[item.index].digest[:15] + "...")
+        return f"{item.id} [label={digest}, shape=note, style=dashed{_grey(faded)}];"
+    text = _quoted(given or _label(shown.document.graphs[item.graph], item))
+    if item.kind is Kind.INPUT:
+        return f'{item.id} [label={text}, shape=ellipse, {own}color="{colour}"{_grey(faded)}];'
+    if item.kind is Kind.OUTPUT:
+        return f'{item.id} [label={text}, style=filled, peripheries=2, {own}color="{colour}"{_grey(faded)}];'
+    if item.kind is Kind.COLLAPSED:
+        return f'{item.id} [label={text}, shape=box3d, margin="0.15,0.1", style=filled, color="{colour}"{_grey(faded)}];'
+    if item.accumulates:
+        shape = "shape=circle, width=0.3, margin=0, " if given is None else ""
+        return f'{item.id} [label={text}, {shape}{own}penwidth=2, color="{colour}"{_grey(faded)}];'
+    border = "" if item.flow is Flow.PRIMAL and not faded else f', color="{colour}"'
+    return f"{item.id} [label={text}{border}{_grey(faded)}];"
 
 
-def _edges(document: Document, g: int) -> Iterator[str]:
-    graph, end = document.graphs[g], 0
-    colour = _colour(graph.inputs[0].key.path if graph.inputs else (1,))
-    for node, code in enumerate(graph.code):
-        case = graph.cases[code]
-        start, end = end, end + len(case.operands)
-        for k, argument in enumerate(graph.args[start:end]):
-            active = colour if case.mask is not None and case.mask[k] else None
-            yield _edge(document, g, argument, f"g{g}n{node}", active, number=k if len(case.operands) > 1 else None)
-    for k, output in enumerate(graph.outputs):
-        if output.value is not None:
-            yield _edge(document, g, output.value, f"g{g}o{k}", colour if graph.linear is not None else None)
+def _grey(faded: bool) -> str:
+    return ', fontcolor="#a0a0a0"' if faded else ""
 
 
-def _edge(document: Document, g: int, argument: int, target: str, active: str | None, number: int | None = None) -> str:
-    graph, styles = document.graphs[g], []
-    if argument >= 0:
-        source = _place(graph, g, argument)
-    else:
-        other, value = graph.external.graph[-1 - argument], graph.external.value[-1 - argument]
-        source = f"d{value}" if other == Externals.DETACHED else _place(document.graphs[other], other, value)
+def _label(graph: Graph, item: Item) -> str:
+    if item.kind is Kind.INPUT:
+        declared = graph.inputs[item.index]
+        return f"{name(declared.key)}: {declared.type}"
+    if item.kind is Kind.OUTPUT:
+        output = graph.outputs[item.index]
+        return f"{name(output.key)}: {output.type}{' = 0' if output.value is None else ''}"
+    if item.kind is Kind.COLLAPSED:
+        return f"{graph.n_nodes} nodes\n{short(op_counts(graph))}"
+    if item.accumulates:
+        return "+"
+    case = graph.case(item.index)
+    attrs = attrs_text(case)
+    return f"{short(case.op)}\n{attrs}" if attrs else short(case.op)
+
+
+def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping[Place, str]) -> str:
+    if edge.binding:
+        return f"  {edge.source} -> {edge.target} [style=dotted, label=is];"
+    faded = edge.source in shown.faded or edge.target in shown.faded
+    styles = []
+    if edge.crosses:
         styles.append("style=dashed")
-    if active is not None:
-        styles.append(f'penwidth=2, color="{active}"')
-    if number is not None:
-        styles.append(f"headlabel={number}")
-    return f"  {source} -> {target}" + (f" [{', '.join(styles)}];" if styles else ";")
+    if faded:
+        styles.append(f'color="{_FADED}", fontcolor="#a0a0a0"')
+    elif edge.active is not None:
+        styles.append(f'penwidth=2, color="{COLOURS[edge.active]}"')
+    texts = [numbers[edge.value]] if edge.value in numbers else []
+    if types and (type_ := _type(shown.document, edge.value)):
+        texts.append(type_)
+    if texts:
+        styles.append("label=" + _quoted("\n".join(f"  {text}" for text in texts)))  # spaces keep it off the line
+    if slots and edge.slot is not None:
+        styles.append(f"headlabel={edge.slot}")
+    return f"  {edge.source} -> {edge.target}" + (f" [{', '.join(styles)}];" if styles else ";")
 
 
-def _place(graph: Graph, g: int, value: int) -> str:
-    """The name of the picture's node that makes a value of a graph."""
-    return f"g{g}v{value}" if value < len(graph.inputs) else f"g{g}n{graph.producer(value)[0]}"
-
-
-def _label(case: Case) -> str:
-    attrs = ", ".join(f"{name}={value}" for name, value in case.attrs.to_data(binary=False).items())
-    return f"{_short(case.op)}\n{_short(attrs)}" if attrs else _short(case.op)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-
-
-def _name(name: object) -> str:
-    """A name on one line: its line ends are shown, and only the picture's own break lines."""
-    return _short(str(name)).replace("\n", "\\n")
-
-
-def _colour(path: tuple[int, ...]) -> str:
-    if not path:
-        return _COLOURS["primal"]
-    return _COLOURS["tangent" if path[-1] > 0 else "cotangent"]
+def _type(document: Document, place: Place) -> str:
+    g, value = place
+    type_ = document.detached[value].type if g == Externals.DETACHED else document.graphs[g].type_of(value)
+    return str(type_) if type_ is not None else ""
 
 
 def _quoted(text: str) -> str:
     """A label. Graphviz would read backslashes, quotes and entities such as &lt; in names; control characters break its output."""
-    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-    escaped = _ENTITY.sub("&amp;", shown).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    plain = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    escaped = _ENTITY.sub("&amp;", plain).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -1,0 +1,2 @@
+# A key that no graph has.
+tidu dot samples/f.json --highlight z

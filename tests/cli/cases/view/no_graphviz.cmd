@@ -1,0 +1,2 @@
+# Pages need Graphviz.
+PATH=/nowhere "$(command -v tidu)" view samples/f.json

@@ -1,0 +1,2 @@
+# The browser opens files, so --open needs one.
+tidu view samples/f.json --open

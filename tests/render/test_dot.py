@@ -1,0 +1,131 @@
+"""Pictures as DOT text: what is drawn how, and what options change."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.cli.running import F, document, graph, invoke, succeed
+from tidu_cli.documents.read import parse_document
+from tidu_cli.errors import UnknownNameError
+from tidu_cli.graph.keys import parse_key
+from tidu_cli.render.dot import COLOURS, to_dot
+from tidu_cli.render.picture import Flow, Kind, n_items, picture
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+
+def read(data):
+    return parse_document(data, "test")[0]
+
+
+@pytest.fixture
+def reverse():
+    with open(F, "rb") as file:
+        return transpose(linearize(read(file.read()), [parse_key("x")]))
+
+
+def line(text, name):
+    """The line that draws an item."""
+    (found,) = [each.strip() for each in text.split("\n") if each.strip().startswith(f"{name} [")]
+    return found
+
+
+def test_each_graph_says_what_it_is(reverse):
+    titles = re.findall(r'^    label="(.*?)";', to_dot(reverse), flags=re.M)
+    assert titles == ["f\\nprimal", "f@-1 (linear, pass 1, head)\\ntransposed: cotangents backward"]
+    forward = transpose(reverse)
+    assert "linear: tangents forward" in to_dot(forward)
+    assert "materialized: values and derivatives in one" in to_dot(materialize(reverse))
+    sine = read(document(graph([("sin", 0)], outputs=[("y", 1)])))
+    assert "residual: kept for the linear graph" in to_dot(linearize(sine, [parse_key("x")]))
+
+
+def test_inputs_outputs_nodes_and_accumulation_look_different(reverse):
+    text = to_dot(reverse)
+    assert "shape=ellipse" in line(text, "g1v0") and "peripheries=2" in line(text, "g1o0")
+    assert "shape" not in line(text, "g1n0")
+    assert [item.id for item in picture(reverse).items if item.accumulates] == ["g1n2", "g1n3"]
+    assert 'label="+", shape=circle' in line(text, "g1n2")
+    assert line(text, "g0n0") == 'g0n0 [label="add"];'
+
+
+def test_tangents_and_cotangents_have_colours_of_their_own(reverse):
+    assert {item.flow for item in picture(reverse).items if item.graph == 1} == {Flow.COTANGENT}
+    assert COLOURS[Flow.COTANGENT] in line(to_dot(reverse), "g1n0")
+    forward = transpose(reverse)
+    assert {item.flow for item in picture(forward).items if item.graph == 1} == {Flow.TANGENT}
+    one = picture(materialize(reverse))
+    assert {item.flow for item in one.items if item.kind is Kind.NODE} == {Flow.PRIMAL, Flow.COTANGENT}
+
+
+def test_references_to_other_graphs_are_dashed(reverse):
+    dashed = re.findall(r"^  (\w+) -> (\w+) \[style=dashed", to_dot(reverse), flags=re.M)
+    assert dashed == [("g0v0", "g1n0"), ("g0n0", "g1n1")]
+
+
+def test_types_stand_on_the_edges(reverse):
+    assert 'label="  f64[]"' not in to_dot(reverse)
+    edges = [each for each in to_dot(reverse, types=True).split("\n") if " -> " in each]
+    assert len(edges) == 14 and all('label="  f64[]"' in edge for edge in edges)
+
+
+def test_long_constants_are_elided():
+    big = {"type": "f64[100]", "data": [1.5] * 100}
+    node = {"op": "constant", "inputs": [], "attrs": {"value": big}}
+    text = to_dot(read(document({"name": "f", "inputs": [], "nodes": [node], "outputs": [{"key": "y", "value": 0}]})))
+    assert '"constant\\nvalue=[1.5, 1.5, 1.5, ...]: f64[100]"' in text
+
+
+def test_highlight_keeps_the_paths_through_a_key(reverse):
+    def lit(*keys):
+        shown = picture(reverse, highlight=[parse_key(key) for key in keys])
+        return {item.id for item in shown.items} - shown.faded
+
+    assert lit("y") == {"g0v0", "g0n0", "g0n1", "g0o0"}
+    assert lit("y@-1") == {"g1v0", "g1n0", "g1n1", "g1n2", "g1n3", "g1o0"}
+    assert lit("y", "y@-1") == lit("x") | {"g1v0"}
+    with pytest.raises(UnknownNameError, match="input or output 'z'"):
+        lit("z")
+
+
+def test_a_highlighted_path_crosses_inputs_of_one_key():
+    first, second = graph([("neg", 0)], outputs=[("y", 1)], name="a"), graph([("exp", 0)], outputs=[("z", 1)], name="b")
+    shown = picture(read(document(first, second)), highlight=[parse_key("z")])
+    assert shown.faded == {"g0n0", "g0o0"}
+
+
+def test_collapse_draws_each_graph_but_the_head_as_one_node(reverse):
+    text = to_dot(reverse, collapse=True)
+    assert 'label="2 nodes\\n1 add, 1 mul"' in line(text, "g0all")
+    assert "g0n" not in text and "g1n3" in text
+    edges = re.findall(r"^  (\w+) -> (\w+)", text, flags=re.M)
+    assert edges[:2] == [("g0v0", "g0all"), ("g0all", "g0o0")]
+    assert {("g0v0", "g1n0"), ("g0all", "g1n1")} <= set(edges)
+    for collapse in (False, True):
+        assert n_items(reverse, collapse=collapse) == len(picture(reverse, collapse=collapse).items)
+
+
+def test_large_graphs_are_refused_with_what_to_do():
+    nodes = [("neg", k) for k in range(600)]
+    data = succeed("linearize", "--wrt", "x", input=document(graph(nodes, outputs=[("y", 600)])))
+    found = invoke("dot", "--format", "svg", input=data)
+    assert found.exit_code == 1
+    assert "1204 inputs, nodes and outputs, more than 500; --collapse draws 605" in found.stderr
+    assert "--limit 1204 draws it anyway" in found.stderr
+    assert succeed("dot", input=data).startswith(b"digraph")
+    assert invoke("dot", "--limit", "1203", input=data).exit_code == 1
+    assert succeed("dot", "--limit", "1204", input=data).startswith(b"digraph")
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"];x[label="', "\\", "a&lt;b", "\x00\n", "日本", "{|}", "<b>"])
+def test_names_are_no_markup_to_graphviz(name):
+    text = to_dot(read(document(graph([("neg", 0)], inputs=[(name, "f64[]")], outputs=[(name + "!", 1)], name=name))))
+    done = subprocess.run(["dot", "-Tsvg"], input=text.encode(), capture_output=True, check=True)
+    assert done.stderr == b"" and b"<script" not in done.stdout
+    assert len(re.findall(rb'class="node"', done.stdout)) == 3

@@ -1,0 +1,262 @@
+"""What a picture of a document shows: things drawn, the edges between them, and which derivative flows where.
+
+DOT text and the page of `tidu view` are two ways to write a `Picture` down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tidu_cli.errors import UnknownNameError, did_you_mean
+from tidu_cli.graph.graph import Case, Document, Externals, Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.primitives.builtin import BUILTIN
+
+Place = tuple[int, int]
+"""A value: its graph number and local id; (DETACHED, k) for a detached one."""
+
+
+class Flow(StrEnum):
+    """What a value is. In order of importance: a node that reads several kinds takes the last."""
+
+    PRIMAL = "primal"
+    TANGENT = "tangent"
+    COTANGENT = "cotangent"
+
+
+class Kind(StrEnum):
+    """What is drawn."""
+
+    INPUT = "input"
+    NODE = "node"
+    OUTPUT = "output"
+    COLLAPSED = "collapsed"
+    DETACHED = "detached"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing drawn: input, node, output or detached value number `index`, or all nodes of a collapsed graph."""
+
+    id: str
+    kind: Kind
+    graph: int
+    index: int
+    flow: Flow
+    accumulates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`target` reads `value`. `active` is what flows along it if it carries the derivative, `slot` the operand's number."""
+
+    source: str
+    target: str
+    value: Place
+    active: Flow | None = None
+    crosses: bool = False
+    slot: int | None = None
+    binding: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A document's items, graph by graph, and edges; `faded` are the ids of items that a highlight leaves out."""
+
+    document: Document
+    flows: Sequence[Sequence[Flow]]
+    items: Sequence[Item]
+    edges: Sequence[Edge]
+    faded: frozenset[str] = field(default=frozenset())
+
+
+def picture(document: Document, *, collapse: bool = False, highlight: Sequence[Key] = ()) -> Picture:
+    """The picture of a document. Linear in its size.
+
+    With `collapse`, the nodes of each graph but the head are one item. With `highlight`, what is on no path from an input to an
+    output through one of these keys is faded. Raises UnknownNameError for a key that no graph has.
+    """
+    flows = _flows(document)
+    collapsed = _collapsed(document, collapse)
+    items = [item for g in range(len(document.graphs)) for item in _items(document, g, flows, collapsed[g])]
+    items += [Item(f"d{k}", Kind.DETACHED, Externals.DETACHED, k, Flow.PRIMAL) for k in range(len(document.detached))]
+    edges = [edge for g in range(len(document.graphs)) for edge in _edges(document, g, flows, collapsed)]
+    edges += _binding_edges(document, collapsed)
+    return Picture(document, flows, items, edges, _off_path(document, items, edges, highlight))
+
+
+def n_items(document: Document, *, collapse: bool = False) -> int:
+    """How many things the picture of a document shows. Quick, for documents of any size."""
+    counts = [
+        len(graph.inputs) + len(graph.outputs) + (1 if collapsed else graph.n_nodes)
+        for graph, collapsed in zip(document.graphs, _collapsed(document, collapse), strict=True)
+    ]
+    return sum(counts) + len(document.detached)
+
+
+def describe_graph(graph: Graph) -> str:
+    """What a graph is, for a newcomer."""
+    if graph.linear is not None:
+        if graph.inputs and _flow_of(graph.inputs[0].key) is Flow.COTANGENT:
+            return "transposed: cotangents backward"
+        return "linear: tangents forward"
+    if not graph.inputs and not graph.outputs:
+        return "residual: kept for the linear graph"
+    if any(graph.cases[code].mask is not None for code in set(graph.code)):
+        return "materialized: values and derivatives in one"
+    return "primal"
+
+
+def results(graph: Graph, node: int) -> range:
+    """The local ids of a node's results."""
+    first = graph.first_result(node)
+    return range(first, first + len(graph.case(node).results))
+
+
+def place_of(graph: Graph, g: int, argument: int) -> Place:
+    """The value that an argument of graph g stands for."""
+    return (g, argument) if argument >= 0 else (graph.external.graph[-1 - argument], graph.external.value[-1 - argument])
+
+
+def accumulates(case: Case, flow: Flow) -> bool:
+    """Whether a node adds a contribution to a cotangent, as transpose does where a value was read more than once."""
+    return flow is Flow.COTANGENT and case.op == BUILTIN.add and case.mask == (True, True)
+
+
+def _collapsed(document: Document, collapse: bool) -> list[bool]:
+    last = len(document.graphs) - 1
+    return [collapse and g < last and graph.n_nodes > 1 for g, graph in enumerate(document.graphs)]
+
+
+def _flow_of(key: Key) -> Flow:
+    if not key.path:
+        return Flow.PRIMAL
+    return Flow.TANGENT if key.path[-1] > 0 else Flow.COTANGENT
+
+
+def _flows(document: Document) -> list[list[Flow]]:
+    order = list(Flow)
+    flows: list[list[Flow]] = []
+    for g, graph in enumerate(document.graphs):
+        own = [_flow_of(i.key) for i in graph.inputs]
+        flows.append(own)
+        end = 0
+        for code in graph.code:
+            case = graph.cases[code]
+            start, end = end, end + len(case.operands)
+            flow = Flow.PRIMAL
+            if case.mask is not None:
+                for argument, active in zip(graph.args[start:end], case.mask, strict=True):
+                    if active:
+                        flow = max(flow, _flow_at(flows, place_of(graph, g, argument)), key=order.index)
+            own.extend([flow] * len(case.results))
+    return flows
+
+
+def _flow_at(flows: Sequence[Sequence[Flow]], place: Place) -> Flow:
+    return Flow.PRIMAL if place[0] == Externals.DETACHED else flows[place[0]][place[1]]
+
+
+def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], collapsed: bool) -> Iterator[Item]:
+    graph = document.graphs[g]
+    for i, declared in enumerate(graph.inputs):
+        yield Item(f"g{g}v{i}", Kind.INPUT, g, i, _flow_of(declared.key))
+    if collapsed:
+        yield Item(f"g{g}all", Kind.COLLAPSED, g, 0, flows[g][-1])
+    else:
+        value = len(graph.inputs)
+        for node, code in enumerate(graph.code):
+            case = graph.cases[code]
+            flow = flows[g][value] if case.results else Flow.PRIMAL
+            yield Item(f"g{g}n{node}", Kind.NODE, g, node, flow, accumulates(case, flow))
+            value += len(case.results)
+    for k, output in enumerate(graph.outputs):
+        yield Item(f"g{g}o{k}", Kind.OUTPUT, g, k, _flow_of(output.key))
+
+
+def _id_of(document: Document, collapsed: Sequence[bool], place: Place) -> str:
+    """The item that makes a value."""
+    g, value = place
+    if g == Externals.DETACHED:
+        return f"d{value}"
+    graph = document.graphs[g]
+    if value < len(graph.inputs):
+        return f"g{g}v{value}"
+    return f"g{g}all" if collapsed[g] else f"g{g}n{graph.producer(value)[0]}"
+
+
+def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], collapsed: Sequence[bool]) -> Iterator[Edge]:
+    graph, end, drawn = document.graphs[g], 0, set()
+    for node, code in enumerate(graph.code):
+        case = graph.cases[code]
+        start, end = end, end + len(case.operands)
+        for slot, argument in enumerate(graph.args[start:end]):
+            place = place_of(graph, g, argument)
+            source = _id_of(document, collapsed, place)
+            active = _flow_at(flows, place) if case.mask is not None and case.mask[slot] else None
+            if not collapsed[g]:
+                yield Edge(source, f"g{g}n{node}", place, active, place[0] != g, slot if len(case.operands) > 1 else None)
+            elif source not in drawn and source != f"g{g}all":
+                drawn.add(source)
+                yield Edge(source, f"g{g}all", place, active, place[0] != g)
+    for k, output in enumerate(graph.outputs):
+        if output.value is not None:
+            place = place_of(graph, g, output.value)
+            active = _flow_at(flows, place)
+            shown = None if active is Flow.PRIMAL else active
+            yield Edge(_id_of(document, collapsed, place), f"g{g}o{k}", place, shown, place[0] != g)
+
+
+def _binding_edges(document: Document, collapsed: Sequence[bool]) -> Iterator[Edge]:
+    bound = {b.key: (b.graph, b.value) for b in document.bindings}
+    for g, graph in enumerate(document.graphs):
+        for i, declared in enumerate(graph.inputs):
+            if declared.key in bound:
+                place = bound[declared.key]
+                yield Edge(_id_of(document, collapsed, place), f"g{g}v{i}", place, crosses=True, binding=True)
+
+
+def _off_path(document: Document, items: Sequence[Item], edges: Sequence[Edge], highlight: Sequence[Key]) -> frozenset[str]:
+    if not highlight:
+        return frozenset()
+    ids: dict[Key, list[str]] = {}
+    for item in items:
+        if item.kind in (Kind.INPUT, Kind.OUTPUT):
+            graph = document.graphs[item.graph]
+            declared = graph.inputs[item.index] if item.kind is Kind.INPUT else graph.outputs[item.index]
+            ids.setdefault(declared.key, []).append(item.id)
+    for key in highlight:
+        if key not in ids:
+            known = list(map(str, ids))
+            raise UnknownNameError(f"no graph has an input or output '{key}'{did_you_mean(str(key), known)}")
+    pairs = [(edge.source, edge.target) for edge in edges]
+    # One key is one input in the whole document: a path may enter one declaration and leave another.
+    pairs += [(a, b) for same in ids.values() for a in same for b in same if a != b and "v" in a and "v" in b]
+    lit: set[str] = set()
+    for key in highlight:
+        lit |= _reached(ids[key], pairs) | _reached(ids[key], [(b, a) for a, b in pairs])
+    return frozenset(item.id for item in items if item.id not in lit)
+
+
+def _reached(start: Iterable[str], pairs: Iterable[tuple[str, str]]) -> set[str]:
+    successors: dict[str, list[str]] = {}
+    for source, target in pairs:
+        successors.setdefault(source, []).append(target)
+    reached = set(start)
+    waiting = list(reached)
+    while waiting:
+        fresh = [target for target in successors.get(waiting.pop(), ()) if target not in reached]
+        reached.update(fresh)
+        waiting += fresh
+    return reached
+
+
+def op_counts(graph: Graph) -> str:
+    """`3 add, 1 mul`, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for code, n in Counter(graph.code).items():
+        counts[graph.cases[code].op] += n
+    return ", ".join(f"{n} {op}" for op, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))

@@ -1,0 +1,199 @@
+"""The page of `tidu view`: one HTML file with the picture, what is said of each part of it, and the steps of the head.
+
+Nothing in it comes from elsewhere. Names are data: they reach the page as JSON or by way of Graphviz, which escapes them.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from tidu_cli.graph.graph import Graph
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.render.dot import dot_text
+from tidu_cli.render.graphviz import draw
+from tidu_cli.render.numbers import number_text
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, describe_graph, op_counts, place_of, results
+from tidu_cli.render.text import attrs_text, key_words, name, short
+from tidu_cli.render.words import Words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LONG = 24
+"""How many elements of an array are told where there is room."""
+
+_SCRIPT = re.compile(r"<script>(.*?)</script>", flags=re.S)
+_UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a page says: of items by id, in captions, and by whose numbers."""
+
+    words: Words
+    short: Mapping[Place, str]
+    long: Mapping[Place, str]
+
+
+def to_html(shown: Picture, *, types: bool = False, values: Mapping[Place, NDArray[Any]] | None = None) -> str:
+    """A picture as a page that needs nothing else. `values` are drawn on the edges. Raises TiduError if Graphviz is missing."""
+    words = Words(shown)
+    given = values or {}
+    told = _Told(
+        words,
+        {place: number_text(array) for place, array in given.items()},
+        {place: number_text(array, _LONG) for place, array in given.items()},
+    )
+    text = dot_text(shown, types=types, label=lambda item: _label(words, item), slots=False, numbers=told.short)
+    svg = draw(text, "svg", otherwise="").decode()
+    data = {
+        "items": {item.id: _about(told, item) for item in shown.items},
+        "faded": sorted(shown.faded),
+        "steps": _steps(told),
+        "overview": _overview(shown),
+    }
+    return _page(shown.document.head.name, svg[svg.index("<svg") :], data)
+
+
+def _page(title: str, svg: str, data: object) -> str:
+    template = files("tidu_cli.render").joinpath("view.html").read_text(encoding="utf-8")
+    script = _SCRIPT.search(template)
+    assert script is not None
+    # Only this script runs: whatever a name might smuggle in is no script to the browser.
+    digest = base64.b64encode(sha256(script[1].encode()).digest()).decode()
+    parts = {
+        "{{script}}": digest,
+        "{{title}}": html.escape(title),
+        "{{svg}}": svg,
+        "{{data}}": json.dumps(data, ensure_ascii=False).translate(_UNSAFE),
+    }
+    return re.sub("|".join(map(re.escape, parts)), lambda match: parts[match[0]], template)
+
+
+def _label(words: Words, item: Item) -> str | None:
+    if item.kind is Kind.NODE:
+        return short(words.assignment(item.graph, item.index)).replace("\n", " ")
+    if item.kind is Kind.INPUT and item.flow is not Flow.PRIMAL:
+        declared = words.document.graphs[item.graph].inputs[item.index]
+        return f"{words.names[item.graph][item.index]} = {name(declared.key)}: {declared.type}"
+    return None
+
+
+def _about(told: _Told, item: Item) -> dict[str, object]:
+    """What the page tells of an item: a title and lines of text."""
+    document = told.words.document
+    if item.kind is Kind.DETACHED:
+        entry = document.detached[item.index]
+        return {"title": "a detached value", "lines": [entry.digest, f"type {entry.type or 'unknown'}"], "flow": item.flow}
+    graph = document.graphs[item.graph]
+    about = {
+        Kind.INPUT: _about_input,
+        Kind.NODE: _about_node,
+        Kind.OUTPUT: _about_output,
+        Kind.COLLAPSED: _about_collapsed,
+    }[item.kind]
+    title, lines = about(told, item, graph)
+    return {"title": title, "lines": [line for line in lines if line], "flow": item.flow}
+
+
+def _about_input(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
+    declared = graph.inputs[item.index]
+    what = key_words(declared.key) if declared.key.path else ""
+    place = item.graph, item.index
+    return str(declared.key), [f"input of {graph.name}, type {declared.type}", what, _value(told, place)]
+
+
+def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
+    case = graph.case(item.index)
+    primitive = BUILTIN[case.op]
+    values = results(graph, item.index)
+    role = (
+        "primal" if case.mask is None else f"linear, active in input {' and '.join(str(k) for k, on in enumerate(case.mask) if on)}"
+    )
+    return told.words.assignment(item.graph, item.index), [
+        f"{case.op}: {primitive.formula}" + (f" ({primitive.summary})" if primitive.summary else ""),
+        attrs_text(case),
+        f"type {', '.join(str(graph.type_of(value)) for value in values)}",
+        f"role {role}",
+        "adds a contribution to a cotangent" if item.accumulates else "",
+        *(_value(told, (item.graph, value)) for value in values),
+    ]
+
+
+def _about_output(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
+    output = graph.outputs[item.index]
+    what = key_words(output.key) if output.key.path else ""
+    lines = [f"output of {graph.name}, type {output.type}", what]
+    if output.value is None:
+        return str(output.key), [*lines, "always zero"]
+    place = place_of(graph, item.graph, output.value)
+    return str(output.key), [*lines, f"is {told.words.name(place)}", _value(told, place)]
+
+
+def _about_collapsed(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
+    return f"{graph.n_nodes} nodes of {graph.name}", [describe_graph(graph), op_counts(graph)]
+
+
+def _value(told: _Told, place: Place) -> str:
+    return f"= {told.long[place]}" if place in told.long else ""
+
+
+def _steps(told: _Told) -> list[dict[str, object]]:
+    """The seed, the head's nodes one by one, and the results."""
+    g = len(told.words.document.graphs) - 1
+    steps = [_start(told, g)]
+    for node, caption in enumerate(told.words.captions()):
+        steps.append({"items": [f"g{g}n{node}"], "caption": caption, "numbers": _computation(told, g, node)})
+    return [*steps, _end(told, g)]
+
+
+def _start(told: _Told, g: int) -> dict[str, object]:
+    head, names, flows = told.words.document.head, told.words.names[g], told.words.flows[g]
+    seeds = [f"{names[i]} = {name(d.key)}" for i, d in enumerate(head.inputs) if flows[i] is not Flow.PRIMAL]
+    others = [name(d.key) for i, d in enumerate(head.inputs) if flows[i] is Flow.PRIMAL]
+    seeded = f"the seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}" if seeds else ""
+    start = " and ".join(filter(None, (seeded, ", ".join(others)))) or "constants"
+    numbers = [f"{names[i]} = {told.long[g, i]}" for i in range(len(head.inputs)) if (g, i) in told.long]
+    items = [f"g{g}v{i}" for i in range(len(head.inputs))]
+    return {"items": items, "caption": f"It starts from {start}.", "numbers": ", ".join(numbers)}
+
+
+def _end(told: _Told, g: int) -> dict[str, object]:
+    head = told.words.document.head
+    captions, numbers = [], []
+    for output in head.outputs:
+        place = None if output.value is None else place_of(head, g, output.value)
+        complete = " is complete" if output.key.path and output.key.path[-1] < 0 else ""
+        meaning = f": {key_words(output.key)}{complete}" if output.key.path else ""
+        captions.append(f"{name(output.key)} = {'0' if place is None else told.words.name(place)}{meaning}")
+        if place is not None and place in told.long:
+            numbers.append(f"{name(output.key)} = {told.long[place]}")
+    items = [f"g{g}o{k}" for k in range(len(head.outputs))]
+    return {"items": items, "caption": "; ".join(captions), "numbers": ", ".join(numbers)}
+
+
+def _computation(told: _Told, g: int, node: int) -> str:
+    """A node in numbers: `c3 = 6 + 3 = 9`."""
+    graph = told.words.document.graphs[g]
+    places = [(g, value) for value in results(graph, node)]
+    if not places or not all(place in told.short for place in places):
+        return ""
+    left = ", ".join(told.words.name(place) for place in places)
+    right = "; ".join(told.long[place] for place in places)
+    scalar = not any(told.short.get(place, "").startswith("[") for place in told.words.places(g, node))
+    middle = told.words.formula(g, node, told.short) if scalar else ""
+    return " = ".join(filter(None, (left, middle if middle != right else "", right)))
+
+
+def _overview(shown: Picture) -> str:
+    head = shown.document.head
+    steps = f"{head.n_nodes} node{'' if head.n_nodes == 1 else 's'}"
+    return f"{head.name}, {describe_graph(head)}, in {steps}. Next steps through them, in the order in which they are computed."
