@@ -19,10 +19,12 @@ MAY_IMPORT = {
     "transforms": {"errors", "graph", "primitives"},
     "runtime": {"errors", "graph", "primitives"},
     "render": {"errors", "graph", "primitives"},
+    "build": {"errors", "graph", "primitives"},
     "documents": {"errors", "graph", "primitives"},
     "checking": {"errors", "graph", "primitives", "transforms", "runtime"},
-    "cli": {"errors", "graph", "primitives", "transforms", "runtime", "render", "documents", "checking"},
-    "__init__": set(),
+    "cli": {"errors", "graph", "primitives", "transforms", "runtime", "render", "documents", "checking", "build"},
+    "api": {"errors", "graph", "primitives", "transforms", "runtime", "render", "documents", "build"},
+    "__init__": {"api"},
     "__main__": {"cli"},
 }
 """What each layer may import besides itself."""

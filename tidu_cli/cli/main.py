@@ -18,6 +18,7 @@ from tidu_cli import __version__
 from tidu_cli.errors import TiduError, did_you_mean
 
 COMMANDS = (
+    "build",
     "resolve",
     "linearize",
     "transpose",

@@ -1,0 +1,51 @@
+"""Building a graph in two ways and comparing its values with NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidu_cli.build.formula import build_formula
+from tidu_cli.build.tracing import trace
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.structural import dtype_name
+from tidu_cli.runtime.evaluate import evaluate
+
+
+def type_of(x) -> TensorType:
+    x = np.asarray(x)
+    return TensorType(dtype_name(x.dtype), x.shape)
+
+
+def run(document, values):
+    return {str(k): v for k, v in evaluate(document.head, {Key(k): np.asarray(v) for k, v in values.items()}).items()}
+
+
+def formula(text, **values):
+    """The value of a formula of one output."""
+    (found,) = run(build_formula(text, {k: type_of(v) for k, v in values.items()}), values).values()
+    return found
+
+
+def traced(function, *values):
+    """The value of a traced function of arrays that gives one array."""
+    arrays = {f"x{k}": np.asarray(v) for k, v in enumerate(values)}
+    types = [type_of(v) for v in values]
+    document = trace(lambda x: function(*x), types)
+    renamed = {f"x.{k}": v for k, v in enumerate(arrays.values())}
+    (found,) = run(document, renamed).values()
+    return found
+
+
+def assert_same(found, expected, rtol=1e-12):
+    expected = np.asarray(expected)
+    assert found.dtype == expected.dtype, (found.dtype, expected.dtype)
+    assert found.shape == expected.shape, (found.shape, expected.shape)
+    if expected.dtype.itemsize < 8 and expected.dtype.kind in "fc":
+        rtol = 2e-2 if expected.dtype.itemsize == 2 else 1e-5
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol)
+
+
+def check(function, *values):
+    """A traced function has NumPy's values, dtype and shape."""
+    assert_same(traced(function, *values), function(*values))

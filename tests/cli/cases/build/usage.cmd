@@ -1,0 +1,2 @@
+# A malformed declaration is wrong usage.
+tidu build 'x' -i 'x:f65[]'

@@ -1,0 +1,367 @@
+"""The array that formulas and traced functions compute with: a type and a place in a recording, and no value.
+
+It behaves as a NumPy array: operators, methods, NumPy's functions (`__array_ufunc__`, `__array_function__`) and those of the
+Python array API standard (`__array_namespace__`). What would need a value is refused in words that say what to write instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tidu_cli.build.trouble import BuildError, UntraceableError
+from tidu_cli.graph.types import TensorType, real_dtype
+from tidu_cli.primitives.structural import dtype_name, numpy_dtype
+
+if TYPE_CHECKING:
+    from tidu_cli.build.recorder import Recorder
+
+Shape = tuple[int, ...]
+Operand = Any
+"""What NumPy's functions take: an `Array`, a NumPy array or scalar, a number, or nested lists of these."""
+
+
+def _operator(name: str, *, swapped: bool = False) -> Callable[[Array, object], Array]:
+    def apply(self: Array, other: object) -> Array:
+        if not isinstance(other, Array | np.ndarray | np.generic | bool | int | float | complex | list):
+            return NotImplemented  # type: ignore[no-any-return]
+        from tidu_cli.build.elementwise import apply_ufunc
+
+        found: Array = apply_ufunc(name, other, self) if swapped else apply_ufunc(name, self, other)
+        return found
+
+    return apply
+
+
+def _unary(name: str) -> Callable[[Array], Array]:
+    def apply(self: Array) -> Array:
+        from tidu_cli.build.elementwise import apply_ufunc
+
+        return apply_ufunc(name, self)  # type: ignore[no-any-return]
+
+    return apply
+
+
+def _method(name: str) -> Callable[..., Array]:
+    def apply(self: Array, *args: Any, **options: Any) -> Array:
+        from tidu_cli.build.functions import FUNCTIONS
+
+        found: Array = FUNCTIONS[name](self, *args, **options)
+        return found
+
+    apply.__name__ = name
+    return apply
+
+
+def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
+    def refuse(self: Array, *args: object, **options: object) -> NoReturn:
+        raise UntraceableError(f"{what} needs the value of an array, which a graph does not have yet ({self.type}); {instead}")
+
+    return refuse
+
+
+MAX_STEPS = 100_000
+"""As many elements of an array as a loop may take one by one."""
+
+_STAY = "stay with arrays, or make it an ordinary argument that is no -i input"
+
+
+_NUMPYS = "write NumPy's function in place of math's, and np.stack([...]) in place of assignment"
+
+
+class Array:
+    """Value number `value` of a recording, of `type`."""
+
+    __slots__ = ("recorder", "type", "value")
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's: == is elementwise
+
+    def __init__(self, recorder: Recorder, value: int, type_: TensorType) -> None:
+        self.recorder = recorder
+        self.value = value
+        self.type = type_
+
+    def __repr__(self) -> str:
+        return f"<traced {self.type}>"
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes."""
+        return self.type.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.type.rank
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.type.size
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy dtype."""
+        return numpy_dtype(np, self.type.dtype)
+
+    @property
+    def T(self) -> Array:  # noqa: N802
+        """The axes in reverse order."""
+        return self.permuted(range(self.ndim)[::-1])
+
+    @property
+    def mT(self) -> Array:  # noqa: N802
+        """The last two axes swapped."""
+        return self.swapaxes(-1, -2)
+
+    nbytes = property(lambda self: self.type.nbytes)
+    itemsize = property(lambda self: self.dtype.itemsize)
+    device = property(lambda self: "cpu")
+    real = property(_method("real"))
+    imag = property(_method("imag"))
+
+    # What everything else is made of.
+
+    def emit(self, op: str, *operands: Array, **attrs: object) -> Array:
+        """The first result of a node whose first operand is this."""
+        return self.recorder.emit(op, self, *operands, **attrs)
+
+    def constant(self, value: Operand, dtype: Any = None) -> Array:
+        """A constant of the same recording."""
+        return self.recorder.constant(np.asarray(value, dtype))
+
+    def convert(self, dtype: Any) -> Array:
+        """This as another dtype, NumPy's or by its name in tidu."""
+        name = dtype if isinstance(dtype, str) else dtype_name(dtype)
+        return self if name == self.type.dtype else self.emit("convert_element_type", new_dtype=name)
+
+    def broadcast(self, shape: Shape) -> Array:
+        """This with the shape that NumPy's broadcasting gives it. Raises ValueError if it does not fit."""
+        if shape == self.shape:
+            return self
+        axes = tuple(range(len(shape) - self.ndim, len(shape)))
+        if self.ndim > len(shape) or any(n not in (1, shape[k]) for n, k in zip(self.shape, axes, strict=True)):
+            raise ValueError(f"{self.type} does not broadcast to the shape {list(shape)}")
+        return self.emit("broadcast_in_dim", shape=shape, broadcast_dimensions=axes)
+
+    def reshaped(self, shape: Shape) -> Array:
+        """This with another shape of as many elements."""
+        return self if shape == self.shape else self.emit("reshape", new_sizes=shape)
+
+    def permuted(self, permutation: Sequence[int]) -> Array:
+        """This with its axes in another order."""
+        axes = tuple(permutation)
+        return self if axes == tuple(range(self.ndim)) else self.emit("transpose", permutation=axes)
+
+    # Operators.
+
+    __add__ = _operator("add")
+    __radd__ = _operator("add", swapped=True)
+    __sub__ = _operator("subtract")
+    __rsub__ = _operator("subtract", swapped=True)
+    __mul__ = _operator("multiply")
+    __rmul__ = _operator("multiply", swapped=True)
+    __truediv__ = _operator("divide")
+    __rtruediv__ = _operator("divide", swapped=True)
+    __floordiv__ = _operator("floor_divide")
+    __rfloordiv__ = _operator("floor_divide", swapped=True)
+    __mod__ = _operator("remainder")
+    __rmod__ = _operator("remainder", swapped=True)
+    __divmod__ = _operator("divmod")
+    __rdivmod__ = _operator("divmod", swapped=True)
+    __pow__ = _operator("power")
+    __rpow__ = _operator("power", swapped=True)
+    __matmul__ = _operator("matmul")
+    __rmatmul__ = _operator("matmul", swapped=True)
+    __and__ = _operator("bitwise_and")
+    __rand__ = _operator("bitwise_and", swapped=True)
+    __or__ = _operator("bitwise_or")
+    __ror__ = _operator("bitwise_or", swapped=True)
+    __xor__ = _operator("bitwise_xor")
+    __rxor__ = _operator("bitwise_xor", swapped=True)
+    __lshift__ = _operator("left_shift")
+    __rlshift__ = _operator("left_shift", swapped=True)
+    __rshift__ = _operator("right_shift")
+    __rrshift__ = _operator("right_shift", swapped=True)
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    __eq__ = _operator("equal")  # type: ignore[assignment]
+    __ne__ = _operator("not_equal")  # type: ignore[assignment]
+    __neg__ = _unary("negative")
+    __pos__ = _unary("positive")
+    __invert__ = _unary("invert")
+    __abs__ = _unary("absolute")
+
+    # Structure, which is known.
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.shape:
+            raise TypeError("iteration over an array without axes")
+        if self.shape[0] > MAX_STEPS:
+            raise BuildError(f"iteration over {self.shape[0]:,} elements; the most are {MAX_STEPS:,}: write it with whole arrays")
+        return (self[k] for k in range(self.shape[0]))
+
+    def __getitem__(self, index: int | slice | EllipsisType | Operand) -> Array:
+        from tidu_cli.build.indexing import indexed
+
+        return indexed(self, index)
+
+    def astype(self, dtype: Any, *args: object, **options: object) -> Array:
+        """This as another dtype. Complex numbers lose their imaginary part where the dtype has none, as in NumPy."""
+        return self.convert(np.dtype(dtype))
+
+    def to_device(self, device: object, /, *, stream: object = None) -> Array:
+        """This: graphs know no devices."""
+        return self
+
+    def view(self, *args: object, **options: object) -> NoReturn:
+        """Refused: graphs know values and not their bytes."""
+        raise UntraceableError("view() of an array that is traced; write astype() to convert it")
+
+    def reshape(self, *shape: Any, **options: Any) -> Array:
+        """As NumPy's method: the shape as one argument or as several."""
+        from tidu_cli.build.functions import FUNCTIONS
+
+        return FUNCTIONS["reshape"](self, shape[0] if len(shape) == 1 else shape, **options)  # type: ignore[no-any-return]
+
+    def transpose(self, *axes: Any) -> Array:
+        """As NumPy's method: no axes, one tuple, or several axes."""
+        from tidu_cli.build.functions import FUNCTIONS
+
+        return FUNCTIONS["transpose"](self, (axes[0] if len(axes) == 1 else axes) if axes else None)  # type: ignore[no-any-return]
+
+    def flatten(self, order: str = "C") -> Array:
+        """All elements in a row."""
+        from tidu_cli.build.shaping import require_row_major
+
+        require_row_major(order)
+        return self.reshaped((math.prod(self.shape),))
+
+    all = _method("all")
+    any = _method("any")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argsort = _method("argsort")
+    clip = _method("clip")
+    conj = conjugate = _unary("conjugate")
+    copy = _method("copy")
+    cumprod = _method("cumprod")
+    cumsum = _method("cumsum")
+    diagonal = _method("diagonal")
+    dot = _method("dot")
+    max = _method("max")
+    mean = _method("mean")
+    min = _method("min")
+    prod = _method("prod")
+    ravel = _method("ravel")
+    repeat = _method("repeat")
+    round = _method("round")
+    squeeze = _method("squeeze")
+    std = _method("std")
+    sum = _method("sum")
+    swapaxes = _method("swapaxes")
+    take = _method("take")
+    trace = _method("trace")
+    var = _method("var")
+
+    # Protocols.
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Operand, **options: Any) -> Any:
+        from tidu_cli.build.elementwise import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: object, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        from tidu_cli.build.functions import call_function
+
+        return call_function(function, args, options)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        from tidu_cli.build.functions import NAMESPACE
+
+        return NAMESPACE
+
+    # What needs a value.
+
+    __bool__ = _refused(
+        "a branch on a value (if, while, and, or, not, min, max, in)", "write np.where(condition, a, b), np.maximum, &, | or ~"
+    )
+    __float__ = _refused("float() (as math's functions and assignment to elements of a NumPy array call it)", _NUMPYS)
+    __int__ = _refused("int()", "write x.astype(int)")
+    __complex__ = _refused("complex()", _STAY)
+    __index__ = _refused("an integer (as for range(), a slice or an axis)", "index with the array itself, or make it a constant")
+    __array__ = _refused(
+        "a NumPy array (np.array, np.asarray, assignment into one, or a function without support for tracing)",
+        "write np.stack([...]) to make an array of arrays",
+    )
+    __setitem__ = _refused("assignment to elements", "write np.where(mask, new, x), np.concatenate or np.stack")
+    __contains__ = _refused("in", "write (x == value).any()")
+    __round__ = _refused("round()", "write np.round(x)")
+    __format__ = lambda self, spec: repr(self)  # noqa: E731
+    item = _refused("item()", _STAY)
+    tolist = _refused("tolist()", _STAY)
+    sort = _refused("sort(), which changes an array in place,", "write x = np.sort(x)")
+    fill = _refused("fill()", "write np.full_like(x, value)")
+
+
+def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
+    """An operand as an Array: constants become constant nodes, lists of arrays are stacked, and both converted to `dtype`."""
+    if isinstance(value, Array):
+        return value if dtype is None else value.convert(dtype)
+    if isinstance(value, list | tuple) and any(isinstance(x, Array) or _holds_array(x) for x in value):
+        from tidu_cli.build.functions import FUNCTIONS
+
+        stacked: Array = FUNCTIONS["stack"]([lift(x, like) for x in value])
+        return stacked if dtype is None else stacked.convert(dtype)
+    if dtype is not None and isinstance(value, bool | int | float | complex):
+        return like.constant(dtype.type(value))  # a number out of range is an OverflowError, as in NumPy
+    array = np.asarray(value)
+    if dtype is not None and array.dtype != dtype:
+        array = array.astype(dtype)
+    return like.recorder.constant(array)
+
+
+def _holds_array(value: object) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(x, Array) or _holds_array(x) for x in value)
+
+
+def weak(value: Operand) -> Any:
+    """What decides the dtype of a result: a dtype, or for Python numbers, which give way (NEP 50), their class."""
+    if isinstance(value, Array):
+        return value.dtype
+    if isinstance(value, bool):
+        return np.dtype(bool)
+    if isinstance(value, np.generic):
+        return value.dtype
+    for kind in (int, float, complex):
+        if isinstance(value, kind):
+            return kind
+    if isinstance(value, list | tuple) and _holds_array(value):
+        return result_dtype(*value)
+    return np.asarray(value).dtype
+
+
+def result_dtype(*values: Operand) -> Any:
+    """The dtype that NumPy promotes these operands to."""
+    examples = {int: 0, float: 0.0, complex: 0j}
+    kinds = [weak(v) for v in values]
+    strong = [k for k in kinds if k not in examples]
+    if any(k.name == "bfloat16" for k in strong) and not all(k in strong for k in kinds) and complex not in kinds:
+        return np.result_type(*strong)  # NumPy does not know how numbers give way to bf16
+    return np.result_type(*(examples.get(k, k) for k in kinds))
+
+
+def real_of(x: Array) -> Any:
+    """The NumPy dtype of the real part."""
+    return numpy_dtype(np, real_dtype(x.type.dtype))

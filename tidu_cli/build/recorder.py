@@ -1,0 +1,135 @@
+"""Recording a graph: nodes in the order of their emission, equal ones once, and in the end without those that are not needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.array import Array
+from tidu_cli.build.trouble import BuildError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import CaseTable, Document, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import ITEMSIZE, MAX_BYTES, TensorType
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.structural import dtype_name
+
+MAX_RANK = 64
+"""As many axes as NumPy's arrays may have."""
+
+MAX_NODES = 10_000_000
+"""A function that emits more nodes than this is taken to run in circles."""
+
+
+class Recorder:
+    """A recording in progress. Inputs are declared before the first node."""
+
+    def __init__(self, primitives: PrimitiveSet = BUILTIN) -> None:
+        self.primitives = primitives
+        self.cases = CaseTable()
+        self.inputs: list[Input] = []
+        self._nodes: list[tuple[int, tuple[int, ...], int]] = []
+        self._n_values = 0
+        self._known: dict[tuple[int, tuple[int, ...]], tuple[Array, ...]] = {}
+        self._codes: dict[object, int] = {}
+
+    def input(self, key: Key, type_: TensorType) -> Array:
+        """Declare an input. Raises BuildError for a key that is declared already."""
+        assert not self._nodes
+        if any(i.key == key for i in self.inputs):
+            raise BuildError(f"input '{key}' is declared twice")
+        self.inputs.append(Input(key, type_))
+        self._n_values += 1
+        return Array(self, self._n_values - 1, type_)
+
+    def emit(self, op: str, *operands: Array, **attrs: object) -> Array:
+        """The first result of a node. Raises TypeRuleError for what the primitive does not take."""
+        return self.emit_all(op, operands, **attrs)[0]
+
+    def emit_all(self, op: str, operands: Sequence[Array], **attrs: object) -> tuple[Array, ...]:
+        """All results of a node; those of the node recorded before, if it is the same."""
+        if any(x.recorder is not self for x in operands):
+            raise BuildError("an array of another trace was used; traces cannot be mixed or nested")
+        code = self._code(op, attrs, tuple(x.type for x in operands))
+        identity = code, tuple(x.value for x in operands)
+        found = self._known.get(identity)
+        if found is None:
+            if len(self._nodes) >= MAX_NODES:
+                raise BuildError(f"more than {MAX_NODES:,} nodes")
+            first = self._n_values
+            found = tuple(Array(self, first + k, type_) for k, type_ in enumerate(self.cases[code].results))
+            self._n_values += len(found)
+            self._nodes.append((code, identity[1], first))
+            self._known[identity] = found
+        return found
+
+    def constant(self, value: Any) -> Array:
+        """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""
+        array = np.asarray(value)
+        dtype = dtype_name(array.dtype)
+        if dtype not in ITEMSIZE:
+            raise BuildError(f"a constant of NumPy dtype {array.dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False) if dtype != "bf16" else array
+        data = little.tobytes()
+        size = ITEMSIZE[dtype]
+        if array.size > 1 and data == data[:size] * array.size:
+            return self.emit("constant", value=Literal(TensorType(dtype), data[:size])).broadcast(array.shape)
+        return self.emit("constant", value=Literal(TensorType(dtype, array.shape), data))
+
+    def document(self, name: str, outputs: Mapping[str, Array]) -> Document:
+        """A document of one graph: all inputs, and the nodes that the outputs depend on."""
+        needed = bytearray(self._n_values)
+        for output in outputs.values():
+            needed[output.value] = 1
+        alive = []
+        for code, operands, first in reversed(self._nodes):
+            if 1 in needed[first : first + self.cases.n_results[code]]:
+                alive.append((code, operands, first))
+                for operand in operands:
+                    needed[operand] = 1
+        cases = CaseTable()
+        builder = GraphBuilder(cases, self.inputs)
+        new_id = list(range(self._n_values))
+        for code, operands, first in reversed(alive):
+            at = builder.append(cases.intern(self.cases[code]), [new_id[x] for x in operands])
+            for k in range(self.cases.n_results[code]):
+                new_id[first + k] = at + k
+        declared = [Output(Key(key), new_id[x.value], x.type) for key, x in outputs.items()]
+        return Document((builder.build(name, declared),), cases)
+
+    def _code(self, op: str, attrs: dict[str, object], types: tuple[TensorType, ...]) -> int:
+        # Numbers that are equal but of another kind (1, True) make other attrs, so their kinds are part of what is looked up.
+        identity = (op, types, *((k, v, type(v)) for k, v in attrs.items()))
+        code = self._codes.get(identity)
+        if code is None:
+            case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), None, types)
+            for result in case.results:
+                require_possible(result)
+            code = self._codes[identity] = self.cases.intern(case)
+        return code
+
+
+def require_possible(type_: TensorType) -> None:
+    """Raises BuildError for a type that no machine can hold."""
+    if type_.rank > MAX_RANK:
+        raise BuildError(f"an array of {type_.rank} axes; the most are {MAX_RANK}")
+    if math.prod(n or 1 for n in type_.shape) * ITEMSIZE[type_.dtype] > MAX_BYTES:
+        raise BuildError(f"an array of type {type_} is larger than any memory")
+
+
+def arrays_in(values: Iterable[object]) -> list[Array]:
+    """The traced arrays among arguments, in lists, tuples and dicts, too."""
+    found: list[Array] = []
+    for value in values:
+        if isinstance(value, Array):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += arrays_in(value)
+        elif isinstance(value, dict):
+            found += arrays_in(value.values())
+    return found
