@@ -6,42 +6,61 @@ Python array API standard (`__array_namespace__`). What would need a value is re
 
 from __future__ import annotations
 
+import dis
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import EllipsisType
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from tidu_cli.build.trouble import BuildError, UntraceableError
-from tidu_cli.graph.types import TensorType, real_dtype
+from tidu_cli.build.trouble import BuildError, UnknownFunctionError, UntraceableError
+from tidu_cli.errors import did_you_mean
+from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.structural import dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
     from tidu_cli.build.recorder import Recorder
 
 Shape = tuple[int, ...]
-Operand = Any
-"""What NumPy's functions take: an `Array`, a NumPy array or scalar, a number, or nested lists of these."""
+
+dtype_of = lru_cache(partial(numpy_dtype, np))
+"""The NumPy dtype of a name of tidu's."""
+
+name_of = lru_cache(dtype_name)
+"""tidu's name of a NumPy dtype."""
+
+_OPERANDS = (np.ndarray, np.generic, bool, int, float, complex, list)
 
 
 def _operator(name: str, *, swapped: bool = False) -> Callable[[Array, object], Array]:
     def apply(self: Array, other: object) -> Array:
-        if not isinstance(other, Array | np.ndarray | np.generic | bool | int | float | complex | list):
-            return NotImplemented  # type: ignore[no-any-return]
-        from tidu_cli.build.elementwise import apply_ufunc
+        if type(other) is not Array and not isinstance(other, _OPERANDS):
+            return cast(Array, NotImplemented)  # as Python's operators say it
+        from tidu_cli.build.ufuncs import apply_ufunc
 
-        found: Array = apply_ufunc(name, other, self) if swapped else apply_ufunc(name, self, other)
-        return found
+        return apply_ufunc(name, other, self) if swapped else apply_ufunc(name, self, other)
+
+    return apply
+
+
+def _divmod(*, swapped: bool = False) -> Callable[[Array, object], tuple[Array, ...]]:
+    def apply(self: Array, other: object) -> tuple[Array, ...]:
+        if type(other) is not Array and not isinstance(other, _OPERANDS):
+            return cast(tuple[Array, ...], NotImplemented)
+        from tidu_cli.build.ufuncs import apply_ufunc_all
+
+        return apply_ufunc_all("divmod", *((other, self) if swapped else (self, other)))
 
     return apply
 
 
 def _unary(name: str) -> Callable[[Array], Array]:
     def apply(self: Array) -> Array:
-        from tidu_cli.build.elementwise import apply_ufunc
+        from tidu_cli.build.ufuncs import apply_ufunc
 
-        return apply_ufunc(name, self)  # type: ignore[no-any-return]
+        return apply_ufunc(name, self)
 
     return apply
 
@@ -59,18 +78,41 @@ def _method(name: str) -> Callable[..., Array]:
 
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     def refuse(self: Array, *args: object, **options: object) -> NoReturn:
-        raise UntraceableError(f"{what} needs the value of an array, which a graph does not have yet ({self.type}); {instead}")
+        raise needs_value(self, what, instead)
 
     return refuse
+
+
+def _refused_conversion(what: str, instead: str) -> Callable[..., NoReturn]:
+    """As `_refused`, for what NumPy calls on an array's behalf: what the user wrote there says what to write instead."""
+
+    def refuse(self: Array, *args: object, **options: object) -> NoReturn:
+        frame = sys._getframe(1)
+        written = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+        if written.startswith("STORE_"):
+            raise needs_value(
+                self,
+                "assignment to elements of a NumPy array, which holds numbers,",
+                "collect the parts in a list and write np.stack(parts) or np.concatenate(parts), or write np.where(mask, new, old)",
+            )
+        if "SUBSCR" in written or (written.startswith("BINARY_") and what is AN_INTEGER):
+            raise needs_value(self, "indexing a NumPy array or a list", "write np.array(table, like=i)[i]")
+        raise needs_value(self, what, instead)
+
+    return refuse
+
+
+def needs_value(x: Array, what: str, instead: str) -> UntraceableError:
+    """The error of an operation that needs the value of an array."""
+    return UntraceableError(f"{what} needs the value of an array, which a graph does not have yet ({x.type}); {instead}")
 
 
 MAX_STEPS = 100_000
 """As many elements of an array as a loop may take one by one."""
 
+AN_INTEGER = "an integer (as for range(), a slice or an axis)"
+
 _STAY = "stay with arrays, or make it an ordinary argument that is no -i input"
-
-
-_NUMPYS = "write NumPy's function in place of math's, and np.stack([...]) in place of assignment"
 
 
 class Array:
@@ -106,7 +148,7 @@ class Array:
     @property
     def dtype(self) -> Any:
         """The NumPy dtype."""
-        return numpy_dtype(np, self.type.dtype)
+        return dtype_of(self.type.dtype)
 
     @property
     def T(self) -> Array:  # noqa: N802
@@ -130,13 +172,13 @@ class Array:
         """The first result of a node whose first operand is this."""
         return self.recorder.emit(op, self, *operands, **attrs)
 
-    def constant(self, value: Operand, dtype: Any = None) -> Array:
+    def constant(self, value: object, dtype: Any = None) -> Array:
         """A constant of the same recording."""
         return self.recorder.constant(np.asarray(value, dtype))
 
     def convert(self, dtype: Any) -> Array:
         """This as another dtype, NumPy's or by its name in tidu."""
-        name = dtype if isinstance(dtype, str) else dtype_name(dtype)
+        name = dtype if isinstance(dtype, str) else name_of(dtype)
         return self if name == self.type.dtype else self.emit("convert_element_type", new_dtype=name)
 
     def broadcast(self, shape: Shape) -> Array:
@@ -171,8 +213,8 @@ class Array:
     __rfloordiv__ = _operator("floor_divide", swapped=True)
     __mod__ = _operator("remainder")
     __rmod__ = _operator("remainder", swapped=True)
-    __divmod__ = _operator("divmod")
-    __rdivmod__ = _operator("divmod", swapped=True)
+    __divmod__ = _divmod()
+    __rdivmod__ = _divmod(swapped=True)
     __pow__ = _operator("power")
     __rpow__ = _operator("power", swapped=True)
     __matmul__ = _operator("matmul")
@@ -212,7 +254,7 @@ class Array:
             raise BuildError(f"iteration over {self.shape[0]:,} elements; the most are {MAX_STEPS:,}: write it with whole arrays")
         return (self[k] for k in range(self.shape[0]))
 
-    def __getitem__(self, index: int | slice | EllipsisType | Operand) -> Array:
+    def __getitem__(self, index: object) -> Array:
         from tidu_cli.build.indexing import indexed
 
         return indexed(self, index)
@@ -231,15 +273,15 @@ class Array:
 
     def reshape(self, *shape: Any, **options: Any) -> Array:
         """As NumPy's method: the shape as one argument or as several."""
-        from tidu_cli.build.functions import FUNCTIONS
+        from tidu_cli.build.shaping import reshape
 
-        return FUNCTIONS["reshape"](self, shape[0] if len(shape) == 1 else shape, **options)  # type: ignore[no-any-return]
+        return reshape(self, shape[0] if len(shape) == 1 else shape, **options)
 
     def transpose(self, *axes: Any) -> Array:
         """As NumPy's method: no axes, one tuple, or several axes."""
-        from tidu_cli.build.functions import FUNCTIONS
+        from tidu_cli.build.shaping import transpose
 
-        return FUNCTIONS["transpose"](self, (axes[0] if len(axes) == 1 else axes) if axes else None)  # type: ignore[no-any-return]
+        return transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
     def flatten(self, order: str = "C") -> Array:
         """All elements in a row."""
@@ -275,20 +317,24 @@ class Array:
     trace = _method("trace")
     var = _method("var")
 
+    def __getattr__(self, name: str) -> NoReturn:
+        known = [k for k in dir(type(self)) if not k.startswith("_")]
+        raise UnknownFunctionError(f"a traced array has no .{name}{did_you_mean(name, known)} (docs/build.md lists what it has)")
+
     # Protocols.
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Operand, **options: Any) -> Any:
-        from tidu_cli.build.elementwise import call_ufunc
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
+        from tidu_cli.build.ufuncs import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: object, args: Sequence[Any], options: dict[str, Any]) -> Any:
         from tidu_cli.build.functions import call_function
 
-        return call_function(function, args, options)
+        return call_function(function, args, options, self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        from tidu_cli.build.functions import NAMESPACE
+        from tidu_cli.build.namespace import NAMESPACE
 
         return NAMESPACE
 
@@ -297,12 +343,12 @@ class Array:
     __bool__ = _refused(
         "a branch on a value (if, while, and, or, not, min, max, in)", "write np.where(condition, a, b), np.maximum, &, | or ~"
     )
-    __float__ = _refused("float() (as math's functions and assignment to elements of a NumPy array call it)", _NUMPYS)
-    __int__ = _refused("int()", "write x.astype(int)")
-    __complex__ = _refused("complex()", _STAY)
-    __index__ = _refused("an integer (as for range(), a slice or an axis)", "index with the array itself, or make it a constant")
-    __array__ = _refused(
-        "a NumPy array (np.array, np.asarray, assignment into one, or a function without support for tracing)",
+    __float__ = _refused_conversion("float() (as math's functions call it)", "write NumPy's function in place of math's")
+    __int__ = _refused_conversion("int()", "write x.astype(int)")
+    __complex__ = _refused_conversion("complex()", _STAY)
+    __index__ = _refused_conversion(AN_INTEGER, "make it a constant, or index with the array itself: x[i]")
+    __array__ = _refused_conversion(
+        "a NumPy array (np.array, np.asarray, or a function without support for tracing)",
         "write np.stack([...]) to make an array of arrays",
     )
     __setitem__ = _refused("assignment to elements", "write np.where(mask, new, x), np.concatenate or np.stack")
@@ -313,55 +359,3 @@ class Array:
     tolist = _refused("tolist()", _STAY)
     sort = _refused("sort(), which changes an array in place,", "write x = np.sort(x)")
     fill = _refused("fill()", "write np.full_like(x, value)")
-
-
-def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
-    """An operand as an Array: constants become constant nodes, lists of arrays are stacked, and both converted to `dtype`."""
-    if isinstance(value, Array):
-        return value if dtype is None else value.convert(dtype)
-    if isinstance(value, list | tuple) and any(isinstance(x, Array) or _holds_array(x) for x in value):
-        from tidu_cli.build.functions import FUNCTIONS
-
-        stacked: Array = FUNCTIONS["stack"]([lift(x, like) for x in value])
-        return stacked if dtype is None else stacked.convert(dtype)
-    if dtype is not None and isinstance(value, bool | int | float | complex):
-        return like.constant(dtype.type(value))  # a number out of range is an OverflowError, as in NumPy
-    array = np.asarray(value)
-    if dtype is not None and array.dtype != dtype:
-        array = array.astype(dtype)
-    return like.recorder.constant(array)
-
-
-def _holds_array(value: object) -> bool:
-    return isinstance(value, list | tuple) and any(isinstance(x, Array) or _holds_array(x) for x in value)
-
-
-def weak(value: Operand) -> Any:
-    """What decides the dtype of a result: a dtype, or for Python numbers, which give way (NEP 50), their class."""
-    if isinstance(value, Array):
-        return value.dtype
-    if isinstance(value, bool):
-        return np.dtype(bool)
-    if isinstance(value, np.generic):
-        return value.dtype
-    for kind in (int, float, complex):
-        if isinstance(value, kind):
-            return kind
-    if isinstance(value, list | tuple) and _holds_array(value):
-        return result_dtype(*value)
-    return np.asarray(value).dtype
-
-
-def result_dtype(*values: Operand) -> Any:
-    """The dtype that NumPy promotes these operands to."""
-    examples = {int: 0, float: 0.0, complex: 0j}
-    kinds = [weak(v) for v in values]
-    strong = [k for k in kinds if k not in examples]
-    if any(k.name == "bfloat16" for k in strong) and not all(k in strong for k in kinds) and complex not in kinds:
-        return np.result_type(*strong)  # NumPy does not know how numbers give way to bf16
-    return np.result_type(*(examples.get(k, k) for k in kinds))
-
-
-def real_of(x: Array) -> Any:
-    """The NumPy dtype of the real part."""
-    return numpy_dtype(np, real_dtype(x.type.dtype))

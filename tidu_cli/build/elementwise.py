@@ -1,16 +1,13 @@
-"""Ufuncs: NumPy says the dtypes and the broadcasting, a table says the primitives."""
+"""What ufuncs are made of: for each a rule from operands of one shape and dtype to primitives."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from tidu_cli.build.array import Array, Operand, lift, result_dtype, weak
-from tidu_cli.build.trouble import BuildError, UnknownFunctionError, UntraceableError
-from tidu_cli.errors import did_you_mean
+from tidu_cli.build.array import Array
+from tidu_cli.build.trouble import BuildError
 from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, SIGNED
 
 Rule = Callable[..., Any]
@@ -129,6 +126,29 @@ def _shift_right(x: Array, y: Array) -> Array:
     return x.emit("shift_right_arithmetic" if x.type.dtype in SIGNED else "shift_right_logical", y)
 
 
+def _rint(x: Array) -> Array:
+    if x.type.complex:
+        return _rint(x.emit("real")).emit("complex", _rint(x.emit("imag")))
+    return x.emit("round", rounding_method="TO_NEAREST_EVEN")
+
+
+def _signbit(x: Array) -> Array:
+    if x.type.dtype not in FLOATS:
+        return x.emit("lt", _number(x, 0))
+    # The angle of the point (-1, x) tells -0 from 0. NaN counts as positive: no primitive sees its sign.
+    return x.emit("atan2", _number(x, -1)).emit("lt", _number(x, 0))
+
+
+def _copysign(x: Array, y: Array) -> Array:
+    return select(_signbit(x).emit("eq", _signbit(y)), x, x.emit("neg"))
+
+
+def _modf(x: Array) -> tuple[Array, Array]:
+    whole = _trunc(x)
+    rest = select(x.emit("eq", whole), _number(x, 0), x - whole)  # of infinities it is 0, and not their difference
+    return _copysign(rest, x), whole
+
+
 _LOG2 = math.log(2)
 
 UFUNCS: Mapping[str, Rule] = {
@@ -186,7 +206,10 @@ UFUNCS: Mapping[str, Rule] = {
     "floor": _unless_integer("floor"),
     "ceil": _unless_integer("ceil"),
     "trunc": lambda x: _trunc(x) if x.type.dtype in FLOATS else x,
-    "rint": lambda x: x.emit("round", rounding_method="TO_NEAREST_EVEN"),
+    "rint": _rint,
+    "modf": _modf,
+    "signbit": _signbit,
+    "copysign": _copysign,
     "heaviside": _heaviside,
     "nextafter": _op("nextafter"),
     "equal": _op("eq"),
@@ -231,131 +254,3 @@ SPECIAL: Mapping[str, Rule] = {
     "entr": lambda x: -_x_times("log")(x, x),
 }
 """Ufuncs of scipy.special by name."""
-
-_CONTRACTIONS = ("matmul", "vecdot", "matvec", "vecmat")
-_EXAMPLE = {int: 0, float: 0.0, complex: 0j}
-
-
-def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Any:
-    """One of `UFUNCS` or `SPECIAL` on these operands, of which one is an Array, with NumPy's dtypes and broadcasting."""
-    if name in _CONTRACTIONS:
-        from tidu_cli.build.functions import FUNCTIONS
-
-        return FUNCTIONS[name](*operands)
-    like = next((x for x in operands if isinstance(x, Array)), None)
-    if like is None:
-        from tidu_cli.build.recorder import arrays_in
-
-        like = arrays_in(operands)[0]
-    if name in ("power", "float_power") and dtype is None:
-        simple = _fixed_power(name, operands[0], operands[1], like)
-        if simple is not None:
-            return simple
-    loop, results = _dtypes(name, operands, dtype)
-    lifted = [lift(x, like, d) for x, d in zip(operands, loop, strict=True)]
-    shape = common_shape(*(x.shape for x in lifted))
-    found = (UFUNCS.get(name) or SPECIAL[name])(*(x.broadcast(shape) for x in lifted))
-    if isinstance(found, tuple):
-        return tuple(x.convert(d) for x, d in zip(found, results, strict=True))
-    return found.convert(results[0])
-
-
-def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that these broadcast to. Raises ValueError in the user's terms."""
-    rank = max(map(len, shapes), default=0)
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    common = []
-    for sizes in zip(*padded, strict=True):
-        others = {n for n in sizes if n != 1}
-        if len(others) > 1:
-            raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together")
-        common.append(others.pop() if others else 1)
-    return tuple(common)
-
-
-def _ufunc(name: str) -> Any:
-    if name in UFUNCS:
-        return getattr(np, name)
-    from scipy import special  # type: ignore[import-untyped]
-
-    return getattr(special, name)
-
-
-def _dtypes(name: str, operands: Sequence[Operand], dtype: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    ufunc = _ufunc(name)
-    kinds = [weak(x) for x in operands]
-    strong = [k for k in kinds if k not in _EXAMPLE]
-    if any(k.name == "bfloat16" for k in strong):
-        common = result_dtype(*operands) if dtype is None else np.dtype(dtype)
-        kinds = [common] * len(kinds)
-    signature = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
-    try:
-        found = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature)
-    except TypeError:
-        if len(set(kinds)) == 1 and getattr(kinds[0], "name", "") == "bfloat16":
-            return kinds, [kinds[0]] * ufunc.nout  # scipy's have no loops for bf16
-        shown = ", ".join(getattr(k, "name", None) or f"a Python {k.__name__}" for k in kinds)
-        raise BuildError(f"{name} does not take {shown}") from None
-    return found[: ufunc.nin], found[ufunc.nin :]
-
-
-def _fixed_power(name: str, base: Operand, exponent: Operand, like: Array) -> Array | None:
-    """The power with a constant whole exponent, or 1/2, which have derivatives at 0; None for all others."""
-    if not isinstance(base, Array) or isinstance(exponent, Array | list | tuple) or np.ndim(exponent):
-        return None
-    value = exponent.item() if isinstance(exponent, np.ndarray | np.generic) else exponent
-    if isinstance(value, complex | bool) or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    loop, (result,) = _dtypes(name, (base, exponent), None)
-    x = base.convert(loop[0])
-    if value == int(value) and abs(value) < 2**31:
-        if x.type.dtype in INTEGERS and value < 0:
-            raise ValueError("integers to negative integer powers are not allowed; convert to a float first")
-        return x.emit("integer_pow", y=int(value)).convert(result)
-    return x.emit("sqrt").convert(result) if value == 0.5 and x.type.inexact else None
-
-
-_REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-    "logaddexp": "logsumexp",
-}
-_ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
-
-
-def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapping[str, Any]) -> Any:
-    """What `__array_ufunc__` does."""
-    from tidu_cli.build.functions import FUNCTIONS
-
-    name = ufunc.__name__
-    options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
-    if "out" in options:
-        raise UntraceableError(
-            f"np.{name} would write into an array (out=, or += on a NumPy array); write x = x + y for x += y, without out="
-        )
-    if method == "reduce" and name in _REDUCTIONS:
-        return FUNCTIONS[_REDUCTIONS[name]](*inputs, **{"axis": 0, **options})
-    if method == "accumulate" and name in _ACCUMULATIONS:
-        return FUNCTIONS[_ACCUMULATIONS[name]](*inputs, **{"axis": 0, **options})
-    if method not in ("__call__", "outer"):
-        raise UntraceableError(f"np.{name}.{method} cannot be traced; write it with functions that make new arrays")
-    known = name in UFUNCS or name in SPECIAL or name in _CONTRACTIONS
-    if not known:
-        raise UnknownFunctionError(f"the function {name} has no counterpart in graphs{did_you_mean(name, [*UFUNCS, *SPECIAL])}")
-    if name in _CONTRACTIONS:
-        return FUNCTIONS[name](*inputs, **options)
-    if method == "outer":
-        x, y = inputs
-        column = np.shape(x) + (1,) * len(np.shape(y))
-        inputs = (x.reshaped(column) if isinstance(x, Array) else np.reshape(x, column), y)
-    dtype = options.pop("dtype", None)
-    unknown = set(options) - {"casting", "order", "subok"}
-    if unknown:
-        raise UntraceableError(
-            f"np.{name} with {unknown.pop()}= cannot be traced; write np.where(mask, np.{name}(x), y) for where="
-        )
-    return apply_ufunc(name, *inputs, dtype=dtype)

@@ -7,63 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build import contracting, indexing, reducing, shaping
-from tidu_cli.build.array import Array, Operand, lift, result_dtype
-from tidu_cli.build.elementwise import UFUNCS, apply_ufunc, call_ufunc
-from tidu_cli.build.recorder import arrays_in
-from tidu_cli.build.trouble import UnknownFunctionError
+from tidu_cli.build import (
+    choosing,
+    contracting,
+    einsum,
+    elementary,
+    indexing,
+    joining,
+    matrices,
+    norms,
+    ordering,
+    reducing,
+    series,
+    shaping,
+    statistics,
+)
+from tidu_cli.build.array import Array
+from tidu_cli.build.elementwise import UFUNCS
+from tidu_cli.build.operands import Operand, an_array, arrays_in, result_dtype
+from tidu_cli.build.refused import FUNCTIONS as REFUSED
+from tidu_cli.build.trouble import UnknownFunctionError, UntraceableError
+from tidu_cli.build.ufuncs import apply_ufunc, call_ufunc
 from tidu_cli.errors import did_you_mean
 
 
-def _angle(x: Operand, deg: bool = False) -> Array:
-    z = shaping.an_array(x)
-    real, imag = _real(z), _imag(z)
-    found: Array = apply_ufunc("arctan2", imag, real)
-    return found * (180 / np.pi) if deg else found
-
-
-def _real(x: Operand) -> Array:
-    z = shaping.an_array(x)
-    return z.emit("real") if z.type.complex else z
-
-
-def _imag(x: Operand) -> Array:
-    z = shaping.an_array(x)
-    return z.emit("imag") if z.type.complex else z.constant(z.dtype.type(0)).broadcast(z.shape)
-
-
-def _sinc(x: Operand) -> Array:
-    turned = shaping.an_array(x) * np.pi
-    zero = turned == 0
-    safe = shaping.where(zero, 1.0, turned)
-    return shaping.where(zero, 1 - turned * turned / 6, apply_ufunc("sin", safe) / safe)
-
-
-def _nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
-    a = shaping.an_array(x)
-    if a.type.dtype not in ("f16", "f32", "f64"):
-        return a
-    bounds = np.finfo(a.dtype)
-    a = shaping.where(a == np.inf, a.dtype.type(bounds.max if posinf is None else posinf), a)
-    a = shaping.where(a == -np.inf, a.dtype.type(bounds.min if neginf is None else neginf), a)
-    return shaping.where(a != a, a.dtype.type(nan), a)
-
-
-def _polyval(p: Operand, x: Operand) -> Array:
-    like = arrays_in([p, x])[0]
-    coefficients = lift(p, like)
-    found: Any = coefficients[0] * 0
-    for c in coefficients:
-        found = found * x + c
-    return shaping.an_array(found)
-
-
 def _astype(x: Operand, dtype: Any, /, *, copy: bool = True, device: object = None) -> Array:
-    return shaping.an_array(x).convert(np.dtype(dtype))
+    return an_array(x).convert(np.dtype(dtype))
 
 
 def _asarray(x: Operand, dtype: Any = None, *args: object, **options: object) -> Array:
-    found = shaping.an_array(x)
+    found = an_array(x)
     return found if dtype is None else found.convert(np.dtype(dtype))
 
 
@@ -75,68 +48,112 @@ def _ufunc(name: str) -> Callable[..., Any]:
     return lambda *operands, **options: call_ufunc(getattr(np, name), "__call__", operands, options)
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{name: _ufunc(name) for name in UFUNCS},
-    **{name: getattr(shaping, name) for name in (
-        "reshape", "ravel", "transpose", "swapaxes", "matrix_transpose", "moveaxis", "rollaxis", "expand_dims", "squeeze",
-        "broadcast_to", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d", "concatenate", "stack", "vstack", "hstack",
-        "dstack", "column_stack", "append", "array_split", "split", "unstack", "tile", "repeat", "flip", "roll", "pad", "tril",
-        "triu", "diagonal", "diag", "diff", "where", "meshgrid", "full_like",
-    )},
-    **{name: getattr(contracting, name) for name in (
-        "matmul", "dot", "inner", "outer", "vdot", "vecdot", "matvec", "vecmat", "tensordot", "trace", "cross", "kron", "einsum",
-    )},
-    **{name: getattr(reducing, name) for name in (
-        "sum", "prod", "max", "min", "all", "any", "count_nonzero", "mean", "var", "std", "average", "ptp", "argmax", "argmin",
-        "cumsum", "cumprod", "cummax", "cummin", "logsumexp", "softmax", "log_softmax", "sort", "argsort", "median", "clip",
-        "round", "nansum", "nanprod", "nanmean",
-    )},
-    "select": shaping.choose,
-    "amax": reducing.max,
-    "amin": reducing.min,
-    "around": reducing.round,
-    "fix": lambda x, out=None: apply_ufunc("trunc", x),
-    "permute_dims": shaping.transpose,
-    "concat": shaping.concatenate,
-    "cumulative_sum": lambda x, /, *, axis=None, **options: reducing.cumsum(x, axis, **options),
-    "cumulative_prod": lambda x, /, *, axis=None, **options: reducing.cumprod(x, axis, **options),
-    "flipud": lambda x: shaping.flip(x, 0),
-    "fliplr": lambda x: shaping.flip(x, 1),
-    "take": indexing.taken,
-    "take_along_axis": indexing.taken_along,
-    "real": _real,
-    "imag": _imag,
-    "angle": _angle,
-    "sinc": _sinc,
-    "nan_to_num": _nan_to_num,
-    "polyval": _polyval,
-    "astype": _astype,
-    "asarray": _asarray,
-    "copy": lambda x, order="K", subok=False: shaping.an_array(x),
-    "zeros_like": _filled(0),
-    "ones_like": _filled(1),
-    "empty_like": _filled(0),
-    "shape": lambda x: shaping.an_array(x).shape,
-    "ndim": lambda x: shaping.an_array(x).ndim,
-    "size": lambda x, axis=None: shaping.an_array(x).size if axis is None else shaping.an_array(x).shape[axis],
-    "result_type": lambda *operands: result_dtype(*operands),
-    "iscomplexobj": lambda x: shaping.an_array(x).type.complex,
-    "isrealobj": lambda x: not shaping.an_array(x).type.complex,
-    "linalg.norm": contracting.norm,
-    "linalg.vector_norm": contracting.vector_norm,
-    "linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": contracting.norm(x, ord, (-2, -1), keepdims),
-    "linalg.multi_dot": contracting.multi_dot,
-    "linalg.matrix_power": contracting.matrix_power,
-    "linalg.matmul": contracting.matmul,
-    "linalg.outer": contracting.outer,
-    "linalg.tensordot": lambda x, y, /, *, axes=2: contracting.tensordot(x, y, axes),
-    "linalg.vecdot": lambda x, y, /, *, axis=-1: contracting.vecdot(x, y, axis),
-    "linalg.trace": lambda x, /, *, offset=0, dtype=None: contracting.trace(x, offset, -2, -1, dtype),
-    "linalg.diagonal": lambda x, /, *, offset=0: shaping.diagonal(x, offset, -2, -1),
-    "linalg.cross": lambda x, y, /, *, axis=-1: contracting.cross(x, y, axis),
-    "linalg.matrix_transpose": shaping.matrix_transpose,
+def _of(module: Any, *names: str) -> dict[str, Callable[..., Any]]:
+    return {name: getattr(module, name) for name in names}
+
+
+GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "ufuncs": {name: _ufunc(name) for name in UFUNCS if hasattr(np, name)},
+    "shapes": {
+        **_of(
+            shaping, "reshape", "ravel", "transpose", "swapaxes", "matrix_transpose", "moveaxis", "rollaxis", "expand_dims",
+            "squeeze", "broadcast_to", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "meshgrid",
+        ),
+        **_of(joining, "rot90", "resize"),
+        "permute_dims": shaping.transpose,
+        "flipud": lambda m: shaping.flip(m, 0),
+        "fliplr": lambda m: shaping.flip(m, 1),
+    },
+    "joining and splitting": {
+        **_of(
+            joining, "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "append", "block", "array_split",
+            "split", "hsplit", "vsplit", "dsplit", "unstack", "tile", "repeat", "roll", "pad", "delete", "insert",
+            "sliding_window_view",
+        ),
+        "concat": joining.concatenate,
+        "fft.fftshift": joining.fftshift,
+        "fft.ifftshift": joining.ifftshift,
+    },
+    "matrices": {
+        **_of(matrices, "tril", "triu", "diagonal", "diag", "diagflat", "vander"),
+        "linalg.diagonal": lambda x, /, *, offset=0: matrices.diagonal(x, offset, -2, -1),
+        "linalg.matrix_transpose": shaping.matrix_transpose,
+    },
+    "products and norms": {
+        **_of(
+            contracting, "matmul", "dot", "inner", "outer", "vdot", "vecdot", "matvec", "vecmat", "tensordot", "trace", "cross",
+            "kron",
+        ),
+        "einsum": einsum.einsum,
+        "linalg.norm": norms.norm,
+        "linalg.vector_norm": norms.vector_norm,
+        "linalg.matrix_norm": norms.matrix_norm,
+        "linalg.multi_dot": contracting.multi_dot,
+        "linalg.matrix_power": contracting.matrix_power,
+        "linalg.matmul": contracting.matmul,
+        "linalg.outer": contracting.outer,
+        "linalg.tensordot": lambda x1, x2, /, *, axes=2: contracting.tensordot(x1, x2, axes),
+        "linalg.vecdot": lambda x1, x2, /, *, axis=-1: contracting.vecdot(x1, x2, axis),
+        "linalg.trace": lambda x, /, *, offset=0, dtype=None: contracting.trace(x, offset, -2, -1, dtype),
+        "linalg.cross": lambda x1, x2, /, *, axis=-1: contracting.cross(x1, x2, axis),
+    },
+    "reductions": {
+        **_of(
+            reducing, "sum", "prod", "max", "min", "all", "any", "count_nonzero", "ptp", "argmax", "argmin", "cumsum", "cumprod",
+            "cummax", "cummin", "logsumexp", "softmax", "log_softmax", "nansum", "nanprod", "nanmax", "nanmin", "nanargmax",
+            "nanargmin", "nancumsum", "nancumprod",
+        ),
+        "amax": reducing.max,
+        "amin": reducing.min,
+        "cumulative_sum": lambda x, /, *, axis=None, **options: reducing.cumsum(x, axis, **options),
+        "cumulative_prod": lambda x, /, *, axis=None, **options: reducing.cumprod(x, axis, **options),
+    },
+    "statistics": _of(
+        statistics, "mean", "var", "std", "average", "median", "quantile", "percentile", "cov", "corrcoef", "nanmean", "nanvar",
+        "nanstd",
+    ),
+    "order": _of(ordering, "sort", "argsort", "searchsorted", "digitize", "interp"),
+    "samples": _of(series, "linspace", "diff", "ediff1d", "gradient", "trapezoid", "convolve", "correlate", "polyval"),
+    "choosing": {
+        **_of(choosing, "where", "clip", "isclose", "allclose", "array_equal", "isin"),
+        "select": choosing.choose,
+        "take": indexing.taken,
+        "take_along_axis": indexing.taken_along,
+    },
+    "elements": {
+        **_of(
+            elementary, "real", "imag", "angle", "iscomplex", "isreal", "isposinf", "isneginf", "sinc", "i0", "round", "nan_to_num",
+        ),
+        "around": elementary.round,
+        "fix": lambda x, out=None: apply_ufunc("trunc", x),
+        "astype": _astype,
+    },
+    "arrays and their types": {
+        "asarray": _asarray,
+        "copy": lambda a, order="K", subok=False: an_array(a),
+        "zeros_like": _filled(0),
+        "ones_like": _filled(1),
+        "empty_like": _filled(0),
+        "full_like": shaping.full_like,
+        "shape": lambda a: an_array(a).shape,
+        "ndim": lambda a: an_array(a).ndim,
+        "size": lambda a, axis=None: an_array(a).size if axis is None else an_array(a).shape[axis],
+        "result_type": lambda *operands: result_dtype(*operands),
+        "can_cast": lambda from_, to, casting="safe": np.can_cast(an_array(from_).dtype, to, casting),
+        "iscomplexobj": lambda x: an_array(x).type.complex,
+        "isrealobj": lambda x: not an_array(x).type.complex,
+    },
 }  # fmt: skip
-"""What can be traced, by NumPy's name under `numpy`. Names that NumPy has not got are for formulas and methods."""
+"""What can be traced, by NumPy's name under `numpy`, in the groups of the documentation.
+
+Names that NumPy has not got are for formulas and methods.
+"""
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {k: v for group in GROUPS.values() for k, v in group.items()}
+"""All of them."""
+
+NOT_NUMPYS = frozenset({"cummax", "cummin", "logsumexp", "softmax", "log_softmax"})
+"""Those that NumPy has not got: they are for formulas and for arrays' methods."""
 
 ALIASES: Mapping[str, str] = {
     "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
@@ -146,57 +163,57 @@ ALIASES: Mapping[str, str] = {
 """Other names of ufuncs, NumPy's and the array API's."""
 
 
-def _by_function() -> dict[Any, Callable[..., Any]]:
-    found: dict[Any, Callable[..., Any]] = {}
-    for name, implementation in FUNCTIONS.items():
-        module, _, function = name.rpartition(".")
-        numpys = getattr(np.linalg if module else np, function, None)
-        if numpys is not None:
-            found[numpys] = implementation
-    return found
+def numpys(name: str) -> Any:
+    """NumPy's function of a name of `FUNCTIONS`, None if this NumPy has none."""
+    if name == "sliding_window_view":
+        return np.lib.stride_tricks.sliding_window_view
+    module, _, function = name.rpartition(".")
+    return getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
 
 
 _BY_FUNCTION: dict[Any, Callable[..., Any]] = {}
 
 
-def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """What `__array_function__` does. Raises UnknownFunctionError for what has no counterpart."""
+CREATION: Mapping[Any, str] = {
+    getattr(np, name): name
+    for name in (
+        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "empty", "eye", "full", "identity",
+        "ones", "require", "tri", "zeros",
+    )
+}  # fmt: skip
+"""Functions that make arrays of numbers. NumPy asks an array about them where it is given as like=."""
+
+
+def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any], like: Array) -> Any:
+    """What `like.__array_function__` does. Raises UnknownFunctionError for what has no counterpart."""
+    if function in CREATION:
+        if not holds_arrays(args, options):
+            return like.recorder.constant(function(*args, **options))
+        if "array" in CREATION[function]:
+            return _asarray(*args, **options)
     if not _BY_FUNCTION:
-        _BY_FUNCTION.update(_by_function())
+        _BY_FUNCTION.update((numpys(name), implementation) for name, implementation in FUNCTIONS.items())
+        _BY_FUNCTION.pop(None, None)
     implementation = _BY_FUNCTION.get(function)
     if implementation is None:
-        module = function.__module__.replace("numpy", "np", 1)
-        hint = did_you_mean(function.__name__, list(FUNCTIONS))
-        raise UnknownFunctionError(f"{module}.{function.__name__} cannot be traced{hint} (docs/build.md lists what can)")
+        raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
+    if options.get("out") is not None:
+        raise UntraceableError(f"np.{function.__name__} would write into an array (out=); leave out= out and use the result")
     return implementation(*args, **options)
 
 
-class Namespace:
-    """What `__array_namespace__` gives: the array API's names. Without an array that is traced they are NumPy's."""
-
-    def __init__(self, prefix: str = "") -> None:
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "linalg" and not self._prefix:
-            return Namespace("linalg.")
-        numpys = getattr(np.linalg if self._prefix else np, name, None) if not name.startswith("_") else None
-        traced = FUNCTIONS.get(self._prefix + ALIASES.get(name, name))
-        if numpys is None or (traced is None and callable(numpys) and not isinstance(numpys, type) and name not in _CREATION):
-            hint = did_you_mean(name, [k for k in FUNCTIONS if "." not in k])
-            raise UnknownFunctionError(
-                f"the array API's {self._prefix}{name} cannot be traced{hint} (docs/build.md lists what can)"
-            )
-        if traced is None:
-            return numpys
-
-        def function(*args: Any, **options: Any) -> Any:
-            return traced(*args, **options) if arrays_in([*args, *options.values()]) else numpys(*args, **options)
-
-        function.__name__ = name
-        return function
+def refusal(name: str, module: str = "") -> str:
+    """Why a function of that name cannot be traced, and what to write instead."""
+    instead = REFUSED.get(name)
+    hint = f"; {instead}" if instead else did_you_mean(name, list(FUNCTIONS))
+    return f"{module}{name} cannot be traced{hint} (docs/build.md lists what can)"
 
 
-_CREATION = frozenset({"arange", "empty", "eye", "finfo", "full", "iinfo", "isdtype", "linspace", "ones", "zeros", "can_cast"})
+def traced(name: str) -> Callable[..., Any] | None:
+    """The function of that name or alias, of NumPy's or of the array API's."""
+    return FUNCTIONS.get(ALIASES.get(name, name))
 
-NAMESPACE = Namespace()
+
+def holds_arrays(args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    """Whether something traced is among the arguments of a call."""
+    return bool(arrays_in([*args, *options.values()]))

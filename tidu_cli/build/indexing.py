@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.array import Array, Operand, lift
-from tidu_cli.build.elementwise import common_shape, select
+from tidu_cli.build.array import Array
+from tidu_cli.build.elementwise import select
+from tidu_cli.build.operands import Operand, an_array, arrays_in, lift
 from tidu_cli.build.trouble import UntraceableError
+from tidu_cli.build.ufuncs import common_shape
 
 ALL_OF_IT = slice(None)
 
@@ -167,27 +169,49 @@ class _Frozen(dict[str, Any]):
         return hash(tuple(self.items()))
 
 
-def taken(x: Array, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:
-    """np.take."""
+def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:
+    """np.take. With mode "raise" traced places that are out of range are clipped, as in indexing."""
+    like = arrays_in([x, indices])[0]
+    x = lift(x, like)
     if axis is None:
         x, axis = x.reshaped((x.size,)), 0
-    axis = axis + x.ndim if axis < 0 else axis
-    if isinstance(indices, list | tuple):
-        indices = np.asarray(indices) if not any(isinstance(i, Array) for i in indices) else lift(list(indices), x)
-    return indexed(x, (ALL_OF_IT,) * axis + (indices,))
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"axis {axis} is out of range for {x.type}")
+    axis %= x.ndim
+    n = x.shape[axis]
+    places: Any = an_array(indices) if arrays_in([indices]) else np.asarray(indices)
+    if mode == "wrap":
+        places = places % n
+    elif mode == "clip":
+        low, high = places.dtype.type(0), places.dtype.type(n - 1)
+        places = np.minimum(np.maximum(places, low), high)
+    elif mode != "raise":
+        raise ValueError(f"mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+    return indexed(x, (ALL_OF_IT,) * axis + (places,))
 
 
-def taken_along(x: Array, indices: Operand, axis: int | None = -1) -> Array:
+def taken_along(x: Operand, indices: Operand, axis: int | None = -1) -> Array:
     """np.take_along_axis: one index per element."""
+    like = arrays_in([x, indices])[0]
+    x, places = lift(x, like), lift(indices, like)
     if axis is None:
         x, axis = x.reshaped((x.size,)), 0
-    places = lift(indices, x)
-    axis = axis % x.ndim
+    if places.ndim != x.ndim:
+        raise ValueError(f"take_along_axis takes as many axes of places as of elements, got {places.type} for {x.type}")
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"axis {axis} is out of range for {x.type}")
+    axis %= x.ndim
     shape = common_shape(
         tuple(1 if k == axis else n for k, n in enumerate(x.shape)),
         tuple(1 if k == axis else n for k, n in enumerate(places.shape)),
     )
     full = tuple(places.shape[axis] if k == axis else n for k, n in enumerate(shape))
-    index = [x.recorder.emit("iota", dtype="i64", shape=full, dimension=k) for k in range(x.ndim)]
-    index[axis] = places.broadcast(full)
+    index = [
+        places.broadcast(full)
+        if k == axis
+        else x.recorder.emit("iota", dtype="i64", shape=full, dimension=k)
+        if n != 1
+        else x.constant(0).broadcast(full)
+        for k, n in enumerate(x.shape)
+    ]
     return indexed(x, tuple(index))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.array import Array
+from tidu_cli.build.array import Array, name_of
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
@@ -17,7 +17,6 @@ from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ITEMSIZE, MAX_BYTES, TensorType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.structural import dtype_name
 
 MAX_RANK = 64
 """As many axes as NumPy's arrays may have."""
@@ -37,6 +36,7 @@ class Recorder:
         self._n_values = 0
         self._known: dict[tuple[int, tuple[int, ...]], tuple[Array, ...]] = {}
         self._codes: dict[object, int] = {}
+        self._scalars: dict[tuple[str, bytes], Array] = {}
 
     def input(self, key: Key, type_: TensorType) -> Array:
         """Declare an input. Raises BuildError for a key that is declared already."""
@@ -53,10 +53,11 @@ class Recorder:
 
     def emit_all(self, op: str, operands: Sequence[Array], **attrs: object) -> tuple[Array, ...]:
         """All results of a node; those of the node recorded before, if it is the same."""
-        if any(x.recorder is not self for x in operands):
-            raise BuildError("an array of another trace was used; traces cannot be mixed or nested")
-        code = self._code(op, attrs, tuple(x.type for x in operands))
-        identity = code, tuple(x.value for x in operands)
+        for x in operands:
+            if x.recorder is not self:
+                raise BuildError("an array of another trace was used; traces cannot be mixed or nested")
+        code = self._code(op, attrs, tuple([x.type for x in operands]))
+        identity = code, tuple([x.value for x in operands])
         found = self._known.get(identity)
         if found is None:
             if len(self._nodes) >= MAX_NODES:
@@ -71,7 +72,12 @@ class Recorder:
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""
         array = np.asarray(value)
-        dtype = dtype_name(array.dtype)
+        dtype = name_of(array.dtype)
+        if not array.ndim:
+            scalar = dtype, array.tobytes()
+            known = self._scalars.get(scalar)
+            if known is not None:
+                return known
         if dtype not in ITEMSIZE:
             raise BuildError(f"a constant of NumPy dtype {array.dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if dtype != "bf16" else array
@@ -79,7 +85,10 @@ class Recorder:
         size = ITEMSIZE[dtype]
         if array.size > 1 and data == data[:size] * array.size:
             return self.emit("constant", value=Literal(TensorType(dtype), data[:size])).broadcast(array.shape)
-        return self.emit("constant", value=Literal(TensorType(dtype, array.shape), data))
+        found = self.emit("constant", value=Literal(TensorType(dtype, array.shape), data))
+        if not array.ndim:
+            self._scalars[scalar] = found
+        return found
 
     def document(self, name: str, outputs: Mapping[str, Array]) -> Document:
         """A document of one graph: all inputs, and the nodes that the outputs depend on."""
@@ -120,16 +129,3 @@ def require_possible(type_: TensorType) -> None:
         raise BuildError(f"an array of {type_.rank} axes; the most are {MAX_RANK}")
     if math.prod(n or 1 for n in type_.shape) * ITEMSIZE[type_.dtype] > MAX_BYTES:
         raise BuildError(f"an array of type {type_} is larger than any memory")
-
-
-def arrays_in(values: Iterable[object]) -> list[Array]:
-    """The traced arrays among arguments, in lists, tuples and dicts, too."""
-    found: list[Array] = []
-    for value in values:
-        if isinstance(value, Array):
-            found.append(value)
-        elif isinstance(value, list | tuple):
-            found += arrays_in(value)
-        elif isinstance(value, dict):
-            found += arrays_in(value.values())
-    return found

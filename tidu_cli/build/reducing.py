@@ -1,42 +1,48 @@
-"""Reductions, cumulative ones, sorting, and statistics."""
+"""Reductions along axes, and cumulative ones."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.array import Array, Operand, lift, real_of
-from tidu_cli.build.elementwise import apply_ufunc, select, truth
-from tidu_cli.build.indexing import indexed
-from tidu_cli.build.shaping import an_array, concatenate, expand_dims, normal_axes, normal_axis, ravel
-from tidu_cli.build.shaping import where as where_
-from tidu_cli.build.trouble import BuildError, UntraceableError
+from tidu_cli.build.array import Array
+from tidu_cli.build.choosing import where as where_
+from tidu_cli.build.elementwise import select, truth
+from tidu_cli.build.joining import concatenate
+from tidu_cli.build.operands import Operand, an_array, lift
+from tidu_cli.build.shaping import normal_axes, normal_axis, ravel
+from tidu_cli.build.trouble import BuildError
+from tidu_cli.build.ufuncs import apply_ufunc
 from tidu_cli.graph.types import FLOATS, INTEGERS, ITEMSIZE, SIGNED
 
 
-def _reduced(x: Array, op: str, axis: Any, keepdims: Any) -> Array:
+def reduce(x: Array, op: str, axis: Any, keepdims: Any) -> Array:
+    """A reducing primitive along axes, all for None."""
     axes = normal_axes(axis, x.ndim)
     found = x.emit(op, axes=axes) if axes else x
-    return _kept(found, x, axes) if keepdims is True else found
+    return kept(found, x, axes) if keepdims is True else found
 
 
-def _kept(found: Array, x: Array, axes: tuple[int, ...]) -> Array:
+def kept(found: Array, x: Array, axes: tuple[int, ...]) -> Array:
+    """A reduction of x with its axes kept, of size 1."""
     return found.reshaped(tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
 
 
-def _given(option: Any) -> bool:
+def given(option: Any) -> bool:
+    """Whether an option of NumPy's was given."""
     return option is not None and option is not np._NoValue
 
 
 def _masked(x: Array, mask: Operand, neutral: Any) -> Array:
-    return x if not _given(mask) or mask is True else where_(mask, x, x.dtype.type(neutral)).convert(x.dtype)
+    return x if not given(mask) or mask is True else where_(mask, x, x.dtype.type(neutral)).convert(x.dtype)
 
 
 def _summed_dtype(x: Array, dtype: Any) -> Any:
     """NumPy sums integers of fewer bits than the machine's in the machine's."""
-    if _given(dtype):
+    if given(dtype):
         return np.dtype(dtype)
     name = x.type.dtype
     if name == "bool" or (name in SIGNED and ITEMSIZE[name] < 8):
@@ -44,49 +50,48 @@ def _summed_dtype(x: Array, dtype: Any) -> Any:
     return np.dtype(np.uint64) if name in INTEGERS and name not in SIGNED else x.dtype
 
 
-def sum(
-    x: Operand,
-    axis: Any = None,
-    dtype: Any = None,
-    out: object = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """np.sum."""
-    x = an_array(x)
-    x = _masked(x.convert(_summed_dtype(x, dtype)), where, 0)
-    found = _reduced(x, "reduce_sum" if x.type.dtype != "bool" else "reduce_or", axis, keepdims)
-    return found + initial if _given(initial) else found
+def _accumulating(op: str, neutral: int) -> Callable[..., Array]:
+    """np.sum or np.prod: reductions of numbers with an element that changes nothing."""
+
+    def reduced(
+        x: Operand,
+        axis: Any = None,
+        dtype: Any = None,
+        out: object = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Array:
+        x = an_array(x)
+        x = _masked(x.convert(_summed_dtype(x, dtype)), where, neutral)
+        if x.type.dtype == "bool":
+            found = reduce(x, "reduce_or" if op == "sum" else "reduce_and", axis, keepdims)
+        else:
+            found = reduce(x, f"reduce_{op}", axis, keepdims)
+        if not given(initial):
+            return found
+        return apply_ufunc("add" if op == "sum" else "multiply", found, initial)
+
+    reduced.__name__ = op
+    reduced.__doc__ = f"np.{op}."
+    return reduced
 
 
-def prod(
-    x: Operand,
-    axis: Any = None,
-    dtype: Any = None,
-    out: object = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """np.prod."""
-    x = an_array(x)
-    found = _reduced(_masked(x.convert(_summed_dtype(x, dtype)), where, 1), "reduce_prod", axis, keepdims)
-    return found * initial if _given(initial) else found
+sum, prod = _accumulating("sum", 0), _accumulating("prod", 1)
 
 
 def _extremum(x: Operand, op: str, axis: Any, keepdims: Any, initial: Any, where: Any) -> Array:
     x = an_array(x)
-    if _given(where) and where is not True:
-        if not _given(initial):
+    if given(where) and where is not True:
+        if not given(initial):
             raise ValueError("where= needs initial=")
         x = where_(where, x, lift(initial, x, x.dtype))
-    elif not _given(initial) and not math.prod(x.shape[k] for k in normal_axes(axis, x.ndim)):
+    elif not given(initial) and not math.prod(x.shape[k] for k in normal_axes(axis, x.ndim)):
         raise ValueError(f"the {op[7:]}imum of no elements ({x.type})")
     if x.type.complex:
         raise BuildError(f"{x.type} has no order; take the {op[7:]}imum of its magnitude, np.abs")
-    found = _reduced(x, op, axis, keepdims)
-    return apply_ufunc(f"{op[7:]}imum", found, initial) if _given(initial) else found
+    found = reduce(x, op, axis, keepdims)
+    return apply_ufunc(f"{op[7:]}imum", found, initial) if given(initial) else found
 
 
 def max(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Array:
@@ -101,15 +106,12 @@ def min(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False,
 
 def all(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
     """np.all."""
-    return _reduced(_masked(truth(an_array(x)), where, True), "reduce_and", axis, keepdims)
+    return reduce(_masked(truth(an_array(x)), where, True), "reduce_and", axis, keepdims)
 
 
 def any(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
     """np.any."""
-    return _reduced(_masked(truth(an_array(x)), where, False), "reduce_or", axis, keepdims)
-
-
-any_, all_ = any, all
+    return reduce(_masked(truth(an_array(x)), where, False), "reduce_or", axis, keepdims)
 
 
 def count_nonzero(x: Operand, axis: Any = None, *, keepdims: bool = False) -> Array:
@@ -117,71 +119,12 @@ def count_nonzero(x: Operand, axis: Any = None, *, keepdims: bool = False) -> Ar
     return sum(truth(an_array(x)), axis, keepdims=keepdims)
 
 
-def _count(x: Array, axis: Any) -> int:
-    return math.prod(x.shape[k] for k in normal_axes(axis, x.ndim))
-
-
-def _floating(x: Array, dtype: Any) -> Array:
-    if _given(dtype):
-        return x.convert(np.dtype(dtype))
-    return x if x.type.inexact else x.convert("f64")
-
-
-def mean(x: Operand, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
-    """np.mean."""
-    x = an_array(x)
-    if _given(where) and where is not True:
-        counted = sum(lift(where, x).broadcast(x.shape), axis, keepdims=keepdims)
-        return sum(_floating(x, dtype), axis, keepdims=keepdims, where=where) / counted
-    x = _floating(x, dtype)
-    return sum(x, axis, keepdims=keepdims) / _count(x, axis)
-
-
-def var(
-    x: Operand, axis: Any = None, dtype: Any = None, out: object = None, ddof: float = 0, keepdims: Any = False, *,
-    where: Any = None, mean: Any = None, correction: Any = None,
-) -> Array:  # fmt: skip
-    """np.var."""
-    x = an_array(x)
-    if (_given(where) and where is not True) or _given(mean):
-        raise UntraceableError("np.var with where= or mean= cannot be traced; write it as a mean of squares")
-    x = _floating(x, dtype)
-    n, less = _count(x, axis), correction if _given(correction) else ddof
-    off = x - sum(x, axis, keepdims=True) / n
-    squares = off.emit("real") * off.emit("real") + off.emit("imag") * off.emit("imag") if x.type.complex else off * off
-    return sum(squares, axis, keepdims=keepdims) / builtin_max(n - less, 0)
-
-
-def std(x: Operand, axis: Any = None, *args: Any, **options: Any) -> Array:
-    """np.std."""
-    return var(x, axis, *args, **options).emit("sqrt")
-
-
-def builtin_max(a: float, b: float) -> float:
-    """The greater of two numbers (max is NumPy's here)."""
-    return a if a > b else b
-
-
-def average(x: Operand, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Array:
-    """np.average."""
-    x = an_array(x) if not isinstance(x, Array) else x
-    if returned:
-        raise UntraceableError("np.average with returned=True cannot be traced; sum the weights yourself")
-    if weights is None:
-        return mean(x, axis, keepdims=keepdims)
-    w = lift(weights, x)
-    if w.shape != x.shape:
-        (along,) = normal_axes(axis, x.ndim)
-        w = w.reshaped(tuple(w.size if k == along else 1 for k in range(x.ndim))).broadcast(x.shape)
-    return sum(x * w, axis, keepdims=keepdims) / sum(w, axis, keepdims=keepdims)
-
-
 def ptp(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False) -> Array:
     """np.ptp."""
     return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
 
 
-def _position(op: str) -> Any:
+def _position(op: str) -> Callable[..., Array]:
     def position(x: Operand, axis: int | None = None, out: object = None, *, keepdims: Any = False) -> Array:
         x = an_array(x)
         flat, k = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
@@ -190,7 +133,7 @@ def _position(op: str) -> Any:
         found = flat.emit(op, axes=(k,), index_dtype="i64")
         if keepdims is not True:
             return found
-        return found.reshaped((1,) * x.ndim) if axis is None else _kept(found, x, (k,))
+        return found.reshaped((1,) * x.ndim) if axis is None else kept(found, x, (k,))
 
     return position
 
@@ -198,12 +141,26 @@ def _position(op: str) -> Any:
 argmax, argmin = _position("argmax"), _position("argmin")
 
 
-def _cumulative(op: str) -> Any:
+def _extreme_place_without_nan(place: Callable[..., Array], neutral: float) -> Callable[..., Array]:
+    def found(x: Operand, axis: int | None = None, out: object = None, *, keepdims: Any = False) -> Array:
+        x = an_array(x)
+        x = where_(not_a_number(x), x.dtype.type(neutral), x) if x.type.dtype in FLOATS else x
+        return place(x, axis, keepdims=keepdims)
+
+    return found
+
+
+nanargmax, nanargmin = _extreme_place_without_nan(argmax, -math.inf), _extreme_place_without_nan(argmin, math.inf)
+
+
+def _cumulative(op: str) -> Callable[..., Array]:
     def accumulate(
         x: Operand, axis: int | None = None, dtype: Any = None, out: object = None, *, include_initial: bool = False
     ) -> Array:
         x = an_array(x)
         x = x.convert(_summed_dtype(x, dtype)) if op in ("cumsum", "cumprod") else x
+        if axis is None and include_initial and x.ndim > 1:
+            raise ValueError("cumulative sums and products of several axes need axis=")
         x, k = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
         found = x.emit(op, axis=k)
         if include_initial:
@@ -211,7 +168,7 @@ def _cumulative(op: str) -> Any:
                 tuple(1 if j == k else n for j, n in enumerate(x.shape))
             )
             found = concatenate([start, found], k)
-        return found  # type: ignore[no-any-return]
+        return found
 
     return accumulate
 
@@ -219,11 +176,11 @@ def _cumulative(op: str) -> Any:
 cumsum, cumprod, cummax, cummin = map(_cumulative, ("cumsum", "cumprod", "cummax", "cummin"))
 
 
-def logsumexp(x: Operand, axis: Any = None, keepdims: Any = False, **options: Any) -> Array:
+def logsumexp(x: Operand, axis: Any = None, keepdims: Any = False) -> Array:
     """log Σ exp x, without overflow (scipy.special.logsumexp)."""
-    x = _floating(an_array(x), None)
+    x = floating(an_array(x))
     real = x.emit("real") if x.type.complex else x
-    top = _reduced(real, "reduce_max", axis, True).emit("stop_gradient")
+    top = reduce(real, "reduce_max", axis, True).emit("stop_gradient")
     top = select(apply_ufunc("isfinite", top), top, top.constant(top.dtype.type(0)).broadcast(top.shape))
     found = sum((x - top).emit("exp"), axis, keepdims=True).emit("log") + top
     return found if keepdims is True else sum(found, axis)
@@ -231,92 +188,53 @@ def logsumexp(x: Operand, axis: Any = None, keepdims: Any = False, **options: An
 
 def softmax(x: Operand, axis: Any = None) -> Array:
     """exp x / Σ exp x (scipy.special.softmax)."""
-    x = _floating(an_array(x), None)
-    powers = (x - _reduced(x, "reduce_max", axis, True).emit("stop_gradient")).emit("exp")
-    return powers / sum(powers, axis, keepdims=True)  # type: ignore[no-any-return]
+    x = floating(an_array(x))
+    powers = (x - reduce(x, "reduce_max", axis, True).emit("stop_gradient")).emit("exp")
+    return powers / sum(powers, axis, keepdims=True)
 
 
 def log_softmax(x: Operand, axis: Any = None) -> Array:
     """log softmax x (scipy.special.log_softmax)."""
-    x = _floating(an_array(x), None)
-    return x - logsumexp(x, axis, keepdims=True)  # type: ignore[no-any-return]
+    x = floating(an_array(x))
+    return x - logsumexp(x, axis, keepdims=True)
 
 
-def sort(
-    x: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
-) -> Array:
-    """np.sort."""
-    x = an_array(x)
-    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
-    found = x.emit("sort", dimension=axis)
-    return found.emit("rev", dimensions=(axis,)) if descending else found  # type: ignore[no-any-return]
+def floating(x: Array, dtype: Any = None) -> Array:
+    """x as floats or complex numbers, which it keeps: integers and bools become f64, as in NumPy's means."""
+    if given(dtype):
+        return x.convert(np.dtype(dtype))
+    return x if x.type.inexact else x.convert("f64")
 
 
-def argsort(
-    x: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
-) -> Array:
-    """np.argsort; elements that are equal keep their order."""
-    x = an_array(x)
-    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
-    if descending:
-        raise UntraceableError("argsort with descending=True cannot be traced; sort -x")
-    places = x.recorder.emit("iota", dtype="i64", shape=x.shape, dimension=axis)
-    return x.recorder.emit_all("sort", (x, places), dimension=axis)[1]  # type: ignore[no-any-return]
+def not_a_number(x: Array) -> Array:
+    """Where x is NaN."""
+    return x.emit("ne", x)
 
 
-def median(x: Operand, axis: Any = None, out: object = None, overwrite_input: bool = False, keepdims: Any = False) -> Array:
-    """np.median over one axis or all."""
-    x = an_array(x)
-    if isinstance(axis, tuple):
-        raise UntraceableError("np.median over several axes cannot be traced; reshape first")
-    flat, k = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
-    n = flat.shape[k]
-    if not n:
-        raise ValueError(f"the median of no elements ({x.type})")
-    middle = mean(indexed(sort(flat, k), (slice(None),) * k + (slice((n - 1) // 2, n // 2 + 1),)), k)
-    if flat.type.dtype in FLOATS:
-        unordered = any_(flat.emit("ne", flat), k)
-        middle = select(unordered, middle.constant(middle.dtype.type(math.nan)).broadcast(middle.shape), middle)
-    if keepdims is not True:
-        return middle
-    return middle.reshaped((1,) * x.ndim) if axis is None else expand_dims(middle, k)
-
-
-def clip(
-    x: Operand, a_min: Any = None, a_max: Any = None, out: object = None, *, min: Any = None, max: Any = None, **options: Any
-) -> Array:
-    """np.clip."""
-    low, high = a_min if min is None else min, a_max if max is None else max
-    if low is not None:
-        x = apply_ufunc("maximum", x, low)
-    return an_array(x if high is None else apply_ufunc("minimum", x, high))
-
-
-def round(x: Operand, decimals: int = 0, out: object = None) -> Array:
-    """np.round: halves to even."""
-    x = an_array(x)
-    if x.type.dtype not in FLOATS:
-        if decimals >= 0 and not x.type.complex:
-            return x  # type: ignore[no-any-return]
-        raise UntraceableError(f"np.round of {x.type} cannot be traced")
-    if not decimals:
-        return apply_ufunc("rint", x)  # type: ignore[no-any-return]
-    scale = 10.0 ** abs(decimals)
-    return apply_ufunc("rint", x * scale) / scale if decimals > 0 else apply_ufunc("rint", x / scale) * scale  # type: ignore[no-any-return]
-
-
-def _without_nan(reduction: Any, neutral: float) -> Any:
-    def reduced(x: Operand, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False) -> Array:
+def _without_nan(reduction: Callable[..., Array], neutral: float) -> Callable[..., Array]:
+    def reduced(x: Operand, *args: Any, **options: Any) -> Array:
         x = an_array(x)
-        return reduction(where_(x.emit("ne", x), x.dtype.type(neutral), x), axis, dtype, None, keepdims)  # type: ignore[no-any-return]
+        return reduction(where_(not_a_number(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
 
+    reduced.__doc__ = f"np.nan{reduction.__name__}."
     return reduced
 
 
 nansum, nanprod = _without_nan(sum, 0), _without_nan(prod, 1)
+nancumsum, nancumprod = _without_nan(cumsum, 0), _without_nan(cumprod, 1)
 
 
-def nanmean(x: Operand, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False) -> Array:
-    """np.nanmean."""
-    x = an_array(x)
-    return nansum(x, axis, dtype, None, keepdims) / sum(x.emit("eq", x), axis, keepdims=keepdims).convert(real_of(x))  # type: ignore[no-any-return]
+def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Callable[..., Array]:
+    def reduced(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False) -> Array:
+        x = an_array(x)
+        if x.type.dtype not in FLOATS:
+            return extremum(x, axis, keepdims=keepdims)
+        missing = not_a_number(x)
+        found = extremum(where_(missing, x.dtype.type(neutral), x), axis, keepdims=keepdims)
+        return where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), found)
+
+    reduced.__doc__ = f"np.nan{extremum.__name__}."
+    return reduced
+
+
+nanmax, nanmin = _extremum_without_nan(max, -math.inf), _extremum_without_nan(min, math.inf)

@@ -1,0 +1,106 @@
+"""The Python API: each function does what its command does, with the command's names in the command's order."""
+
+from __future__ import annotations
+
+import inspect
+
+import click
+import numpy as np
+import pytest
+
+import tidu_cli
+from tests.cli.running import ROOT
+from tidu_cli.cli.main import cli
+from tidu_cli.documents.write import format_document
+from tidu_cli.errors import DocumentError, EvaluationError, TiduError
+
+COMMANDS = {"load": None, "save": None, "trace": None, "to_dot": "dot", "evaluate": "eval"}
+"""The commands of functions that are called otherwise, None where there is none."""
+
+DOCUMENTS = {"document", "documents", "file", "files", "function", "inputs", "more"}
+PARAMETERS = {"pass_number": "pass", "max_memory": "max-memory"}
+
+
+@pytest.fixture
+def f():
+    return tidu_cli.load(ROOT / "samples" / "f.json")
+
+
+def text(document) -> bytes:
+    return format_document(document, "json")
+
+
+@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if COMMANDS.get(n, n) is not None])
+def test_parameters_are_the_commands_options(name: str) -> None:
+    command = cli.get_command(click.Context(cli), COMMANDS.get(name, name))
+    assert command is not None
+    options = [o.lstrip("-") for p in command.params if isinstance(p, click.Option) for o in p.opts if o.startswith("--")]
+    parameters = [k for k in inspect.signature(getattr(tidu_cli, name)).parameters if k not in DOCUMENTS]
+    order = [options.index(PARAMETERS.get(k, k)) for k in parameters]
+    if name in ("resolve", "linearize", "transpose", "materialize", "evaluate"):  # of these, parameters may be positional
+        assert order == sorted(order)
+
+
+def test_load_and_save(tmp_path, f) -> None:
+    for suffix in ("json", "msgpack"):
+        file = tmp_path / f"copy.{suffix}"
+        tidu_cli.save(f, file)
+        assert text(tidu_cli.load(str(file))) == text(f)
+    with pytest.raises(DocumentError):
+        tidu_cli.load(tmp_path / "missing.json")
+
+
+def test_the_pipeline(f) -> None:
+    linear = tidu_cli.linearize(f, "x")
+    assert [g.name for g in linear.graphs] == ["f", "f@1"]
+    gradient = tidu_cli.materialize(tidu_cli.transpose(linear))
+    assert tidu_cli.evaluate(gradient, {"x": 3, "y@-1": 1})["x@-1"] == 12
+    second = tidu_cli.materialize(tidu_cli.linearize(gradient, ["x"]))
+    assert tidu_cli.evaluate(second, {"y@-1": 1.0}, x=3.0, output=[], max_memory="1M", **{"x@2": 1.0}) == {"x@-1@2": 4.0}
+    assert [g.name for g in tidu_cli.linearize(f, "x", pass_number=7).graphs] == ["f", "f@7"]
+
+
+def test_linearize_detached_and_resolve(f) -> None:
+    alone = tidu_cli.linearize(f, "x", detach=True)
+    assert [g.name for g in alone.graphs] == ["f@1"]
+    assert text(tidu_cli.resolve(f, alone)) == text(tidu_cli.linearize(f, "x"))
+
+
+@pytest.mark.parametrize("bind", [{"x": "z"}, [("x", "z")]])
+def test_resolve_binds_inputs(f, bind) -> None:
+    inner = tidu_cli.trace(lambda u: 5 * u, u="f64[]", name="inner", output="z")
+    composed = tidu_cli.resolve(inner, f, bind=bind)
+    assert tidu_cli.evaluate(composed, u=2.0, output="y") == {"y": 200.0}
+    with pytest.raises(TiduError, match="no"):
+        tidu_cli.resolve(inner, f, bind={"x": "nothing"})
+
+
+def test_materialize_chooses_outputs() -> None:
+    document = tidu_cli.trace(lambda x: {"a": x, "b": np.exp(x)}, x="f64[]")
+    assert [str(o.key) for o in tidu_cli.materialize(document, "b").head.outputs] == ["b"]
+
+
+def test_evaluate(f) -> None:
+    assert tidu_cli.evaluate(f, x=3.0) == tidu_cli.evaluate(f, {"x": 3.0, "unused": 1.0}) == {"y": 18.0}
+    with pytest.raises(EvaluationError, match="missing inputs: x"):
+        tidu_cli.evaluate(f)
+    for limit in (8, "8"):
+        with pytest.raises(EvaluationError, match="memory"):
+            tidu_cli.evaluate(tidu_cli.trace(np.exp, "f64[100]"), {"x": np.ones(100)}, max_memory=limit)
+
+
+def test_to_dot(f) -> None:
+    assert tidu_cli.to_dot(f).startswith("digraph")
+    assert "f64[]" in tidu_cli.to_dot(f, types=True)
+
+
+def test_trace_names() -> None:
+    document = tidu_cli.trace(lambda u, v=2.0: u * v, "f32[3]", name="scaled", output="w")
+    assert document.head.name == "scaled"
+    assert [str(i.key) for i in document.head.inputs] == ["u"]
+    assert [str(o.key) for o in document.head.outputs] == ["w"]
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(AttributeError):
+        tidu_cli.nothing  # noqa: B018

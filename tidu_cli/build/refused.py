@@ -1,0 +1,92 @@
+"""What NumPy has and graphs have not, and what to write instead: error messages and the documentation read it here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Functions that are refused for one reason. `names` are NumPy's, less `numpy.`, apart by blanks."""
+
+    what: str
+    names: str
+    instead: str
+
+
+REFUSALS = (
+    Refusal(
+        "Inverses and factorizations",
+        "linalg.inv linalg.solve linalg.det linalg.slogdet linalg.lstsq linalg.pinv linalg.tensorinv linalg.tensorsolve "
+        "linalg.cholesky linalg.qr linalg.svd linalg.svdvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.cond "
+        "linalg.matrix_rank roots poly polyfit",
+        "there is no such primitive; compute it outside of the graph and make it an input, or write the formula for small matrices",
+    ),
+    Refusal(
+        "Shapes that depend on values",
+        "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values union1d intersect1d setdiff1d "
+        "setxor1d compress extract trim_zeros bincount histogram histogram2d histogramdd histogram_bin_edges",
+        "the shape of the result depends on values; write np.where(mask, x, 0), and sums of masks for counts",
+    ),
+    Refusal(
+        "Fourier transforms",
+        "fft.fft fft.ifft fft.fftn fft.ifftn fft.fft2 fft.ifft2 fft.rfft fft.irfft fft.rfftn fft.irfftn fft.rfft2 fft.irfft2 "
+        "fft.hfft fft.ihfft",
+        "there is no such primitive; multiply by the constant matrix np.fft.fft(np.eye(n))",
+    ),
+    Refusal(
+        "Functions that write into an array",
+        "put put_along_axis place putmask copyto fill_diagonal",
+        "a graph has no memory to write into; write np.where(mask, new, x), np.stack or np.concatenate",
+    ),
+    Refusal(
+        "Partial sorting, sorting by several keys, medians without NaN",
+        "partition argpartition lexsort sort_complex nanmedian nanquantile nanpercentile",
+        "write np.sort or np.argsort",
+    ),
+    Refusal(
+        "Functions that call a function",
+        "apply_along_axis apply_over_axes piecewise fromfunction",
+        "write a loop, a formula of whole arrays, or np.select",
+    ),
+    Refusal(
+        "Choices and places",
+        "choose ix_ unravel_index ravel_multi_index diag_indices_from tril_indices_from triu_indices_from",
+        "write np.select, np.take, or an index of constant or traced integers",
+    ),
+    Refusal(
+        "Polynomials as arrays of coefficients",
+        "polyadd polysub polymul polydiv polyder polyint",
+        "write sums of arrays, np.convolve, and products with np.arange",
+    ),
+    Refusal("Angles without jumps", "unwrap", "it depends on values which multiples are added; write np.arctan2 of what is smooth"),
+    Refusal(
+        "Bits, bytes and memory",
+        "packbits unpackbits frexp ldexp spacing gcd lcm may_share_memory shares_memory",
+        "graphs know values and not their bytes; write arithmetic, such as x * 2.0**n",
+    ),
+    Refusal(
+        "Sequences between traced ends",
+        "logspace geomspace",
+        "write np.exp(np.linspace(np.log(a), np.log(b), n))",
+    ),
+    Refusal(
+        "Text, files and dates",
+        "array2string array_repr array_str frombuffer fromfile fromiter fromstring genfromtxt loadtxt save savetxt savez "
+        "savez_compressed busday_count busday_offset datetime_as_string is_busday isnat",
+        "return what you would write, and look at it with tidu eval",
+    ),
+    Refusal(
+        "Questions about types and costs",
+        "array_equiv common_type min_scalar_type real_if_close einsum_path",
+        "ask for x.dtype and x.shape, which are known while tracing",
+    ),
+)
+"""Everything of NumPy's that an array may meet and that cannot be traced."""
+
+FUNCTIONS: Mapping[str, str] = {name: refusal.instead for refusal in REFUSALS for name in refusal.names.split()}
+"""What to write instead of a function."""
+
+MODULES = ("char.", "lib.recfunctions.", "lib.scimath.", "ma.", "polynomial.", "rec.", "strings.")
+"""Modules of NumPy's that are refused as a whole: of text, records and masks, and some whose dtypes depend on values."""
