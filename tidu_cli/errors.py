@@ -41,6 +41,10 @@ class EvaluationError(TiduError):
     """Inputs are missing or of the wrong type, or the evaluation would not fit in memory."""
 
 
+class PluginError(TiduError):
+    """A package that brings primitives is broken, or clashes with another."""
+
+
 def did_you_mean(word: str, known: "list[str]") -> str:
     """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string."""
     import difflib  # slow to import, and only wanted on the way to an error

@@ -67,6 +67,23 @@ def test_a_linear_jvp_without_a_transpose() -> None:
     assert missing and all("missing transpose rule for double" in text for text in missing)
 
 
+def test_a_missing_batch_rule() -> None:
+    # Of the primitive itself, and of one that its derivative needs. Documents are not batched but on demand: theirs is no failure.
+    primitives = changed("mul", batch=None)
+    assert (
+        "missing batch rule for mul (mul(f64[], f64[]); reached by mul)" in primitive_closure(primitives["mul"], primitives).missing
+    )
+    chained = "missing batch rule for mul (mul(f64[], f64[]) linear in inputs [1]; reached by sin → mul)"
+    assert chained in primitive_closure(primitives["sin"], primitives).missing
+    assert not primitive_closure(primitives["neg"], primitives).missing
+    assert document_closure(applied("sin", "f64[]", primitives=primitives), primitives).missing == []
+
+
+def test_a_batch_rule_that_emits_what_the_set_lacks() -> None:
+    missing = primitive_closure(BUILTIN["max"], without("broadcast_in_dim")).missing
+    assert any("unknown op 'broadcast_in_dim'" in text and "max(f64[2,3], f64[2,3])" in text for text in missing)
+
+
 def test_a_rule_that_does_not_type() -> None:
     """A rule that multiplies by what has another shape is no crash, but a finding."""
     reduce_sum = op("reduce_sum")

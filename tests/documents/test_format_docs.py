@@ -57,4 +57,4 @@ def test_every_dtype_is_named():
 
 def test_the_schema_knows_every_op():
     schema = json.loads((ROOT / "schemas" / "document.schema.json").read_bytes())
-    assert schema["$defs"]["Op"]["properties"]["op"]["enum"] == sorted(BUILTIN.primitives)
+    assert schema["$defs"]["BuiltInOp"]["properties"]["op"]["enum"] == sorted(BUILTIN.primitives)

@@ -85,6 +85,12 @@ def to_markdown() -> str:
         "Operands of elementwise primitives have one type: nothing broadcasts by itself. J is a JVP rule, T a transpose rule;",
         "what follows an arrow is what the rule may emit. `tidu ops --json` gives this list to programs, and `tidu check --ops`",
         "tries every rule. This page is generated: `make catalogue` writes it anew.",
+        "",
+        "`tidu info` counts operations on real numbers: one for each element of the result, be it arithmetic, a comparison or a",
+        "function such as exp. Of complex numbers a sum is 2, a product 6, a quotient 11, a function 2. `dot_general` takes a",
+        "product and a sum for each element of the result and each place contracted, a reduction of n elements to one n - 1,",
+        "sorting n elements n ⌈log₂ n⌉, a fixed integer power what repeated squaring takes. What moves, repeats or converts",
+        "elements is free. XLA's cost analysis counts functions apart, and one for a conversion and any complex operation.",
     ]
     for family in FAMILIES:
         title = (family.__doc__ or "").partition("\n")[0].partition(":")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""closure: every rule that repeated linearize and transpose can need exists.
+"""closure: every rule that repeated linearize and transpose can need exists; and for sets of primitives, every batch rule.
 
 What a rule emits for a case is known from its template, so the set of cases that derivatives of any order reach can be walked.
 All cases to start from are tried. Those that they lead to are told apart by op, mask and dtypes, of which there are finitely many;
@@ -8,7 +8,7 @@ their attrs and shapes are of the first that is met.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -16,10 +16,13 @@ from tidu_cli.checking.examples import example_cases
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
-from tidu_cli.primitives.trace import Template, jvp_template, transpose_template
+from tidu_cli.primitives.trace import Template, batch_template, jvp_template, transpose_template
 
 _MAX_ACTIVE = 4
-"""Of nodes with more operands than this that carry tangents, only single ones and all together are tried as active."""
+"""Of nodes with more operands than this that can be active, or batched, only single ones and all together are tried."""
+
+_BATCH = 3
+"""The size of the batches that batch rules are tried with."""
 
 
 @dataclass
@@ -45,13 +48,13 @@ def document_closure(document: Document, primitives: PrimitiveSet) -> Closure:
 
 
 def set_closure(primitives: PrimitiveSet) -> Closure:
-    """The closure of a whole set: of all its primitives' examples."""
-    return _closure((case for primitive in primitives for _, case in example_cases(primitives, primitive)), primitives)
+    """The closure of a whole set, of all its primitives' examples: under batch rules, too."""
+    return _closure((case for primitive in primitives for _, case in example_cases(primitives, primitive)), primitives, batch=True)
 
 
 def primitive_closure(primitive: Primitive, primitives: PrimitiveSet) -> Closure:
-    """The closure of one primitive's examples."""
-    return _closure((case for _, case in example_cases(primitives, primitive)), primitives)
+    """The closure of one primitive's examples: under batch rules, too."""
+    return _closure((case for _, case in example_cases(primitives, primitive)), primitives, batch=True)
 
 
 def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
@@ -68,7 +71,7 @@ def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
     return Emissions(tuple(sorted(found[0])), tuple(sorted(found[1])))
 
 
-def _closure(start: Iterable[Case], primitives: PrimitiveSet) -> Closure:
+def _closure(start: Iterable[Case], primitives: PrimitiveSet, *, batch: bool = False) -> Closure:
     table = CaseTable()
     found = Closure()
     waiting = deque((case, case.op) for case in dict.fromkeys(start))
@@ -78,6 +81,10 @@ def _closure(start: Iterable[Case], primitives: PrimitiveSet) -> Closure:
         templates = list(_jvps(table, case, primitives))
         if case.mask is not None:
             templates += _transposes(table, case, primitives)
+        if batch:
+            # These are not walked any further: each batch adds an axis, and there is no end to that.
+            batches = _batches(table, case, primitives)
+            found.missing += [f"{t} ({_described(case)}; reached by {chain})" for t in batches if isinstance(t, TiduError)]
         for template in templates:
             if isinstance(template, TiduError):
                 found.missing.append(f"{template} ({_described(case)}; reached by {chain})")
@@ -111,10 +118,24 @@ def _transposes(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Itera
                 yield error
 
 
+def _batches(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
+    """The batch templates of a case, for every choice of batched operands."""
+    for batched in _choices(range(len(case.operands)), len(case.operands)):
+        try:
+            yield batch_template(primitives, table, table.intern(case), batched, _BATCH)
+        except TiduError as error:
+            yield error
+
+
 def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]]:
     able = [k for k, t in enumerate(case.operands) if (t is None or t.inexact) and k not in primitive.inert]
     if not any(t.inexact for t in case.results):
         return
+    yield from _choices(able, len(case.operands))
+
+
+def _choices(able: Sequence[int], n: int) -> Iterator[tuple[bool, ...]]:
+    """Of n operands, the choices of at least one of those that are able, as masks."""
     if len(able) > _MAX_ACTIVE:
         choices: Iterable[tuple[int, ...]] = [*((k,) for k in able), tuple(able)]
     else:
@@ -123,7 +144,7 @@ def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]
         )
     for chosen in choices:
         if chosen:
-            yield tuple(k in chosen for k in range(len(case.operands)))
+            yield tuple(k in chosen for k in range(n))
 
 
 def _kind(case: Case) -> tuple[object, ...]:

@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 from tidu_cli.documents.schema import BinaryIntegers, ListedNode, PackedNodes, TableRow
 from tidu_cli.documents.syntax import shown
-from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.errors import DocumentError, TiduError, UnknownNameError
 from tidu_cli.graph.graph import CaseTable, Column, Detached, Externals, Graph, column
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import Attrs, PrimitiveSet
+from tidu_cli.watching import Watched
 
 UNKNOWN = -1
 """The type number of a detached value whose type is not known yet."""
@@ -41,9 +42,10 @@ class Row(NamedTuple):
 class Numbering:
     """What the graphs of a document share while it is read: types, rows and cases by number, and detached values."""
 
-    def __init__(self, primitives: PrimitiveSet) -> None:
+    def __init__(self, primitives: PrimitiveSet, watched: Watched) -> None:
         self.primitives = primitives
-        self.cases = CaseTable()
+        self.watched = watched  # by those who want to know how many of the listed nodes are read
+        self.cases = CaseTable(primitives)
         self.detached: list[Detached] = []
         self.types: list[TensorType] = []
         self.rows: list[Row] = []
@@ -81,7 +83,10 @@ class Numbering:
             raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
         number = self._row_number.get(key)
         if number is None:
-            parsed = self.primitives.parse_attrs(op, attrs or {})
+            try:
+                parsed = self.primitives.parse_attrs(op, attrs or {})
+            except UnknownNameError as error:
+                raise UnknownNameError(f"{str(error)[:-1]}; --ops FILE brings those of a library)") from None
             number = self._row_number[key] = len(self.rows)
             self.rows.append(Row(op, parsed, mask, types))
         return number
@@ -158,7 +163,7 @@ class NodeReader:
         case_of, results, row_of, code = self.numbering.case_of, self.numbering.results, self.numbering.row, self.code
         plain: dict[str, int] = {}  # rows of nodes that say nothing but their op
         try:
-            for node in nodes:
+            for node in self.numbering.watched(nodes):
                 if len(node) == 2:
                     row = plain.get(node["op"])
                     if row is None:

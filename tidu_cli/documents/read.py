@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from tidu_cli.documents.nodes import NodeReader, Numbering, check_value
-from tidu_cli.documents.schema import VERSION, BindingData, DocumentData, GraphData, OutputDeclaration
+from tidu_cli.documents.schema import VERSION, BindingData, DocumentData, GraphData, LibraryData, OpData, OutputDeclaration
 from tidu_cli.documents.syntax import one_line, parse_bytes, shown
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean
 from tidu_cli.graph.graph import Binding, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key, key_from_json
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.watching import watch
+
+M = TypeVar("M", DocumentData, LibraryData)
 
 
 def parse_document(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document, str]:
@@ -26,13 +29,35 @@ def parse_document(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) 
     Raises DocumentError, one line that begins with `where` and names graph, node, input or output.
     """
     try:
+        watch("parsing")
         with _no_collection():
             plain, found = parse_bytes(data)
-            return _document(_shaped(plain), primitives), found
+            shaped = _shaped(plain, DocumentData)
+            return _document(shaped, _with_own(primitives, shaped.ops)), found
     except TiduError as error:
         raise DocumentError(one_line(f"{where}: {error}")) from None
     except RecursionError:  # of what a message quotes: how deep each part of Python goes differs between versions
         raise DocumentError(one_line(f"{where}: nests too deeply")) from None
+
+
+def parse_library(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> PrimitiveSet:
+    """`primitives` with the ops of a document, which need not have graphs. Raises DocumentError as `parse_document`."""
+    try:
+        plain, _ = parse_bytes(data)
+        return _with_own(primitives, _shaped(plain, LibraryData).ops, where)
+    except TiduError as error:
+        raise DocumentError(one_line(f"{where}: {error}")) from None
+    except RecursionError:
+        raise DocumentError(one_line(f"{where}: nests too deeply")) from None
+
+
+def _with_own(primitives: PrimitiveSet, ops: Mapping[str, OpData], origin: str = "") -> PrimitiveSet:
+    if not ops:
+        return primitives
+    from tidu_cli.documents.ops import definitions
+    from tidu_cli.primitives.own_set import extended
+
+    return extended(primitives, definitions(ops, origin))
 
 
 @contextmanager
@@ -47,7 +72,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _shaped(plain: object) -> DocumentData:
+def _shaped(plain: object, model: type[M]) -> M:
     if not isinstance(plain, dict):
         raise DocumentError("not a tidu document: it is a list, where a document is an object")
     version = plain.get("tidu")
@@ -55,8 +80,10 @@ def _shaped(plain: object) -> DocumentData:
         raise DocumentError(f'not a tidu document: the field "tidu", its format version ({VERSION}), is missing')
     if type(version) is not int or version != VERSION:
         raise DocumentError(f"format version {shown(version)} is not one that is read here: that is {VERSION}")
+    if model is DocumentData and "ops" in plain and "graphs" not in plain:
+        raise DocumentError("it has ops and no graphs: a library, which commands take with --ops")
     try:
-        return DocumentData.model_validate(plain)
+        return model.model_validate(plain)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise DocumentError(_complaint(plain, first["loc"], first["type"], first["msg"])) from None
@@ -72,6 +99,9 @@ def _complaint(plain: Any, location: Sequence[int | str], kind: str, message: st
         value = _entry(value, step)
         if isinstance(step, int) and fields and fields[-1] in _PLACES:
             places.append(f"{_PLACES[fields[-1]]} {_name(fields[-1], value, step)}")
+            fields.clear()
+        elif fields == ["ops"]:
+            places.append(f"op '{step}'")
             fields.clear()
         else:
             fields.append(str(step))
@@ -126,7 +156,8 @@ def _naming(place: str) -> Iterator[None]:
 
 
 def _document(data: DocumentData, primitives: PrimitiveSet) -> Document:
-    numbering = Numbering(primitives)
+    n_listed = sum(len(graph.nodes) for graph in data.graphs if isinstance(graph.nodes, list))
+    numbering = Numbering(primitives, watch("reading", n_listed))
     declared: dict[Key, tuple[Input, str]] = {}
     graphs: list[Graph] = []
     names: set[str] = set()

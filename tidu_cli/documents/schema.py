@@ -23,6 +23,7 @@ from tidu_cli.graph.keys import Key as GraphKey
 from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.patterns import Pattern, parse_pattern
 
 VERSION = 1
 """The version of the format that is read and written."""
@@ -49,6 +50,12 @@ def _type(text: object) -> TensorType:
     if not isinstance(text, str):
         raise TypeTextError(f'a type is text such as "f64[3,4]", not {_kind(text)}')
     return parse_type(text)
+
+
+def _pattern(text: object) -> Pattern:
+    if not isinstance(text, str):
+        raise TypeTextError(f'a type is text such as "f64[3,4]" or "f64[...]", not {_kind(text)}')
+    return parse_pattern(text)
 
 
 def _kind(value: object) -> str:
@@ -122,6 +129,11 @@ TypeField = Annotated[
     TensorType,
     PlainValidator(_field(_type)),
     WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)})\[((0|[1-9][0-9]*)(,(0|[1-9][0-9]*))*)?\]$"}),
+]
+PatternField = Annotated[
+    Pattern,
+    PlainValidator(_field(_pattern)),
+    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)}|T)\[[a-z0-9_,. ]*\]$"}),
 ]
 MetaField = Annotated[dict[str, Any], AfterValidator(_checked_meta), WithJsonSchema({"type": "object"})]
 # References are left to the loop over the nodes, which looks at each anyway.
@@ -239,6 +251,62 @@ class GraphData(_Data):
     outputs: Annotated[list[OutputDeclaration], FailFast()]
 
 
+class OpPort(_Data):
+    """An input or output of an own primitive: its name, and its type, in which variables may stand."""
+
+    key: Annotated[str, Field(min_length=1)]
+    type: PatternField
+
+
+class OpNode(TypedDict):
+    """A node of an own primitive's graph. `{"attr": NAME}` within its attrs stands for the value of the op's attr."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    op: str
+    inputs: list[Annotated[int, Field(ge=0)]]
+    attrs: NotRequired[dict[str, Any]]
+
+
+class OpGraphInput(_Data):
+    """An input of an own primitive's graph. Its type is the op's."""
+
+    key: KeyField
+
+
+class OpGraphOutput(_Data):
+    """An output of an own primitive's graph; null is a structural zero."""
+
+    key: KeyField
+    value: Annotated[int, Field(ge=0)] | None
+
+
+class OpGraph(_Data):
+    """A graph of an own primitive, whose types are inferred where the op is used."""
+
+    inputs: list[OpGraphInput]
+    nodes: list[OpNode]
+    outputs: list[OpGraphOutput]
+
+
+class OpData(_Data):
+    """An own primitive.
+
+    `forward` takes the inputs and gives the outputs. In the other graphs x@1 is the tangent of x, and x@-1 its cotangent: `jvp`
+    takes inputs, outputs and tangents of inputs, and gives those of the outputs; `backward` takes inputs, outputs and cotangents of
+    outputs, and gives those of the inputs; `transpose` takes the inputs that the op is not linear in and cotangents of outputs, and
+    gives the cotangents of the others. Of `attrs` there is the default, or null for those that must be given.
+    """
+
+    inputs: Annotated[list[OpPort], Field(min_length=1)]
+    outputs: Annotated[list[OpPort], Field(min_length=1)]
+    attrs: dict[str, Any] = Field(default_factory=dict)
+    forward: OpGraph
+    jvp: OpGraph = _LEFT_OUT
+    backward: OpGraph = _LEFT_OUT
+    transpose: OpGraph = _LEFT_OUT
+    meta: MetaField = _LEFT_OUT
+
+
 class BindingData(_Data):
     """The graph input `input` is value `[g, v]`."""
 
@@ -251,8 +319,19 @@ class DocumentData(_Data):
 
     tidu: Literal[1]
     meta: MetaField = _LEFT_OUT
+    ops: dict[str, OpData] = Field(default_factory=dict)
     graphs: Annotated[list[GraphData], FailFast(), Field(min_length=1)]
     bindings: Annotated[list[BindingData], FailFast()] = Field(default_factory=list)
+
+
+class LibraryData(_Data):
+    """A library of own primitives: a document of which the ops are wanted only."""
+
+    tidu: Literal[1]
+    meta: MetaField = _LEFT_OUT
+    ops: dict[str, OpData]
+    graphs: Any = None
+    bindings: Any = None
 
 
 def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
@@ -270,7 +349,16 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
         if "required" in attrs:
             then["required"] = ["attrs"]
         conditions.append({"if": {"properties": {"op": {"const": primitive.name}}}, "then": then})
-    definitions["Op"] = {"properties": {"op": {"enum": sorted(primitives.primitives)}}, "allOf": conditions}
+    definitions["Op"] = {"allOf": conditions}
+    # A document with ops of its own may use other names, which a schema cannot look up.
+    definitions["BuiltInOp"] = {"properties": {"op": {"enum": sorted(primitives.primitives)}}}
+    definitions["BuiltInNodes"] = {
+        "if": {"type": "array"},
+        "then": {"items": {"$ref": "#/$defs/BuiltInOp"}},
+        "else": {"properties": {"table": {"items": {"$ref": "#/$defs/BuiltInOp"}}}},
+    }
+    schema["if"] = {"not": {"required": ["ops"]}}
+    schema["then"] = {"properties": {"graphs": {"items": {"properties": {"nodes": {"$ref": "#/$defs/BuiltInNodes"}}}}}}
     for node in ("ListedNode", "TableRow"):
         definitions[node]["$ref"] = "#/$defs/Op"
     schema["$defs"] = dict(sorted(definitions.items()))

@@ -63,7 +63,9 @@ def parse_assignment(text: str, declared: Collection[Key]) -> tuple[Key, object]
     key_text, value_text = text[:at], text[at + 1 :]
     if key_text not in known:
         _key(key_text, "--set")
-        raise UnknownNameError(f"unknown key '{_short(key_text)}'{did_you_mean(key_text, list(known))}")
+        names = sorted(known)
+        listed = ", ".join(names[:8]) + (f", ... {len(names)} in all" if len(names) > 8 else "") or "none"
+        raise UnknownNameError(f"no graph has an input '{_short(key_text)}'{did_you_mean(key_text, names)} (inputs: {listed})")
     where = f"--set {key_text}"
     value = _read_npy(value_text[1:], where) if value_text.startswith("@") else _parse_json(value_text, where)
     return known[key_text], _value(value, where)

@@ -12,6 +12,8 @@ import msgpack
 
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Output, column
 from tidu_cli.graph.keys import key_to_json
+from tidu_cli.primitives.vocabulary import used_definitions
+from tidu_cli.watching import Watched, watch
 
 INDENT = " " * 16
 """Where the second input, node or output of a graph begins: under the first."""
@@ -111,8 +113,17 @@ class _GraphWriter:
         }
 
 
+def _watched(writers: Sequence[_GraphWriter]) -> Watched:
+    return watch("writing", sum(w.graph.n_nodes for w in writers if w.listed))
+
+
 def _with_meta(fields: dict[str, object], meta: object) -> dict[str, object]:
     return fields if meta is None else {**fields, "meta": meta}
+
+
+def _ops(document: Document) -> dict[str, dict[str, object]]:
+    used = {code for graph in document.graphs for code in graph.code}
+    return {d.name: _with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, used)}
 
 
 def _bindings(document: Document) -> list[dict[str, object]]:
@@ -121,8 +132,16 @@ def _bindings(document: Document) -> list[dict[str, object]]:
 
 def _msgpack(document: Document, writers: Sequence[_GraphWriter]) -> bytes:
     data = _with_meta({"tidu": 1}, document.meta)
+    if ops := _ops(document):
+        data["ops"] = ops
+    watched = _watched(writers)
     data["graphs"] = [
-        {**w.head(), "inputs": w.inputs(), "nodes": list(_nodes(w)) if w.listed else _binary(w.packed()), "outputs": w.outputs()}
+        {
+            **w.head(),
+            "inputs": w.inputs(),
+            "nodes": list(watched(_nodes(w))) if w.listed else _binary(w.packed()),
+            "outputs": w.outputs(),
+        }
         for w in writers
     ]
     if document.bindings:
@@ -156,9 +175,12 @@ def _nodes(writer: _GraphWriter) -> Iterator[dict[str, object]]:
 
 
 def _json(document: Document, writers: Sequence[_GraphWriter]) -> Iterator[str]:
+    watched = _watched(writers)
     yield '{"tidu": 1,\n'
     if document.meta is not None:
         yield f' "meta": {_text(document.meta)},\n'
+    if ops := _ops(document):
+        yield f' "ops": {_ops_text(ops)},\n'
     yield ' "graphs": [\n'
     for number, writer in enumerate(writers):
         if number:
@@ -166,12 +188,21 @@ def _json(document: Document, writers: Sequence[_GraphWriter]) -> Iterator[str]:
         yield f"   {_text(writer.head())[:-1]},\n"
         yield f'    "inputs":  {_lines(map(_text, writer.inputs()))},\n'
         yield '    "nodes":   '
-        yield _lines(_node_texts(writer)) if writer.listed else _packed_text(writer.packed())
+        yield _lines(watched(_node_texts(writer))) if writer.listed else _packed_text(writer.packed())
         yield f',\n    "outputs": {_lines(map(_text, writer.outputs()))}}}'
     yield "]"
     if document.bindings:
         yield f',\n "bindings": {_lines(map(_text, _bindings(document)), " " * 14)}'
     yield "}\n"
+
+
+def _ops_text(ops: dict[str, dict[str, object]]) -> str:
+    # A line for each field of a definition, and for each node.
+    texts = []
+    for name, definition in ops.items():
+        fields = [f"{_text(kind)}: {_text(part)}" for kind, part in definition.items()]
+        texts.append(f"{_text(name)}: {{" + ",\n    ".join(fields) + "}")
+    return "{\n  " + ",\n  ".join(texts) + "}"
 
 
 def _text(value: object) -> str:

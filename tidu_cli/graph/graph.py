@@ -37,6 +37,14 @@ class CaseAttrs(Hashable, Protocol):
         ...
 
 
+class Vocabulary(Protocol):
+    """What the graph layer knows of a set of primitives."""
+
+    def identity_of(self, op: str) -> object:
+        """What digests hash for an op, as plain data: its name, and for one that the document defines also the definition."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """Everything that distinguishes nodes, but for which values they read.
@@ -53,9 +61,13 @@ class Case:
 
 
 class CaseTable:
-    """The distinct cases of a document, numbered in order of first use. Documents derived from one another share it."""
+    """The distinct cases of a document, numbered in order of first use. Documents derived from one another share it.
 
-    def __init__(self) -> None:
+    `vocabulary` is the set of primitives that the cases are of; None for the built-in one.
+    """
+
+    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
+        self.vocabulary = vocabulary
         self.cases: list[Case] = []
         self.arity: list[int] = []
         self.n_results: list[int] = []

@@ -28,7 +28,8 @@ def input_digest(key: Key) -> bytes:
 
 def digests(document: Document) -> list[list[bytes]]:
     """For each graph, the 32-byte digests of its local values. Linear in the size of the document."""
-    prefixes = [_node_prefix(case) for case in document.cases.cases]
+    vocabulary = document.cases.vocabulary
+    prefixes = [_node_prefix(case, vocabulary.identity_of(case.op) if vocabulary else case.op) for case in document.cases.cases]
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
     detached = [bytes.fromhex(d.digest.removeprefix(PREFIX)) for d in document.detached]
     arity, n_results = document.cases.arity, document.cases.n_results
@@ -48,12 +49,12 @@ def digests(document: Document) -> list[list[bytes]]:
     return found
 
 
-def _node_prefix(case: Case) -> bytes:
+def _node_prefix(case: Case, op: object) -> bytes:
     """The encoding of `["node", op, attrs, mask, [operands...], slot]` up to the operands."""
     attrs = _pack(_sorted_maps(case.attrs.to_data(binary=True)))
     mask = _pack(None if case.mask is None else list(case.mask))
     header: bytes = msgpack.Packer().pack_array_header(len(case.operands))
-    return b"\x96" + _pack("node") + _pack(case.op) + attrs + mask + header
+    return b"\x96" + _pack("node") + _pack(_sorted_maps(op)) + attrs + mask + header
 
 
 def _pack(value: object) -> bytes:

@@ -38,6 +38,11 @@ class LogicalGraph:
         """The number of flat ids."""
         return self.base[-1] + len(self.document.detached)
 
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes of all graphs."""
+        return sum(graph.n_nodes for graph in self.document.graphs)
+
     def origin(self, flat: int) -> tuple[int, int]:
         """The graph number and local id of a flat id, or (DETACHED, k)."""
         if flat >= self.base[-1]:

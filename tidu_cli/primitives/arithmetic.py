@@ -9,6 +9,7 @@ from pydantic import Field
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, TensorType, real_dtype
+from tidu_cli.primitives.batching import itself
 from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import (
     binary,
@@ -22,6 +23,7 @@ from tidu_cli.primitives.families import (
     summed,
     unary,
 )
+from tidu_cli.primitives.flops import dividing, multiplying, per_element, per_power
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
 
@@ -214,7 +216,15 @@ PRIMITIVES = (
         summary="difference",
     ),
     elementwise(
-        "mul", 2, NUMERIC, _mul_jvp, transpose=_mul_transpose, kernel=numpy_function("multiply"), formula="x y", summary="product"
+        "mul",
+        2,
+        NUMERIC,
+        _mul_jvp,
+        transpose=_mul_transpose,
+        kernel=numpy_function("multiply"),
+        flops=per_element(multiplying),
+        formula="x y",
+        summary="product",
     ),
     binary(
         "div",
@@ -223,6 +233,7 @@ PRIMITIVES = (
         tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
         transpose=_div_transpose,
         within=((-2.0, 2.0), (0.5, 2.0)),
+        flops=per_element(dividing),
         formula="x / y",
         summary="quotient; of integers, rounded towards zero",
     ),
@@ -242,6 +253,7 @@ PRIMITIVES = (
         _integer_pow_types,
         _integer_pow_kernel,
         _integer_pow_jvp,
+        batch=itself("integer_pow"),
         attrs=IntegerPowAttrs,
         dtypes=NUMERIC,
         examples=(
@@ -249,6 +261,7 @@ PRIMITIVES = (
             Example(("f64[]",), {"y": -2}, _POSITIVE),
         ),
         alike=True,
+        flops=per_power(lambda attrs: attrs.y),
         formula="x^y",
         summary="power with a fixed integer exponent",
     ),
@@ -258,6 +271,7 @@ PRIMITIVES = (
         _pow_types,
         _pow_kernel,
         _pow_jvp,
+        batch=itself("pow"),
         dtypes=INEXACT,
         examples=(Example(("T[]", "T[]"), {}, _POSITIVE), Example(("T[3]", "T[3]"), {}, _POSITIVE), Example(("T[3]", "i32[3]"))),
         formula="x^y",

@@ -7,8 +7,10 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import ALL, COMPLEXES, TensorType
+from tidu_cli.primitives.batching import itself_with_scalars
 from tidu_cli.primitives.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import binary, numpy_function, require_alike, require_dtype, summed
+from tidu_cli.primitives.flops import per_case, per_element
 from tidu_cli.primitives.trace import Term, op
 
 and_, broadcast_in_dim, gt, lt, select_n = map(op, ("and", "broadcast_in_dim", "gt", "lt", "select_n"))
@@ -122,11 +124,13 @@ PRIMITIVES = (
         _select_kernel,
         _select_jvp,
         _select_transpose,
+        itself_with_scalars("select_n"),
         examples=(
             Example(("bool[]", "T[2,3]", "T[2,3]")),
             Example(("bool[2,3]", "T[2,3]", "T[2,3]")),
             Example(("i32[2,3]", "T[2,3]", "T[2,3]", "T[2,3]"), within=((0, 3), (-2.0, 2.0))),
         ),
+        flops=per_case,
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",
     ),
@@ -136,11 +140,13 @@ PRIMITIVES = (
         _clamp_types,
         lambda np, attrs, operands, results: lambda low, x, high: np.minimum(np.maximum(x, low), high),
         _clamp_jvp,
+        batch=itself_with_scalars("clamp"),
         dtypes=_ORDERED,
         examples=tuple(
             Example(types, within=((-1.5, -0.5), (-2.0, 2.0), (0.5, 1.5)))
             for types in (("T[]", "T[2,3]", "T[]"), ("T[2,3]", "T[2,3]", "T[2,3]"))
         ),
+        flops=per_element(lambda t: 2),
         formula="min(max(x, y), z)",
         summary="y brought between the bounds x and z; on a bound its derivatives are taken as 0",
     ),

@@ -11,6 +11,7 @@ from typing import Any
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
 from tidu_cli.primitives.contract import JVP, Kernel, Transposition, Types
 from tidu_cli.primitives.families import elementwise, linear_jvp, linear_transpose, numpy_function
+from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
 
 _F32_F64 = frozenset({"f32", "f64"})
@@ -54,6 +55,7 @@ PRIMITIVES = (
         linear_jvp("conj"),
         transpose=linear_transpose(lambda attrs, ct, type_: conj(ct)),
         kernel=numpy_function("conjugate"),
+        flops=lambda attrs, operands, results: results[0].size,
         formula="conj z",
         summary="complex conjugate",
     ),
@@ -64,6 +66,7 @@ PRIMITIVES = (
         linear_jvp("real"),
         transpose=linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
         result=_part,
+        flops=free,
         formula="Re z",
         summary="real part",
     ),
@@ -74,6 +77,7 @@ PRIMITIVES = (
         linear_jvp("imag"),
         transpose=linear_transpose(lambda attrs, ct, type_: make_complex(0, ct)),
         result=_part,
+        flops=free,
         formula="Im z",
         summary="imaginary part",
     ),
@@ -85,6 +89,7 @@ PRIMITIVES = (
         transpose=_complex_transpose,
         kernel=_complex_kernel,
         result=lambda t: t.with_dtype(complex_dtype(t.dtype)),
+        flops=free,
         formula="x + iy",
         summary="complex number from its parts",
     ),

@@ -6,7 +6,7 @@ have arithmetic, and what they compute is recorded (see `tidu_cli.primitives.tra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Case, CaseAttrs
 from tidu_cli.graph.types import ALL, TensorType
+from tidu_cli.primitives.flops import ONE_EACH
+from tidu_cli.primitives.plugins import installed
 
 if TYPE_CHECKING:
+    from tidu_cli.primitives.definitions import OpDefinition
     from tidu_cli.primitives.trace import Term
 
 Types = tuple[TensorType, ...]
 Kernel = Callable[..., Any]
+
+Inlining = Callable[[Any, Sequence["Term"]], Sequence["Term"]]
+"""From (attrs, operands) to results, in terms of other primitives. Where operands are linear, so are the nodes that read them."""
 
 
 class Attrs(BaseModel):
@@ -62,17 +68,38 @@ class Transposition:
     cotangents: Sequence[Term | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """What a batch rule sees of a node: many applications of it at once.
+
+    Operands that are `batched` have the batch as their first axis, of `size`; the others are shared by all applications; at least
+    one is batched. `types` are the operands' types in one application.
+    """
+
+    attrs: Any
+    operands: Sequence[Term]
+    types: Types
+    batched: tuple[bool, ...]
+    size: int
+
+
 JVPRule = Callable[[JVP], Sequence["Term | None"]]
 """Gives one tangent per result, None for zero."""
 
 TransposeRule = Callable[[Transposition], Sequence["Term | None"]]
 """Gives one cotangent per operand, None for zero and for inactive operands."""
 
+BatchRule = Callable[[Batching], Sequence["Term"]]
+"""Gives all results, each with the batch as its first axis."""
+
 KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 """From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
 
 TypeRule = Callable[[Any, Types], Types]
 """From (attrs, operand types) to result types. Raises TypeRuleError in the user's terms."""
+
+FlopsRule = Callable[[Any, Types, Types], int]
+"""From (attrs, operand types, result types) to the number of operations (see `tidu_cli.primitives.flops`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +118,14 @@ class Example:
 
 @dataclass(frozen=True)
 class Primitive:
-    """One operation: its name, arity (None: any number from one up), attrs, types, evaluation and derivative rules.
+    """One operation: its name, arity (None: any number from one up), attrs, types, evaluation, derivative and batch rules.
 
     `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike`
     says that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results`
     counts the results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert`
     operands have no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `faithful`
-    is False for the few whose derivative is by intention not that of their values (stop_gradient). `formula` and `summary` go
-    to the catalogue.
+    is False for the few whose derivative is by intention not that of their values (stop_gradient). `flops` counts operations, by
+    default one for each element of the result. `formula` and `summary` go to the catalogue.
     """
 
     name: str
@@ -107,6 +134,8 @@ class Primitive:
     kernel: KernelRule
     jvp: JVPRule | None = None
     transpose: TransposeRule | None = None
+    batch: BatchRule | None = None
+    inlined: Inlining | None = None
     attrs: type[Attrs] = NoAttrs
     dtypes: frozenset[str] = ALL
     examples: tuple[Example, ...] = ()
@@ -114,16 +143,22 @@ class Primitive:
     n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
     inert: tuple[int, ...] = ()
     faithful: bool = True
+    flops: FlopsRule = ONE_EACH
     formula: str = ""
     summary: str = ""
 
 
 @dataclass(frozen=True)
 class PrimitiveSet:
-    """A closed vocabulary of primitives. `add` names the one that accumulates cotangents."""
+    """A closed vocabulary of primitives.
+
+    `add` names the one that accumulates cotangents, `constant` that of constant arrays; `definitions` are those of own primitives.
+    """
 
     primitives: Mapping[str, Primitive]
     add: str = "add"
+    constant: str = "constant"
+    definitions: tuple[OpDefinition, ...] = ()
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
@@ -133,9 +168,29 @@ class PrimitiveSet:
             raise ValueError("two primitives of one set share a name")
         return cls(by_name, add)
 
+    def definition_of(self, op: str) -> OpDefinition | None:
+        """The definition of an own primitive, or of the one whose derivative `op` is; None for any other."""
+        name = op.partition(".")[0]
+        return next((d for d in self.definitions if d.name == name), None)
+
+    def reached_from(self, ops: Iterable[str]) -> list[OpDefinition]:
+        """The definitions of own primitives among these ops, and of those that their graphs use, in the order of definition."""
+        pending, reached = list(ops), set()
+        while pending:
+            definition = self.definition_of(pending.pop())
+            if definition is not None and definition.name not in reached:
+                reached.add(definition.name)
+                pending += [node.op for graph in definition.graphs.values() for node in graph.nodes]
+        return [d for d in self.definitions if d.name in reached]
+
+    def identity_of(self, op: str) -> object:
+        """What digests hash for an op: its name; for an own primitive [name, definitions], which are those it reaches, by name."""
+        reached = self.reached_from([op]) if self.definitions else []
+        return [op, {d.name: d.to_data() for d in sorted(reached, key=lambda d: d.name.encode())}] if reached else op
+
     def __getitem__(self, op: str) -> Primitive:
-        """The primitive of that name. Raises UnknownNameError with a suggestion."""
-        primitive = self.primitives.get(op)
+        """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
+        primitive = self.primitives.get(op) or installed(op)
         if primitive is None:
             raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, list(self.primitives))} (tidu ops lists them)")
         return primitive
@@ -201,6 +256,13 @@ class PrimitiveSet:
         rule = self[op].transpose
         if rule is None:
             raise MissingRuleError(f"missing transpose rule for {op}")
+        return rule
+
+    def batch_rule(self, op: str) -> BatchRule:
+        """The batch rule of a primitive. Raises MissingRuleError."""
+        rule = self[op].batch
+        if rule is None:
+            raise MissingRuleError(f"missing batch rule for {op}")
         return rule
 
 

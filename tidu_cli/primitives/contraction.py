@@ -10,8 +10,10 @@ from pydantic import AfterValidator
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, DTypeName
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.batching import later, with_batch_axis
+from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
+from tidu_cli.primitives.flops import products
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
 
@@ -163,6 +165,37 @@ def _transpose(node: Transposition) -> Sequence[Term | None]:
     return [contribution, None] if active == 0 else [None, contribution]
 
 
+def _batch(node: Batching) -> Sequence[Term]:
+    (lhs, rhs), (contract, batch) = node.operands, node.attrs.dimension_numbers
+    if all(node.batched):
+        in_step = with_batch_axis(batch[0]), with_batch_axis(batch[1])
+        return [_dot(node, lhs, rhs, (later(contract[0]), later(contract[1])), in_step)]
+    # One side has a batch: as one more of its kept axes it makes the products longer, not more.
+    k = node.batched.index(True)
+    contract, batch = (_shifted(pair, k) for pair in (contract, batch))
+    n_kept = [_kept_count(t, c, b) for t, c, b in zip(node.types, contract, batch, strict=True)]
+    if not batch[0] and k == 1 and not n_kept[1]:
+        # With the operands exchanged the batch comes first by itself. (Products commute to the bit.)
+        return [_dot(node, rhs, lhs, contract[::-1], batch[::-1])]
+    found = _dot(node, lhs, rhs, contract, batch)
+    place = len(batch[0]) + k * n_kept[0]
+    others = [axis for axis in range(found.type.rank) if axis != place]
+    return [transpose(found, permutation=(place, *others)) if place else found]
+
+
+def _shifted(pair: Pair, k: int) -> Pair:
+    lhs, rhs = pair
+    return (later(lhs), rhs) if k == 0 else (lhs, later(rhs))
+
+
+def _kept_count(type_: TensorType, contract: Sequence[int], batch: Sequence[int]) -> int:
+    return type_.rank - len(contract) - len(batch)
+
+
+def _dot(node: Batching, lhs: Term, rhs: Term, contract: Pair, batch: Pair) -> Term:
+    return dot_general(lhs, rhs, **(dict(node.attrs) | {"dimension_numbers": (contract, batch)}))
+
+
 def _sorted_by(axes: Sequence[int], partners: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis for _, axis in sorted(zip(partners, axes, strict=True)))
 
@@ -175,6 +208,7 @@ PRIMITIVES = (
         _kernel,
         _jvp,
         _transpose,
+        _batch,
         attrs=DotGeneralAttrs,
         dtypes=NUMERIC,
         examples=(
@@ -182,6 +216,7 @@ PRIMITIVES = (
             Example(("T[2,3,5]", "T[3,2,4]"), {"dimension_numbers": [[[1], [0]], [[0], [1]]]}),
             Example(("f32[3]", "f32[3]"), {"dimension_numbers": [[[0], [0]], [[], []]], "preferred_element_type": "f64"}),
         ),
+        flops=products(lambda attrs: attrs.dimension_numbers[0][0]),
         formula="Σ lhs · rhs over the contracting axes",
         summary="product of arrays: result axes are batch, then lhs, then rhs",
     ),

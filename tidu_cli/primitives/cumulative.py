@@ -14,8 +14,10 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INEXACT, NUMERIC, REALS, TensorType, real_dtype
 from tidu_cli.primitives.attrs import Axis
+from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose, require_dtype
+from tidu_cli.primitives.flops import Weight, accumulating, adding, multiplying
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Number, Term, op
 
@@ -157,9 +159,22 @@ _EXAMPLES = (
 )
 
 
-def _cumulative(name: str, dtypes: frozenset[str], kernel: KernelRule, jvp: JVPRule, **rest: Any) -> Primitive:
+def _cumulative(
+    name: str, dtypes: frozenset[str], kernel: KernelRule, jvp: JVPRule, weight: Weight = adding, **rest: Any
+) -> Primitive:
     return Primitive(
-        name, 1, _types(dtypes), kernel, jvp, attrs=CumulativeAttrs, dtypes=dtypes, examples=_EXAMPLES, alike=True, **rest
+        name,
+        1,
+        _types(dtypes),
+        kernel,
+        jvp,
+        batch=itself(name, axis=later),
+        attrs=CumulativeAttrs,
+        dtypes=dtypes,
+        examples=_EXAMPLES,
+        alike=True,
+        flops=accumulating(weight),
+        **rest,
     )
 
 
@@ -178,6 +193,7 @@ PRIMITIVES = (
         NUMERIC,
         _kernel(_product_along),
         _cumprod_jvp,
+        multiplying,
         formula="Π x up to each element of an axis",
         summary="cumulative product",
     ),
@@ -202,6 +218,7 @@ PRIMITIVES = (
         INEXACT,
         _kernel(_logsumexp_along),
         _logsumexp_jvp,
+        lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
         formula="log Σ exp x up to each element of an axis",
         summary="cumulative log-sum-exp, without overflow",
     ),

@@ -8,6 +8,7 @@ from typing import Any
 from tidu_cli.graph.types import FLOATS, INEXACT, NUMERIC
 from tidu_cli.primitives.contract import Kernel, Types
 from tidu_cli.primitives.families import numpy_function, unary
+from tidu_cli.primitives.flops import multiplying, per_element
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import op
 
@@ -142,5 +143,13 @@ PRIMITIVES = (
         formula="x^(1/3)",
         summary="cube root; of negative numbers the negative one",
     ),
-    unary("square", NUMERIC, tangent=lambda t, x, y: x * 2.0 * t, kernel=_square_kernel, formula="x^2", summary="square"),
+    unary(
+        "square",
+        NUMERIC,
+        tangent=lambda t, x, y: x * 2.0 * t,
+        kernel=_square_kernel,
+        flops=per_element(multiplying),
+        formula="x^2",
+        summary="square",
+    ),
 )

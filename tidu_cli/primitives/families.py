@@ -12,10 +12,13 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, SIGNED, TensorType
+from tidu_cli.primitives.batching import itself
 from tidu_cli.primitives.contract import (
     JVP,
     Attrs,
+    BatchRule,
     Example,
+    FlopsRule,
     JVPRule,
     Kernel,
     KernelRule,
@@ -26,6 +29,7 @@ from tidu_cli.primitives.contract import (
     TypeRule,
     Types,
 )
+from tidu_cli.primitives.flops import ONE_EACH
 from tidu_cli.primitives.trace import Term, op
 
 _CLASSES = {
@@ -119,16 +123,20 @@ def elementwise(
     jvp: JVPRule,
     *,
     transpose: TransposeRule | None = None,
+    batch: BatchRule | None = None,
     kernel: KernelRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
     attrs: type[Attrs] = NoAttrs,
     example: Mapping[str, Any] | None = None,
     within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
     faithful: bool = True,
+    flops: FlopsRule = ONE_EACH,
     formula: str,
     summary: str,
 ) -> Primitive:
     """A primitive of operands of one type among `dtypes`, element by element; by default NumPy's function of that name.
+
+    A batch of it is by default the primitive itself, of arrays with one more axis.
 
     `example` are attrs to try it with, `within` intervals to draw operands from.
     """
@@ -140,11 +148,13 @@ def elementwise(
         kernel or numpy_function(name),
         jvp,
         transpose,
+        batch or itself(name),
         attrs=attrs,
         dtypes=dtypes,
         examples=examples,
         alike=True,
         faithful=faithful,
+        flops=flops,
         formula=formula,
         summary=summary,
     )

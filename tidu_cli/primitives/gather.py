@@ -12,11 +12,12 @@ from tidu_cli.errors import TypeRuleError, TypeTextError
 from tidu_cli.graph.literals import literal_from_numbers
 from tidu_cli.graph.types import INEXACT, SIGNED, TensorType
 from tidu_cli.primitives.attrs import Shape
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.slicing import zeros
 from tidu_cli.primitives.structural import literal_array, numpy_dtype
 from tidu_cli.primitives.trace import Term, op
-from tidu_cli.primitives.windows import GatherDimensionNumbers, Mode, gather_windows, locator
+from tidu_cli.primitives.windows import GatherDimensionNumbers, Mode, batched_numbers, gather_windows, locator
 
 gather, scatter_add = op("gather"), op("scatter-add")
 
@@ -113,6 +114,15 @@ def _transpose(node: Transposition) -> Sequence[Term | None]:
     return [scatter_add(zeros(node.types[0], ct), indices, ct, dimension_numbers=numbers, mode=attrs.mode), None]
 
 
+def _batch(node: Batching) -> Sequence[Term]:
+    (x, indices), (of_operand, of_indices), attrs = node.operands, node.batched, node.attrs
+    sizes = attrs.slice_sizes
+    if of_operand:
+        sizes = (1 if of_indices else node.size, *sizes)
+    numbers = batched_numbers(attrs.dimension_numbers, operand=of_operand, indices=of_indices)
+    return [gather(x, indices, **(dict(attrs) | {"dimension_numbers": numbers, "slice_sizes": sizes}))]
+
+
 _ROWS = {"offset_dims": [1], "collapsed_slice_dims": [0], "start_index_map": [0]}
 _BLOCKS = {
     "offset_dims": [0, 2],
@@ -130,6 +140,7 @@ PRIMITIVES = (
         _kernel,
         _jvp,
         _transpose,
+        _batch,
         attrs=GatherAttrs,
         examples=(
             Example(
@@ -148,6 +159,7 @@ PRIMITIVES = (
                 ((-2.0, 2.0), (0, 3)),
             ),
         ),
+        flops=free,
         formula="x[indices]",
         summary="windows of an array, at places that the last axis of the integers in input 1 says",
     ),

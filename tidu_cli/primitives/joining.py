@@ -11,8 +11,10 @@ from pydantic import Field
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, Axis, DTypeName, Shape
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.batching import itself, later, preceded, repeated, spread, stacked
+from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.slicing import operand_type, require_one_per_axis, zeros
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
@@ -136,6 +138,21 @@ def _unpadded(ct: Term, type_: TensorType, config: Sequence[tuple[int, int, int]
     )
 
 
+def _pad_batch(node: Batching) -> Sequence[Term]:
+    (x, value), config = node.operands, node.attrs.padding_config
+    if not node.batched[1]:
+        return [pad(stacked(node, 0), value, padding_config=preceded((0, 0, 0))(config, node.size))]
+    # There is one padding value in a pad: the others' are put in by a mask.
+    type_ = node.types[0]
+    is_padding = pad(zeros(type_.with_dtype("bool"), x), x.trace.full(1, TensorType("bool")), padding_config=config)
+    if node.batched[0]:
+        config = preceded((0, 0, 0))(config, node.size)
+    padded = pad(x, zeros(TensorType(type_.dtype), x), padding_config=config)
+    if not node.batched[0]:
+        padded = repeated(padded, node.size)
+    return [select_n(repeated(is_padding, node.size), padded, spread(value, padded.type.shape))]
+
+
 def _of_padding(ct: Term, type_: TensorType, config: Sequence[tuple[int, int, int]]) -> Term:
     """The sum of the cotangents of the padding: by a mask, since the difference of sums would lose digits, or be inf - inf."""
     true = ct.trace.full(1, TensorType("bool"))
@@ -230,11 +247,13 @@ PRIMITIVES = (
         _pad_kernel,
         _pad_jvp,
         _pad_transpose,
+        _pad_batch,
         attrs=PadAttrs,
         examples=(
             Example(("T[2,3]", "T[]"), {"padding_config": [[1, 2, 0], [0, 1, 2]]}),
             Example(("T[4,3]", "T[]"), {"padding_config": [[-1, 2, 1], [1, -2, 0]]}),
         ),
+        flops=free,
         formula="x, with a value before, after and between its elements",
         summary="padding, which may be negative; input 1 is the padding value",
     ),
@@ -245,11 +264,13 @@ PRIMITIVES = (
         lambda np, attrs, operands, results: lambda *xs: np.concatenate(xs, axis=attrs.dimension),
         _concatenate_jvp,
         _concatenate_transpose,
+        itself("concatenate", dimension=later),
         attrs=ConcatenateAttrs,
         examples=(
             Example(("T[2,3]", "T[2,1]", "T[2,0]"), {"dimension": 1}),
             Example(("T[3]",), {"dimension": 0}),
         ),
+        flops=free,
         formula="the operands one after the other",
         summary="concatenation along an axis",
     ),
@@ -260,8 +281,10 @@ PRIMITIVES = (
         _reshaped_kernel,
         linear_jvp("squeeze"),
         linear_transpose(lambda attrs, ct, type_: expand_dims(ct, dimensions=attrs.dimensions)),
+        itself("squeeze", dimensions=later),
         attrs=SqueezeAttrs,
         examples=(Example(("T[1,3,1]",), {"dimensions": [0, 2]}),),
+        flops=free,
         formula="x without some axes of size 1",
         summary="removal of axes of size 1",
     ),
@@ -272,8 +295,10 @@ PRIMITIVES = (
         _reshaped_kernel,
         linear_jvp("expand_dims"),
         linear_transpose(lambda attrs, ct, type_: squeeze(ct, dimensions=attrs.dimensions)),
+        itself("expand_dims", dimensions=later),
         attrs=ExpandDimsAttrs,
         examples=(Example(("T[3]",), {"dimensions": [0, 2]}),),
+        flops=free,
         formula="x with new axes of size 1",
         summary="insertion of axes of size 1",
     ),
@@ -284,9 +309,11 @@ PRIMITIVES = (
         lambda np, attrs, operands, results: lambda x: np.flip(x, attrs.dimensions),
         linear_jvp("rev"),
         linear_transpose(lambda attrs, ct, type_: rev(ct, dimensions=attrs.dimensions)),
+        itself("rev", dimensions=later),
         attrs=RevAttrs,
         examples=(Example(("T[2,3]",), {"dimensions": [1]}),),
         alike=True,
+        flops=free,
         formula="x[n - 1 - i] on some axes",
         summary="reversal of axes",
     ),
@@ -299,6 +326,7 @@ PRIMITIVES = (
         attrs=IotaAttrs,
         dtypes=NUMERIC,
         examples=(Example((), {"dtype": "T", "shape": [2, 3], "dimension": 1}),),
+        flops=free,
         formula="0, 1, 2, … along an axis",
         summary="counting along an axis",
     ),
@@ -309,8 +337,10 @@ PRIMITIVES = (
         lambda np, attrs, operands, results: lambda x: x,
         linear_jvp("copy"),
         linear_transpose(lambda attrs, ct, type_: copy(ct)),
+        itself("copy"),
         examples=(Example(("T[2,3]",)),),
         alike=True,
+        flops=free,
         formula="x",
         summary="identity, which a program writes where it asks for a new array",
     ),

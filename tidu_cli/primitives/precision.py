@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tidu_cli.graph.types import FLOATS, ITEMSIZE
+from tidu_cli.primitives.batching import itself
 from tidu_cli.primitives.contract import Attrs, Example, Kernel, Primitive, Types
 from tidu_cli.primitives.families import alike, linear_jvp, linear_transpose
 from tidu_cli.primitives.structural import numpy_dtype
@@ -60,6 +61,7 @@ PRIMITIVES = (
         _kernel,
         linear_jvp("reduce_precision"),
         linear_transpose(lambda attrs, ct, type_: reduce_precision(ct, **dict(attrs))),
+        itself("reduce_precision"),
         attrs=ReducePrecisionAttrs,
         dtypes=FLOATS,
         examples=(Example(("T[2,3]",), {"exponent_bits": 11, "mantissa_bits": 52}),),

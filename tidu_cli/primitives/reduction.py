@@ -11,8 +11,10 @@ from pydantic import Field
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INTEGERS, NUMERIC, REALS, TensorType
 from tidu_cli.primitives.attrs import Axes, AxesAttrs, DTypeName
+from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.primitives.flops import Weight, adding, multiplying, reducing
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
 
@@ -146,8 +148,18 @@ _BITS = INTEGERS | {"bool"}
 _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
 
 
-def _reduction(name: str, dtypes: frozenset[str], **rest: Any) -> Primitive:
-    return Primitive(name, 1, _reduced(dtypes), attrs=AxesAttrs, dtypes=dtypes, examples=_EXAMPLES, **rest)
+def _reduction(name: str, dtypes: frozenset[str], weight: Weight = adding, **rest: Any) -> Primitive:
+    return Primitive(
+        name,
+        1,
+        _reduced(dtypes),
+        batch=itself(name, axes=later),
+        attrs=AxesAttrs,
+        dtypes=dtypes,
+        examples=_EXAMPLES,
+        flops=reducing(weight),
+        **rest,
+    )
 
 
 def _arg_extremum(name: str, summary: str) -> Primitive:
@@ -157,9 +169,11 @@ def _arg_extremum(name: str, summary: str) -> Primitive:
         _arg_types,
         _position(name),
         no_tangent,
+        batch=itself(name, axes=later),
         attrs=ArgExtremumAttrs,
         dtypes=_ORDERED,
         examples=(Example(("T[2,3]",), {"axes": [1], "index_dtype": "i32"}),),
+        flops=reducing(),
         formula=f"{name} x along an axis",
         summary=f"{summary}: the first of ties, and NaN wins",
     )
@@ -178,6 +192,7 @@ PRIMITIVES = (
     _reduction(
         "reduce_prod",
         NUMERIC,
+        multiplying,
         kernel=_accumulated("multiply"),
         jvp=_reduce_prod_jvp,
         formula="Π x along axes",

@@ -13,9 +13,12 @@ from pydantic import Field
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import ALL, NUMERIC, REALS, TensorType
+from tidu_cli.primitives.batching import stacked
 from tidu_cli.primitives.contract import (
     JVP,
     Attrs,
+    Batching,
+    BatchRule,
     Example,
     JVPRule,
     Kernel,
@@ -27,10 +30,11 @@ from tidu_cli.primitives.contract import (
     Types,
 )
 from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
+from tidu_cli.primitives.flops import Weight, adding, free, multiplying, updating
 from tidu_cli.primitives.slicing import operand_type, zeros
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
-from tidu_cli.primitives.windows import Mode, ScatterDimensionNumbers, locator, scatter_windows
+from tidu_cli.primitives.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
     op,
@@ -224,6 +228,18 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     return [put(select_n(is_kept, 0, t), select_n(is_taken, 0, tu)) / ties]
 
 
+def _batch(name: str) -> BatchRule:
+    apply = op(name)
+
+    def batch(node: Batching) -> Sequence[Term]:
+        # The result is a batch whichever operand is, so that operand and updates must both be.
+        of_indices, indices = node.batched[1], node.operands[1]
+        numbers = batched_numbers(node.attrs.dimension_numbers, operand=True, indices=of_indices)
+        return [apply(stacked(node, 0), indices, stacked(node, 2), **(dict(node.attrs) | {"dimension_numbers": numbers}))]
+
+    return batch
+
+
 _DIMENSIONS = {"update_window_dims": [1], "inserted_window_dims": [0], "scatter_dims_to_operand_dims": [0]}
 _BLOCKS = {
     "update_window_dims": [0],
@@ -256,6 +272,7 @@ def _primitive(
     jvp: JVPRule,
     transpose: TransposeRule | None,
     *,
+    weight: Weight | None = adding,
     attrs: type[Attrs] = ScatterAttrs,
     examples: tuple[Example, ...] = (),
     formula: str,
@@ -268,9 +285,11 @@ def _primitive(
         _kernel(combine),
         jvp,
         transpose,
+        _batch(name),
         attrs=attrs,
         dtypes=dtypes,
         examples=examples or _examples("T"),
+        flops=free if weight is None else updating(weight),
         formula=formula,
         summary=f"{summary}; inputs are operand, indices and updates",
     )
@@ -285,6 +304,7 @@ PRIMITIVES = (
         _replace,
         _jvp("scatter"),
         _scatter_transpose,
+        weight=None,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
         formula="x[indices] = u",
@@ -314,6 +334,7 @@ PRIMITIVES = (
         _combine("multiply"),
         _mul_jvp,
         _mul_transpose,
+        weight=multiplying,
         attrs=UniqueScatterAttrs,
         examples=_examples("T", unique_indices=True)[1:],
         formula="x[indices] *= u",

@@ -14,11 +14,15 @@ from pydantic import Field
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.primitives.attrs import Axis, Shape
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.batching import itself, later, preceded, sized, stacked
+from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose
+from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
 
-concatenate, dynamic_slice, dynamic_update_slice, pad = map(op, ("concatenate", "dynamic_slice", "dynamic_update_slice", "pad"))
+broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter = map(
+    op, ("broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad", "scatter")
+)
 
 Stride = Annotated[int, Field(strict=True, ge=1)]
 
@@ -138,6 +142,32 @@ def _dynamic_slice_transpose(node: Transposition) -> Sequence[Term | None]:
     return [dynamic_update_slice(zeros(node.types[0], ct), ct, *indices), *(None for _ in indices)]
 
 
+def _dynamic_slice_batch(node: Batching) -> Sequence[Term]:
+    (x, *indices), sizes, rank = node.operands, node.attrs.slice_sizes, node.types[0].rank
+    if not any(node.batched[1:]):
+        return [dynamic_slice(x, _first_index(x, indices), *indices, slice_sizes=(node.size, *sizes))]
+    axes = tuple(range(rank))
+    numbers = {"offset_dims": later(axes), "collapsed_slice_dims": (), "start_index_map": axes}
+    if node.batched[0]:
+        numbers |= {"start_index_map": later(axes), "operand_batching_dims": (0,), "start_indices_batching_dims": (0,)}
+        sizes = (1, *sizes)
+    return [gather(x, _index_vectors(node, 1), dimension_numbers=numbers, slice_sizes=sizes, mode="clip")]
+
+
+def _first_index(x: Term, indices: Sequence[Term]) -> Term:
+    """The index 0, of the type of the others: of a batch axis that is taken whole."""
+    return x.trace.full(0, indices[0].type if indices else TensorType("i32"))
+
+
+def _index_vectors(node: Batching, first: int) -> Term:
+    """The indices from operand `first` on as vectors, one for each item of the batch."""
+    columns = [
+        broadcast_in_dim(i, shape=(node.size, 1), broadcast_dimensions=(0,) if batched else ())
+        for i, batched in zip(node.operands[first:], node.batched[first:], strict=True)
+    ]
+    return concatenate(*columns, dimension=1) if len(columns) > 1 else columns[0]
+
+
 def _update_types(attrs: Any, operands: Types) -> Types:
     if len(operands) < 2:
         raise TypeRuleError("takes an operand, an update and one index per axis of the operand, got 1 input")
@@ -180,6 +210,21 @@ def _update_transpose(node: Transposition) -> Sequence[Term | None]:
         dynamic_slice(ct, *indices, slice_sizes=update.shape) if to_update else None,
         *(None for _ in indices),
     ]
+
+
+def _update_batch(node: Batching) -> Sequence[Term]:
+    x, update, (_, _, *indices) = stacked(node, 0), stacked(node, 1), node.operands
+    if not any(node.batched[2:]):
+        return [dynamic_update_slice(x, update, _first_index(x, indices), *indices)]
+    axes = tuple(range(1, x.type.rank))
+    numbers = {
+        "update_window_dims": axes,
+        "inserted_window_dims": (),
+        "scatter_dims_to_operand_dims": axes,
+        "operand_batching_dims": (0,),
+        "scatter_indices_batching_dims": (0,),
+    }
+    return [scatter(x, _index_vectors(node, 2), update, dimension_numbers=numbers, mode="clip", unique_indices=True)]
 
 
 def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
@@ -225,12 +270,14 @@ PRIMITIVES = (
         _slice_kernel,
         linear_jvp("slice"),
         linear_transpose(_slice_transpose),
+        itself("slice", start_indices=preceded(0), limit_indices=sized, strides=preceded(1)),
         attrs=SliceAttrs,
         examples=(
             Example(("T[3,5]",), {"start_indices": [1, 0], "limit_indices": [3, 4]}),
             Example(("T[3,5]",), {"start_indices": [0, 1], "limit_indices": [3, 5], "strides": [2, 3]}),
             Example(("f64[3]",), {"start_indices": [0], "limit_indices": [3]}),
         ),
+        flops=free,
         formula="x[start : limit : stride] on each axis",
         summary="slice at a fixed place",
     ),
@@ -241,8 +288,10 @@ PRIMITIVES = (
         _dynamic_slice_kernel,
         _dynamic_slice_jvp,
         _dynamic_slice_transpose,
+        _dynamic_slice_batch,
         attrs=DynamicSliceAttrs,
         examples=(Example(("T[3,5]", "i32[]", "i32[]"), {"slice_sizes": [2, 3]}, ((-2.0, 2.0), (0, 4))),),
+        flops=free,
         formula="x[i : i + size] on each axis",
         summary="slice at a computed place; after the operand one index per axis, clamped so that the slice fits",
     ),
@@ -253,7 +302,9 @@ PRIMITIVES = (
         _update_kernel,
         _update_jvp,
         _update_transpose,
+        _update_batch,
         examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),
+        flops=free,
         formula="x with x[i : i + size] on each axis replaced by the update",
         summary="operand with a slice replaced; after operand and update one index per axis, clamped so that the update fits",
     ),
@@ -264,9 +315,11 @@ PRIMITIVES = (
         _split_kernel,
         _split_jvp,
         _split_transpose,
+        itself("split", axis=later),
         attrs=SplitAttrs,
         n_results=lambda attrs, n_operands: len(attrs.sizes),
         examples=(Example(("T[2,5]",), {"sizes": [2, 3], "axis": 1}), Example(("f64[3]",), {"sizes": [3], "axis": 0})),
+        flops=free,
         formula="x[0 : n₁], x[n₁ : n₁ + n₂], … along an axis",
         summary="slices that make up the operand along an axis, one result each",
     ),

@@ -10,8 +10,10 @@ from pydantic import Field
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, REALS
 from tidu_cli.primitives.attrs import Axis
+from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Types
 from tidu_cli.primitives.families import require_dtype
+from tidu_cli.primitives.flops import sorting
 from tidu_cli.primitives.trace import Term, op
 
 expand_dims, gather = op("expand_dims"), op("gather")
@@ -156,6 +158,7 @@ PRIMITIVES = (
         _sort_types,
         _sort_kernel,
         _sort_jvp,
+        batch=itself("sort", dimension=later),
         attrs=SortAttrs,
         n_results=lambda attrs, n_operands: n_operands,
         examples=(
@@ -163,6 +166,7 @@ PRIMITIVES = (
             Example(("T[2,3]", "f64[2,3]"), {"dimension": 1}),
             Example(("f64[3,2]", "i32[3,2]", "c64[3,2]"), {"dimension": 0, "num_keys": 2, "is_stable": False}),
         ),
+        flops=sorting(lambda attrs: attrs.dimension),
         formula="the operands, reordered along an axis so that the keys ascend",
         summary="sort by the first operands as keys; NaN comes last, -0 equals 0, complex numbers go by real, then imaginary part",
     ),
@@ -172,10 +176,12 @@ PRIMITIVES = (
         _top_k_types,
         _top_k_kernel,
         _top_k_jvp,
+        batch=itself("top_k", axis=later),
         attrs=TopKAttrs,
         n_results=lambda attrs, n_operands: 2,
         dtypes=REALS | {"bool"},
         examples=(Example(("T[5]",), {"k": 2, "axis": 0}), Example(("T[2,3]",), {"k": 2, "axis": 1})),
+        flops=sorting(lambda attrs: attrs.axis),
         formula="the k greatest elements along an axis, and their positions",
         summary="greatest elements in descending order; the first of ties comes first, and NaN before all numbers",
     ),

@@ -9,8 +9,10 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INTEGERS
 from tidu_cli.primitives.attrs import Axes, DTypeName, LiteralData, Shape
+from tidu_cli.primitives.batching import itself, sized, with_batch_axis
 from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Types
 from tidu_cli.primitives.families import elementwise, linear_jvp, linear_transpose, no_tangent
+from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
 
 broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
@@ -174,6 +176,7 @@ PRIMITIVES = (
         no_tangent,
         attrs=ConstantAttrs,
         examples=(Example((), {"value": {"type": "f64[2]", "data": [1.0, 2.0]}}),),
+        flops=free,
         formula="value",
         summary="a constant array",
     ),
@@ -184,8 +187,10 @@ PRIMITIVES = (
         _convert_kernel,
         _convert_jvp,
         linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
+        itself("convert_element_type"),
         attrs=ConvertAttrs,
         examples=tuple(Example(("T[2]",), {"new_dtype": dtype}) for dtype in ("f64", "f32", "c128", "i32", "bool")),
+        flops=free,
         formula="x as new_dtype",
         summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped",
     ),
@@ -196,11 +201,13 @@ PRIMITIVES = (
         _broadcast_kernel,
         linear_jvp("broadcast_in_dim"),
         linear_transpose(_broadcast_transpose),
+        itself("broadcast_in_dim", shape=sized, broadcast_dimensions=with_batch_axis),
         attrs=BroadcastAttrs,
         examples=(
             Example(("T[]",), {"shape": [2, 3], "broadcast_dimensions": []}),
             Example(("T[2,1]",), {"shape": [2, 4, 3], "broadcast_dimensions": [0, 2]}),
         ),
+        flops=free,
         formula="x repeated along new axes and axes of size 1",
         summary="explicit broadcasting",
     ),
@@ -211,8 +218,10 @@ PRIMITIVES = (
         lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
         linear_jvp("reshape"),
         linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
+        itself("reshape", new_sizes=sized),
         attrs=ReshapeAttrs,
         examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
+        flops=free,
         formula="the elements of x in row-major order, in another shape",
         summary="reshape",
     ),
@@ -223,8 +232,10 @@ PRIMITIVES = (
         lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
         linear_jvp("transpose"),
         linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
+        itself("transpose", permutation=with_batch_axis),
         attrs=TransposeAttrs,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
+        flops=free,
         formula="x with its axes permuted",
         summary="permutation of axes",
     ),
@@ -235,6 +246,7 @@ PRIMITIVES = (
         no_tangent,
         kernel=lambda np, attrs, operands, results: lambda x: x,
         faithful=False,
+        flops=free,
         formula="x",
         summary="identity whose derivative is taken as 0",
     ),

@@ -1,4 +1,4 @@
-"""Recording what a derivative rule emits.
+"""Recording what a rule emits.
 
 A rule computes with `Term`s; every operation on them is recorded in a `Trace`. A node that reads a tangent (or cotangent) is
 linear, with the mask that says which operands do; any other is residual. The recording is a `Template`: stamped out once per
@@ -11,12 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.contract import JVP, PrimitiveSet, Transposition
+from tidu_cli.primitives.contract import JVP, Batching, PrimitiveSet, Transposition, Types
 
 Number = int | float | complex
+
+
+class UnreadableError(MissingRuleError):
+    """A rule computes with a value of another recording, or with one that only exists as a tangent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,10 +125,16 @@ class Trace:
     def emit_all(self, op: str, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
         """Likewise, and give all results."""
         terms = [t if isinstance(t, Term) else self.full(t, _last_term(operands).type) for t in operands]
-        linear = any(t.linear for t in terms)
-        mask = tuple(t.linear for t in terms) if linear else None
-        case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), mask, [t.type for t in terms])
-        self.nodes.append(Emitted(self.cases.intern(case), tuple(t.slot for t in terms), linear, len(case.results)))
+        return self.apply(op, self.primitives.parse_attrs(op, attrs), terms)
+
+    def apply(self, op: str, attrs: CaseAttrs, operands: Sequence[Term]) -> tuple[Term, ...]:
+        """Likewise, for attrs that are parsed. Raises UnreadableError for an operand of another recording."""
+        if any(t.trace is not self for t in operands):
+            raise UnreadableError("reads a value that is not there")
+        linear = any(t.linear for t in operands)
+        mask = tuple(t.linear for t in operands) if linear else None
+        case = self.primitives.case(op, attrs, mask, [t.type for t in operands])
+        self.nodes.append(Emitted(self.cases.intern(case), tuple(t.slot for t in operands), linear, len(case.results)))
         first = self.n_slots
         self.n_slots += len(case.results)
         return tuple(Term(self, first + k, type_, linear) for k, type_ in enumerate(case.results))
@@ -140,18 +150,22 @@ class Trace:
         return known
 
     def template(self, n_sources: int, results: Sequence[Term | None]) -> Template:
-        """The finished recording, its closed nodes moved to the front."""
+        """The finished recording without what no result needs, its closed nodes moved to the front."""
+        live = self._live(results)
         slot_after: dict[int, int] = {s: s for s in range(n_sources)}
         closed_slots: set[int] = set()
         closed: list[tuple[int, Emitted]] = []
         others: list[tuple[int, Emitted]] = []
         first = n_sources
         for node in self.nodes:
-            reads_no_source = not node.linear and all(r in closed_slots for r in node.reads)
-            (closed if reads_no_source else others).append((first, node))
-            if reads_no_source:
-                closed_slots.update(range(first, first + node.n_results))
+            slots = range(first, first + node.n_results)
             first += node.n_results
+            if live.isdisjoint(slots):
+                continue
+            reads_no_source = not node.linear and all(r in closed_slots for r in node.reads)
+            (closed if reads_no_source else others).append((slots.start, node))
+            if reads_no_source:
+                closed_slots.update(slots)
         for old, node in closed + others:
             for k in range(node.n_results):
                 slot_after[old + k] = len(slot_after)
@@ -159,8 +173,19 @@ class Trace:
         def renumbered(nodes: list[tuple[int, Emitted]]) -> tuple[Emitted, ...]:
             return tuple(Emitted(n.code, tuple(slot_after[r] for r in n.reads), n.linear, n.n_results) for _, n in nodes)
 
-        slots = tuple(None if r is None else slot_after[r.slot] for r in results)
-        return Template(n_sources, renumbered(closed), renumbered(others), slots)
+        return Template(
+            n_sources, renumbered(closed), renumbered(others), tuple(None if r is None else slot_after[r.slot] for r in results)
+        )
+
+    def _live(self, results: Sequence[Term | None]) -> set[int]:
+        """The slots that these results need: rules that take a whole graph (own primitives') record more."""
+        live = {r.slot for r in results if r is not None}
+        first = self.n_slots
+        for node in reversed(self.nodes):
+            first -= node.n_results
+            if not live.isdisjoint(range(first, first + node.n_results)):
+                live.update(node.reads)
+        return live
 
 
 def _last_term(operands: Sequence[Term | Number]) -> Term:
@@ -209,6 +234,27 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
         )
     )
     return trace.template(n_sources, _checked(found, case.op, case.operands))
+
+
+def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batched: tuple[bool, ...], size: int) -> Template:
+    """The template of a case's batch rule: `size` applications at once, the `batched` operands with the batch as their first axis.
+
+    Its sources are the operands; nothing in it is linear. All results have the batch as their first axis. Raises
+    MissingRuleError, also where the rule gives results of other types than (size, *shape) of the case's.
+    """
+    case = cases[code]
+    rule = primitives.batch_rule(case.op)
+    trace = Trace(primitives, cases)
+    if None in case.operands:
+        raise MissingRuleError("its rule needs the type of a detached value; resolve the document first")
+    types: Types = case.operands  # type: ignore[assignment]
+    operands = [trace.source(t.with_shape((size, *t.shape)) if b else t, linear=False) for t, b in zip(types, batched, strict=True)]
+    results = rule(Batching(case.attrs, operands, types, batched, size))
+    due = [t.with_shape((size, *t.shape)) for t in case.results]
+    if [t.type for t in results] != due:
+        given = ", ".join(str(t.type) for t in results)
+        raise MissingRuleError(f"the batch rule of {case.op} gives {given or 'nothing'} where {', '.join(map(str, due))} is due")
+    return trace.template(len(operands), results)
 
 
 def _checked(terms: Sequence[Term | None], op: str, types: Sequence[TensorType | None]) -> Sequence[Term | None]:

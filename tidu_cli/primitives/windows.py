@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.primitives.attrs import Axes
+from tidu_cli.primitives.batching import later, with_batch_axis
 from tidu_cli.primitives.contract import Attrs
 
 Mode = Literal["clip", "fill", "promise_in_bounds"]
@@ -55,6 +56,22 @@ Numbers = GatherDimensionNumbers | ScatterDimensionNumbers
 
 def _renamed(numbers: Numbers, model: type[Attrs]) -> dict[str, Any]:
     return dict(zip(model.model_fields, (axes for _, axes in numbers), strict=True))
+
+
+def batched_numbers(numbers: Numbers, *, operand: bool, indices: bool) -> Numbers:
+    """The numbers where the windowed array has a batch as its first axis, and so has the operand, or the indices, or both.
+
+    Windows take the whole batch of an operand whose indices are shared; operand and indices that have both one run in step.
+    """
+    window, dropped, index_map, ours, theirs = (axes for _, axes in numbers)
+    window = with_batch_axis(window) if not indices else later(window)
+    if operand:
+        dropped, index_map = later(dropped), later(index_map)
+        ours = with_batch_axis(ours) if indices else later(ours)
+    if indices:
+        theirs = with_batch_axis(theirs) if operand else later(theirs)
+    fields = zip(type(numbers).model_fields, (window, dropped, index_map, ours, theirs), strict=True)
+    return type(numbers)(**dict(fields))
 
 
 @dataclass(frozen=True)

@@ -58,17 +58,34 @@ def input_array(key: Key, type_: TensorType, value: object) -> NDArray[Any]:
     return array
 
 
-def _converted(key: Key, type_: TensorType, value: object) -> NDArray[Any]:
-    import numpy as np
+def input_literal(key: Key, type_: TensorType, value: object) -> Literal:
+    """What a user gave for the input `key`, as a constant of its declared type. Raises EvaluationError."""
+    if isinstance(value, int | float | complex) and not type_.shape and real_dtype(type_.dtype) == "f64":
+        return _literal(key, type_, _parts(type_, [value]))  # most seeds, without NumPy
+    array = input_array(key, type_, value)
+    return Literal(type_, array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
 
-    elements = _elements(key, type_, value)
-    if type_.dtype in COMPLEXES:
-        elements = list(chain.from_iterable((x.real, x.imag) if type(x) is complex else (x, 0) for x in elements))
+
+def _literal(key: Key, type_: TensorType, elements: list[object]) -> Literal:
     try:
-        array: NDArray[Any] = literal_array(np, literal_from_numbers(type_, elements))
+        return literal_from_numbers(type_, elements)
     except TypeTextError as error:
         reason = str(error).removeprefix(f"constant of type {type_}: ")
         raise EvaluationError(f"input {key}: expected {type_}, but {reason}") from None
+
+
+def _parts(type_: TensorType, elements: list[object]) -> list[object]:
+    """Numbers as constants have them: complex ones as real and imaginary part, one after the other."""
+    if type_.dtype not in COMPLEXES:
+        return elements
+    return list(chain.from_iterable((x.real, x.imag) if type(x) is complex else (x, 0) for x in elements))
+
+
+def _converted(key: Key, type_: TensorType, value: object) -> NDArray[Any]:
+    import numpy as np
+
+    elements = _parts(type_, _elements(key, type_, value))
+    array: NDArray[Any] = literal_array(np, _literal(key, type_, elements))
     if real_dtype(type_.dtype) in FLOATS - {"f64"} and not np.isfinite(array).all():
         given = np.array([float(x) for x in elements])  # type: ignore[arg-type]
         parts = array.reshape(-1).view(numpy_dtype(np, real_dtype(type_.dtype)))

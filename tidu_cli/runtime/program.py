@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.errors import EvaluationError, TransformError
 from tidu_cli.graph.graph import Case, Column, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import Kernel, PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +107,8 @@ class Program:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 
     def _execute(self, slots: list[Any]) -> None:
-        steps = zip(map(self.kernels.__getitem__, self.code), self.left, self.right, self.target, self.cleared, strict=True)
+        code = watch("evaluating", self.n_steps)(self.code)
+        steps = zip(map(self.kernels.__getitem__, code), self.left, self.right, self.target, self.cleared, strict=True)
         for kernel, left, right, target, cleared in steps:
             if right >= 0:
                 slots[target] = kernel(slots[left], slots[right])  # type: ignore[misc]
@@ -141,7 +143,7 @@ def _owned(np: Any, values: list[Any], outputs: Sequence[Output]) -> list[NDArra
     return values
 
 
-def compile_graph(graph: Graph, primitives: PrimitiveSet = BUILTIN, outputs: Sequence[int] | None = None) -> Program:
+def compile_graph(graph: Graph, primitives: PrimitiveSet | None = None, outputs: Sequence[int] | None = None) -> Program:
     """The program that computes these outputs (indices into `graph.outputs`; by default all) of a self-contained graph.
 
     Linear in the graph's size. Raises TransformError if the graph reads values of other graphs.
@@ -150,7 +152,7 @@ def compile_graph(graph: Graph, primitives: PrimitiveSet = BUILTIN, outputs: Seq
         raise TransformError(f"graph '{graph.name}' reads values of other graphs; run tidu materialize first")
     chosen = tuple(graph.outputs if outputs is None else (graph.outputs[k] for k in outputs))
     distinct = _distinct(graph, _needed(graph, chosen))
-    return _allocated(graph, primitives, chosen, distinct)
+    return _allocated(graph, primitives or vocabulary(graph.cases), chosen, distinct)
 
 
 def _needed(graph: Graph, outputs: Sequence[Output]) -> tuple[bytearray, bytearray]:
@@ -195,7 +197,7 @@ def _distinct(graph: Graph, needed: tuple[bytearray, bytearray]) -> _Distinct:
     found = _Distinct(same, uses, values, column(), column(), column())
     known: dict[tuple[int, ...], int] = {}
     start, value = 0, len(graph.inputs)
-    for node, code in enumerate(graph.code):
+    for node, code in enumerate(watch("compiling", graph.n_nodes)(graph.code)):
         end = start + arity[code]
         if nodes[node]:
             reads = [same[a] for a in args[start:end]]
@@ -228,7 +230,7 @@ def _allocated(graph: Graph, primitives: PrimitiveSet, outputs: tuple[Output, ..
     code, left, right, target, cleared = column(), column(), column(), column(), column()
     wide: list[Wide] = []
     start = 0
-    for node, first in zip(distinct.node, distinct.first, strict=True):
+    for node, first in zip(watch("allocating", len(distinct.node))(distinct.node), distinct.first, strict=True):
         c = graph.code[node]
         end = start + arity[c]
         reads = distinct.args[start:end]

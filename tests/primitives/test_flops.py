@@ -1,0 +1,88 @@
+"""Counts of operations against counts by hand. (tests/jax has XLA's.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tidu_cli.graph.graph import Case
+from tidu_cli.graph.types import parse_type
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import Example
+
+MATMUL = {"dimension_numbers": [[[1], [0]], [[], []]]}
+BATCHED = {"dimension_numbers": [[[2], [1]], [[0], [0]]]}
+ROWS = {"update_window_dims": [1], "inserted_window_dims": [0], "scatter_dims_to_operand_dims": [0]}
+SCATTER = {"dimension_numbers": ROWS, "mode": "clip"}
+FLOPS: list[tuple[str, list[str], Mapping[str, object], int]] = [
+    ("add", ["f32[2,3]"] * 2, {}, 6),
+    ("add", ["c64[2,3]"] * 2, {}, 2 * 6),
+    ("mul", ["i32[2,3]"] * 2, {}, 6),
+    ("mul", ["c64[2,3]"] * 2, {}, 6 * 6),
+    ("div", ["c64[]"] * 2, {}, 11),
+    ("square", ["c64[3]"], {}, 3 * 6),
+    ("sin", ["f64[2,3]"], {}, 6),
+    ("sin", ["c128[3]"], {}, 6),
+    ("abs", ["c128[3]"], {}, 3),
+    ("conj", ["c128[3]"], {}, 3),
+    ("real", ["c128[3]"], {}, 0),
+    ("add", ["f32[0,3]"] * 2, {}, 0),
+    ("lt", ["f64[5]"] * 2, {}, 5),
+    ("select_n", ["bool[5]", "f64[5]", "f64[5]"], {}, 5),
+    ("select_n", ["i32[5]", *["f64[5]"] * 4], {}, 15),
+    ("clamp", ["f64[]", "f64[5]", "f64[]"], {}, 10),
+    *(
+        ("integer_pow", ["f64[2]"], {"y": y}, 2 * n)
+        for y, n in ((0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (15, 6), (-1, 1), (-3, 3))
+    ),
+    ("integer_pow", ["c64[]"], {"y": -3}, 2 * 6 + 11),
+    ("reshape", ["f64[2,3]"], {"new_sizes": [6]}, 0),
+    ("transpose", ["f64[2,3]"], {"permutation": [1, 0]}, 0),
+    ("convert_element_type", ["f64[2,3]"], {"new_dtype": "f32"}, 0),
+    ("broadcast_in_dim", ["f64[]"], {"shape": [9], "broadcast_dimensions": []}, 0),
+    ("concatenate", ["f64[2]", "f64[3]"], {"dimension": 0}, 0),
+    ("dot_general", ["f64[3,4]", "f64[4,7]"], MATMUL, 2 * 3 * 4 * 7),
+    ("dot_general", ["c128[3,4]", "c128[4,7]"], MATMUL, 8 * 3 * 4 * 7),
+    ("dot_general", ["f64[5,3,4]", "f64[5,4,7]"], BATCHED, 2 * 5 * 3 * 4 * 7),
+    ("dot_general", ["f64[3,0]", "f64[0,7]"], MATMUL, 0),
+    ("reduce_sum", ["f64[4,5]"], {"axes": [1]}, 4 * 4),
+    ("reduce_sum", ["c64[4,5]"], {"axes": [0, 1]}, 2 * 19),
+    ("reduce_prod", ["c64[4,5]"], {"axes": [0, 1]}, 6 * 19),
+    ("reduce_sum", ["f64[4,0]"], {"axes": [1]}, 0),
+    ("argmax", ["f64[4,5]"], {"axes": [1], "index_dtype": "i32"}, 16),
+    ("cumsum", ["f64[4,5]"], {"axis": 1}, 4 * 4),
+    ("cumprod", ["c64[4,5]"], {"axis": 0}, 6 * 3 * 5),
+    ("cumsum", ["f64[4,0]"], {"axis": 1}, 0),
+    ("sort", ["f64[3,8]"], {"dimension": 1}, 3 * 8 * 3),
+    ("sort", ["f64[3,9]"], {"dimension": 1}, 3 * 9 * 4),
+    ("sort", ["f64[1]"], {"dimension": 0}, 0),
+    ("top_k", ["f64[8]"], {"k": 2, "axis": 0}, 24),
+    ("scatter", ["f64[4,3]", "i32[2,1]", "f64[2,3]"], SCATTER, 0),
+    ("scatter-add", ["c64[4,3]", "i32[2,1]", "c64[2,3]"], SCATTER, 2 * 6),
+    ("scatter-mul", ["f64[4,3]", "i32[2,1]", "f64[2,3]"], SCATTER, 6),
+]
+
+
+def case_of(op: str, operands: list[str], attrs: Mapping[str, object]) -> Case:
+    return BUILTIN.case(op, BUILTIN.parse_attrs(op, attrs), None, [parse_type(t) for t in operands])
+
+
+def flops_of(case: Case) -> int:
+    return BUILTIN[case.op].flops(case.attrs, case.operands, case.results)
+
+
+@pytest.mark.parametrize(("op", "operands", "attrs", "n"), FLOPS)
+def test_counts_by_hand(op: str, operands: list[str], attrs: Mapping[str, object], n: int) -> None:
+    assert flops_of(case_of(op, operands, attrs)) == n
+
+
+def examples() -> list[tuple[str, Example, str]]:
+    return [(p.name, e, d) for p in BUILTIN for e in p.examples for d in sorted(p.dtypes & {"f64", "c128", "i32"})]
+
+
+@pytest.mark.parametrize(("op", "example", "dtype"), examples())
+def test_every_primitive_counts_its_operations(op: str, example: Example, dtype: str) -> None:
+    attrs = {name: dtype if value == "T" else value for name, value in example.attrs.items()}
+    n = flops_of(case_of(op, [t.replace("T", dtype) for t in example.operands], attrs))
+    assert type(n) is int and n >= 0

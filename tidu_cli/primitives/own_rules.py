@@ -1,0 +1,232 @@
+"""The rules of own primitives, by the graphs of their definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.types import tangent_type
+from tidu_cli.primitives import bodies
+from tidu_cli.primitives.bodies import Body, Step
+from tidu_cli.primitives.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, Types
+from tidu_cli.primitives.definitions import OpDefinition
+from tidu_cli.primitives.own_attrs import OwnAttrs, attrs_class
+from tidu_cli.primitives.trace import Term, Trace
+
+JVP_SUFFIX = ".jvp"
+"""What follows an op's name in that of its derivative, where that has no graph of its own."""
+
+
+def own_primitives(definition: OpDefinition, whole: Callable[[], PrimitiveSet]) -> list[Primitive]:
+    """The primitives of a definition: the op, and its derivative if only `backward` says what that is.
+
+    `whole` gives the set of which they will be part.
+    """
+    op = _Op(definition, whole)
+    found = [op.primitive()]
+    if "backward" in definition.graphs and "jvp" not in definition.graphs:
+        found.append(_Derivative(op).primitive())
+    return found
+
+
+class _Op:
+    """The rules of an own primitive."""
+
+    def __init__(self, definition: OpDefinition, whole: Callable[[], PrimitiveSet]) -> None:
+        self.definition = definition
+        self.whole = whole
+        self._flops: dict[Body, int] = {}
+
+    def primitive(self) -> Primitive:
+        definition = self.definition
+        linear = "transpose" in definition.graphs or "backward" not in definition.graphs
+        return Primitive(
+            definition.name,
+            len(definition.inputs),
+            self.types,
+            self.kernel,
+            self.jvp,
+            self.transpose if linear else None,
+            attrs=attrs_class(definition.name, definition.attrs),
+            n_results=lambda attrs, n_operands: len(definition.outputs),
+            batch=lambda node: self.batched(self.forward(node.attrs, node.types), node),
+            inlined=self.inlined,
+            flops=lambda attrs, operands, results: self.flops(self.forward(attrs, operands)),
+            formula=f"{definition.name}({', '.join(p.name for p in definition.inputs)})",
+            summary="defined in the document",
+        )
+
+    def body(self, kind: str, attrs: OwnAttrs, operands: Types) -> Body:
+        return self.definition.body(kind, self.whole(), attrs, operands)
+
+    def forward(self, attrs: OwnAttrs, operands: Types) -> Body:
+        return self.body("forward", attrs, operands)
+
+    def types(self, attrs: OwnAttrs, operands: Types) -> Types:
+        body = self.forward(attrs, operands)
+        slots = body.types
+        return tuple(slots[r] for r in body.results if r is not None)
+
+    def kernel(self, np: Any, attrs: OwnAttrs, operands: Types, results: Types) -> Kernel:
+        return bodies.kernel(np, self.forward(attrs, operands), self.whole())
+
+    def flops(self, body: Body) -> int:
+        if body not in self._flops:  # once, since ops made of ops made of ops may have many nodes
+            self._flops[body] = bodies.flops(body, self.whole())
+        return self._flops[body]
+
+    def batched(self, body: Body, node: Batching) -> Sequence[Term]:
+        return bodies.batched(node.operands[0].trace, body, node.operands, node.batched, node.size)
+
+    def inlined(self, attrs: OwnAttrs, operands: Sequence[Term]) -> Sequence[Term]:
+        body = self.forward(attrs, tuple(t.type for t in operands))
+        if not any(t.linear for t in operands):
+            return _spliced(body, operands)
+        # In the nodes that rules emit: those can be transposed.
+        order, moved = _residual_first(body, [t.linear for t in operands])
+        residual = [operands[k] for k in order if not operands[k].linear]
+        tangents = [operands[k] for k in order if operands[k].linear]
+        found = bodies.spliced_linearly(operands[0].trace, moved, residual, tangents)
+        return [
+            operands[0].trace.full(0, t) if r is None else r for r, t in zip(found, self.types(attrs, body.sources), strict=True)
+        ]
+
+    def jvp(self, node: JVP) -> Sequence[Term | None]:
+        trace, graphs = node.operands[0].trace, self.definition.graphs
+        operands = tuple(t.type for t in node.operands)
+        if "jvp" in graphs:
+            body = self.body("jvp", node.attrs, operands)
+            return bodies.spliced_linearly(trace, body, [*node.operands, *node.results], node.tangents)
+        if "backward" in graphs:
+            active = [t is not None for t in node.tangents]
+            attrs = node.attrs.values | {"active": active}
+            tangents = [t for t in node.tangents if t is not None]
+            return trace.emit_all(self.definition.name + JVP_SUFFIX, *node.operands, *node.results, *tangents, **attrs)
+        if "transpose" in graphs and [t is not None for t in node.tangents] == list(self.definition.linear_in):
+            mixed = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
+            return trace.apply(self.definition.name, node.attrs, mixed)
+        _, tangents_out = bodies.pushed_forward(trace, self.forward(node.attrs, operands), node.operands, node.tangents)
+        return tangents_out
+
+    def transpose(self, node: Transposition) -> Sequence[Term | None]:
+        trace = next(t.trace for t in node.cotangents if t is not None)
+        if node.active == self.definition.linear_in and "transpose" in self.definition.graphs:
+            body = self.body("transpose", node.attrs, node.types)
+            found = iter(bodies.spliced_linearly(trace, body, [t for t in node.operands if t is not None], node.cotangents))
+            return [next(found) if a else None for a in node.active]
+        forward = self.forward(node.attrs, node.types)
+        order, body = _residual_first(forward, node.active)
+        residual = [t for t in (node.operands[k] for k in order) if t is not None]
+        cotangents = bodies.transposed(trace, body, residual, [True] * (len(order) - len(residual)), node.cotangents)
+        by_operand = dict(zip(order[len(residual) :], cotangents, strict=True))
+        return [by_operand.get(k) for k in range(len(order))]
+
+
+class _Derivative:
+    """The rules of the derivative of an op that has `backward` only: the transpose of that, which is linear in its cotangents.
+
+    Its operands are the op's inputs and outputs, and the tangents of those inputs that its attr `active` says.
+    """
+
+    def __init__(self, op: _Op) -> None:
+        self.op = op
+        self._bodies: dict[object, Body] = {}
+
+    def primitive(self) -> Primitive:
+        name = self.op.definition.name + JVP_SUFFIX
+        return Primitive(
+            name,
+            None,
+            self.types,
+            lambda np, attrs, operands, results: bodies.kernel(np, self.body(attrs, operands), self.op.whole()),
+            self.jvp,
+            self.transpose,
+            attrs=attrs_class(name, {**self.op.definition.attrs, "active": []}),
+            n_results=lambda attrs, n_operands: len(self.op.definition.outputs),
+            batch=lambda node: self.op.batched(self.body(node.attrs, node.types), node),
+            inlined=lambda attrs, operands: _spliced(self.body(attrs, tuple(t.type for t in operands)), operands),
+            flops=lambda attrs, operands, results: self.op.flops(self.body(attrs, operands)),
+            formula=f"the derivative of {self.op.definition.name}",
+            summary="the transpose of its backward graph",
+        )
+
+    @property
+    def n_primal(self) -> int:
+        return len(self.op.definition.inputs) + len(self.op.definition.outputs)
+
+    def split(self, attrs: OwnAttrs) -> tuple[OwnAttrs, list[bool]]:
+        values = dict(attrs.values)
+        active = values.pop("active")
+        n = len(self.op.definition.inputs)
+        if not isinstance(active, list) or len(active) != n or not all(isinstance(a, bool) for a in active) or not any(active):
+            raise TypeRuleError(f"attr 'active': it says of each of the {n} inputs whether it has a tangent")
+        return OwnAttrs.of(values), active
+
+    def types(self, attrs: OwnAttrs, operands: Types) -> Types:
+        body = self.body(attrs, operands)
+        slots = body.types
+        return tuple(slots[r] for r in body.results if r is not None)
+
+    def body(self, attrs: OwnAttrs, operands: Types) -> Body:
+        identity = attrs, operands
+        if identity not in self._bodies:
+            self._bodies[identity] = self._transposed_backward(attrs, operands)
+        return self._bodies[identity]
+
+    def _transposed_backward(self, attrs: OwnAttrs, operands: Types) -> Body:
+        own, active = self.split(attrs)
+        inputs = operands[: len(self.op.definition.inputs)]
+        due = [tangent_type(t) for t, a in zip(inputs, active, strict=True) if a]
+        if len(operands) != self.n_primal + len(due) or list(operands[self.n_primal :]) != due:
+            tangents_due = ", ".join(map(str, due))
+            raise TypeRuleError(f"takes the inputs and outputs of {self.op.definition.name}, and tangents {tangents_due}")
+        backward = self.op.body("backward", own, inputs)
+        trace = Trace(self.op.whole(), CaseTable())
+        primal = [trace.source(t, linear=False) for t in operands[: self.n_primal]]
+        tangents = iter([trace.source(t, linear=False) for t in due])
+        given = [next(tangents) if a else None for a in active]
+        n_outputs = len(self.op.definition.outputs)
+        found = bodies.transposed(trace, backward, primal, [True] * n_outputs, given)
+        outputs = operands[len(inputs) : self.n_primal]
+        dense = [trace.full(0, tangent_type(t)) if r is None else r for r, t in zip(found, outputs, strict=True)]
+        return bodies.recorded(trace, operands, dense)
+
+    def jvp(self, node: JVP) -> Sequence[Term | None]:
+        trace = node.operands[0].trace
+        if not any(t is not None for t in node.tangents[: self.n_primal]) and all(
+            t is not None for t in node.tangents[self.n_primal :]
+        ):
+            moved = [*node.operands[: self.n_primal], *(t for t in node.tangents[self.n_primal :] if t is not None)]
+            return trace.apply(self.op.definition.name + JVP_SUFFIX, node.attrs, moved)
+        body = self.body(node.attrs, tuple(t.type for t in node.operands))
+        _, tangents = bodies.pushed_forward(trace, body, node.operands, node.tangents)
+        return tangents
+
+    def transpose(self, node: Transposition) -> Sequence[Term | None]:
+        trace = next(t.trace for t in node.cotangents if t is not None)
+        own, active = self.split(node.attrs)
+        n_linear = len(node.active) - self.n_primal
+        if node.active != (False,) * self.n_primal + (True,) * n_linear:
+            name = self.op.definition.name + JVP_SUFFIX
+            raise MissingRuleError(f"missing transpose rule for {name} with active inputs {list(node.active)}")
+        backward = self.op.body("backward", own, node.types[: len(self.op.definition.inputs)])
+        primal = [t for t in node.operands if t is not None]
+        found = bodies.spliced_linearly(trace, backward, primal, node.cotangents)
+        return [*[None] * self.n_primal, *(c for c, a in zip(found, active, strict=True) if a)]
+
+
+def _spliced(body: Body, operands: Sequence[Term]) -> list[Term]:
+    found = bodies.spliced(operands[0].trace, body, operands)
+    return [t for t in found if t is not None]  # none is: forward graphs give no null, and derivatives write zeros out
+
+
+def _residual_first(body: Body, active: Sequence[bool]) -> tuple[list[int], Body]:
+    """The order of the sources with the active ones last, and the body whose sources are in it."""
+    n = len(active)
+    order = sorted(range(n), key=lambda k: active[k])
+    slot = {old: new for new, old in enumerate(order)}
+    steps = tuple(Step(s.op, s.attrs, tuple(slot.get(r, r) for r in s.reads), s.results) for s in body.steps)
+    results = tuple(None if r is None else slot.get(r, r) for r in body.results)
+    return order, Body(tuple(body.sources[k] for k in order), steps, results)

@@ -1,0 +1,98 @@
+"""Type patterns: what the inputs and outputs of own primitives are declared as.
+
+`f64[3]` is one type. A name in place of a size, `f64[n,m]`, is any size, the same wherever the name stands; `...` are any axes, the
+same in every pattern of the op; `T` in place of the dtype is any dtype, and the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
+
+_TEXT = re.compile(r"([A-Za-z0-9]+)\[([^\[\]]*)\]")
+_SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+ANY_DTYPE = "T"
+ANY_AXES = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A dtype or `T`, and sizes: numbers, names, or once `...`."""
+
+    dtype: str
+    sizes: tuple[int | str, ...]
+
+    @property
+    def concrete(self) -> TensorType | None:
+        """The one type that this is, or None where it has variables."""
+        if self.dtype == ANY_DTYPE or not all(isinstance(n, int) for n in self.sizes):
+            return None
+        return TensorType(self.dtype, self.sizes)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.sizes))}]"
+
+
+def parse_pattern(text: str) -> Pattern:
+    """Read a pattern. Raises TypeTextError for text of another form."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise TypeTextError(f"unknown type {text[:60]!r}; write dtype[shape], such as f64[3], f64[n,m], f64[...] or T[...]")
+    dtype, inside = match[1], match[2].replace(" ", "")
+    if dtype != ANY_DTYPE and dtype not in ITEMSIZE:
+        raise TypeTextError(f"unknown type {text[:60]!r}{did_you_mean(dtype, [*ITEMSIZE, ANY_DTYPE])}")
+    sizes = tuple(int(n) if _SIZE.fullmatch(n) else n for n in inside.split(",")) if inside else ()
+    for n in sizes:
+        if isinstance(n, str) and n != ANY_AXES and not _NAME.fullmatch(n):
+            raise TypeTextError(f"unknown type {text[:60]!r}: a size is a number, a name of small letters, or '...' for any axes")
+    if sizes.count(ANY_AXES) > 1:
+        raise TypeTextError(f"unknown type {text[:60]!r}: '...' may stand once")
+    pattern = Pattern(dtype, sizes)
+    if pattern.concrete is not None:
+        parse_type(str(pattern))
+    return pattern
+
+
+Variables = dict[str, object]
+"""What variables stand for: sizes by name, the axes of `...`, and the dtype of `T`."""
+
+
+def match_all(names: Sequence[str], patterns: Sequence[Pattern], types: Sequence[TensorType]) -> Variables:
+    """What the variables stand for where these inputs have these types. Raises TypeRuleError naming the input."""
+    found: Variables = {}
+    for name, pattern, type_ in zip(names, patterns, types, strict=True):
+        if not _matches(pattern, type_, found):
+            known = [f"{k} is {_shown(v)}" for k, v in found.items() if k in (*map(str, pattern.sizes), pattern.dtype)]
+            where = f", where {' and '.join(known)}" if known else ""
+            raise TypeRuleError(f"input '{name}' is {type_}, which does not fit {pattern}{where}")
+    return found
+
+
+def fits(pattern: Pattern, type_: TensorType, variables: Variables) -> bool:
+    """Whether a type fits a pattern, given what variables stand for; others may stand for anything."""
+    return _matches(pattern, type_, dict(variables))
+
+
+def _matches(pattern: Pattern, type_: TensorType, found: Variables) -> bool:
+    dtype = found.setdefault(ANY_DTYPE, type_.dtype) if pattern.dtype == ANY_DTYPE else pattern.dtype
+    if dtype != type_.dtype:
+        return False
+    sizes, shape = pattern.sizes, type_.shape
+    if ANY_AXES in sizes:
+        at = sizes.index(ANY_AXES)
+        n = len(shape) - (len(sizes) - 1)
+        if n < 0 or found.setdefault(ANY_AXES, shape[at : at + n]) != shape[at : at + n]:
+            return False
+        sizes, shape = sizes[:at] + sizes[at + 1 :], shape[:at] + shape[at + n :]
+    return len(sizes) == len(shape) and all(
+        n == size if isinstance(n, int) else found.setdefault(n, size) == size for n, size in zip(sizes, shape, strict=True)
+    )
+
+
+def _shown(value: object) -> str:
+    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)

@@ -1,0 +1,183 @@
+"""What a document costs: operations, depth and memory, told from types before anything runs. Linear in its size, without NumPy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidu_cli.graph.graph import Case, Column, Document, Graph, column
+from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.vocabulary import vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Flops:
+    """Operations of some nodes. `unknown` of the nodes are left out, since a detached reference hides an operand's type."""
+
+    known: int
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What evaluating the head's outputs takes.
+
+    `nodes` counts those that some output needs, `depth` those on the longest path among them. `peak` is the greatest number of
+    bytes alive at once, inputs and results included (see `tidu_cli.runtime.memory`); None where a detached reference hides a type.
+    """
+
+    nodes: int
+    depth: int
+    flops: Flops
+    peak: int | None
+
+
+def flops(graph: Graph, primitives: PrimitiveSet | None = None) -> Flops:
+    """The operations of all nodes of a graph."""
+    return _flops(graph.cases.cases, Counter(graph.code), primitives or vocabulary(graph.cases))
+
+
+def depths(document: Document) -> list[int]:
+    """For each graph the number of nodes on the longest path that ends in it; a path may begin in graphs that it reads."""
+    logical = link(document)
+    depth = column([0]) * logical.n_values
+    return [_deepest(logical, g, depth) for g in range(len(document.graphs))]
+
+
+def evaluation(document: Document, primitives: PrimitiveSet | None = None) -> Evaluation:
+    """What evaluating the head's outputs takes, nodes being run in order, and each value let go of after its last use.
+
+    The estimate is that of `estimate_memory` for the materialized document, except that nodes that compute the same count each.
+    """
+    walk = _Walk(document)
+    for g in range(len(document.graphs) - 1, -1, -1):
+        walk.through(g)
+    used = {code: n for code, n in enumerate(walk.count) if n}
+    cases = document.cases.cases
+    primitives = primitives or vocabulary(document.cases)
+    hidden = any(None in cases[code].operands for code in used)
+    return Evaluation(sum(used.values()), walk.depth, _flops(cases, used, primitives), None if hidden else walk.given + walk.peak)
+
+
+def peak_bytes(document: Document) -> int | None:
+    """The greatest number of bytes alive at once in an evaluation of the head; None where a detached reference hides a type."""
+    return evaluation(document).peak
+
+
+def _flops(cases: list[Case], counts: Mapping[int, int], primitives: PrimitiveSet) -> Flops:
+    known = unknown = 0
+    for code, n in counts.items():
+        case = cases[code]
+        if None in case.operands:
+            unknown += n
+        else:
+            known += n * primitives[case.op].flops(case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+    return Flops(known, unknown)
+
+
+def _deepest(logical: LogicalGraph, g: int, depth: Column[int]) -> int:
+    """Fill in the depths of the results of graph g. Gives the greatest."""
+    graph, args = logical.document.graphs[g], logical.args[g]
+    arity, n_results = graph.cases.arity, graph.cases.n_results
+    end, value, deepest = 0, logical.base[g] + len(graph.inputs), 0
+    for code in graph.code:
+        start, end = end, end + arity[code]
+        own = 0
+        for a in args[start:end]:
+            if depth[a] > own:
+                own = depth[a]
+        own += 1
+        for _ in range(n_results[code]):
+            depth[value] = own
+            value += 1
+        if own > deepest:
+            deepest = own
+    return deepest
+
+
+_ALIVE, _GIVEN = 1, 2
+
+
+class _Walk:
+    """A walk through the logical graph from its end: a value is alive from where it is made up to its last use, met first.
+
+    What the caller gives (free inputs, detached values) is held throughout, and so are the zeros of structural zeros.
+    `height` counts, for each value, the nodes on the longest path from it to an output.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.logical = logical = link(document)
+        self.state = bytearray(logical.n_values)
+        self.height = column([0]) * logical.n_values
+        self.count = [0] * len(document.cases)
+        cases = document.cases.cases
+        self.operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
+        self.result_bytes = [[t.nbytes for t in case.results] for case in cases]
+        self.made = list(map(sum, self.result_bytes))
+        self.depth = self.live = self.peak = self.given = 0
+        bound = {b.key for b in document.bindings}
+        for key, flat in logical.source.items():
+            if key not in bound:
+                self.state[flat] = _GIVEN
+        for flat in range(logical.base[-1], logical.n_values):
+            self.state[flat] = _GIVEN
+        lookup = logical.lookup[-1]
+        for output in document.head.outputs:
+            if output.value is None:
+                self.given += output.type.nbytes
+            else:
+                self._use(lookup[output.value], output.type.nbytes)
+        # Results are handed over one by one, the greatest perhaps as a copy.
+        self.peak = self.live + max((o.type.nbytes for o in document.head.outputs), default=0)
+
+    def _use(self, value: int, size: int) -> None:
+        state = self.state[value]
+        if not state & _ALIVE:
+            self.state[value] = state | _ALIVE
+            if state & _GIVEN:
+                self.given += size
+            else:
+                self.live += size
+
+    def through(self, g: int) -> None:
+        """Walk back through the nodes of graph g."""
+        graph, args = self.logical.document.graphs[g], self.logical.args[g]
+        arity, n_results = graph.cases.arity, graph.cases.n_results
+        state, height, count, made = self.state, self.height, self.count, self.made
+        end, value, live, peak, depth = len(args), self.logical.base[g + 1], self.live, self.peak, self.depth
+        for code in reversed(graph.code):
+            start, first = end - arity[code], value - n_results[code]
+            if first + 1 < value:
+                own, wasted = self._several(code, first)
+                live += wasted
+            else:
+                own = height[first] + 1 if state[first] else 0
+            if own:  # else no output needs the node
+                count[code] += 1
+                for k in range(start, end):
+                    a = args[k]
+                    if not state[a] & _ALIVE:
+                        self.live = live
+                        self._use(a, self.operand_bytes[code][k - start])
+                        live = self.live
+                    if height[a] < own:
+                        height[a] = own
+                if own > depth:
+                    depth = own
+                if live > peak:
+                    peak = live
+                live -= made[code]
+            end, value = start, first
+        self.live, self.peak, self.depth = live, peak, depth
+
+    def _several(self, code: int, first: int) -> tuple[int, int]:
+        """Of a node with several results: 1 + their greatest height, 0 if none is needed, and the bytes of those not needed."""
+        own = wasted = 0
+        for value, size in enumerate(self.result_bytes[code], first):
+            if self.state[value]:
+                own = max(own, self.height[value] + 1)
+            else:
+                wasted += size
+        return own, wasted if own else 0

@@ -1,0 +1,80 @@
+"""How far long work has come, for those who want to know.
+
+Loops that see every node say what they are at and how much there is; whoever listens (the command line's progress bar, a program
+of one's own) is told every few thousand items. This knows no terminal. While nobody listens a watched loop is the loop itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import islice
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+CHUNK = 2**12
+"""A listener is told once every so many items: milliseconds of work, and no cost per item that one could measure."""
+
+
+class Listener(Protocol):
+    """Who is told. Stages follow one another, and do not nest: one ends where the next begins."""
+
+    def begin(self, stage: str, total: int | None) -> None:
+        """A stage begins; it has `total` items, or an unknown number."""
+        ...
+
+    def advance(self, n: int) -> None:
+        """`n` more items of this stage are done."""
+        ...
+
+
+class Watched(Protocol):
+    """What `watch` gives: it passes items on."""
+
+    def __call__(self, items: Iterable[T], /) -> Iterable[T]:
+        """The same items in the same order."""
+        ...
+
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Within the block, `listener` is told of all work that is watched."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def watch(stage: str, total: int | None = None) -> Watched:
+    """Begin a stage of `total` items. Its loops, one or several, iterate over what the result gives for theirs.
+
+    watched = watch("linearizing", n_nodes)
+    for graph in graphs:
+        for node, code in enumerate(watched(graph.code)):
+    """
+    listener = _listener.get()
+    if listener is None:
+        return _same
+    listener.begin(stage, total)
+    return _Telling(listener)
+
+
+def _same(items: Iterable[T], /) -> Iterable[T]:
+    return items
+
+
+class _Telling:
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+
+    def __call__(self, items: Iterable[T], /) -> Iterable[T]:
+        iterator = iter(items)
+        while chunk := tuple(islice(iterator, CHUNK)):
+            yield from chunk
+            self.listener.advance(len(chunk))
