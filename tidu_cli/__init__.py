@@ -5,9 +5,45 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tidu_cli.api import evaluate, linearize, load, materialize, resolve, save, to_dot, trace, transpose
+    from tidu_cli.api import (
+        derivative,
+        evaluate,
+        grad,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        linearize,
+        load,
+        materialize,
+        matrix,
+        resolve,
+        save,
+        to_dot,
+        trace,
+        transpose,
+        vjp,
+    )
 
-__all__ = ["evaluate", "linearize", "load", "materialize", "resolve", "save", "to_dot", "trace", "transpose"]
+__all__ = [
+    "derivative",
+    "evaluate",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "linearize",
+    "load",
+    "materialize",
+    "matrix",
+    "resolve",
+    "save",
+    "to_dot",
+    "trace",
+    "transpose",
+    "vjp",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,19 +14,45 @@ from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.select import require_inputs
 from tidu_cli.render.dot import to_dot
+from tidu_cli.transforms import detach as _detach
 from tidu_cli.transforms import linearize as _linearize
 from tidu_cli.transforms import materialize as _materialize
+from tidu_cli.transforms import matrix as _matrix
 from tidu_cli.transforms import resolve as _resolve
+from tidu_cli.transforms import shorthands as _shorthands
 from tidu_cli.transforms import transpose as _transpose
+from tidu_cli.transforms.fix import fix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["evaluate", "linearize", "load", "materialize", "resolve", "save", "to_dot", "trace", "transpose"]
+__all__ = [
+    "derivative",
+    "evaluate",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "linearize",
+    "load",
+    "materialize",
+    "matrix",
+    "resolve",
+    "save",
+    "to_dot",
+    "trace",
+    "transpose",
+    "vjp",
+]
 
 KeyText = str | Key
 """A key, or its text form."""
+
+KeyTexts = KeyText | Sequence[KeyText]
+"""One key, or several."""
 
 
 def load(file: str | PurePath) -> Document:
@@ -48,12 +74,17 @@ def resolve(*documents: Document, bind: Mapping[str, str] | Sequence[tuple[KeyTe
 
 def linearize(
     document: Document,
-    wrt: KeyText | Sequence[KeyText],
-    output: KeyText | Sequence[KeyText] = (),
+    wrt: KeyTexts,
+    output: KeyTexts = (),
     pass_number: int | None = None,
+    detach: bool = False,
 ) -> Document:
-    """Append the JVP of the head's outputs (or of `output`) along the inputs `wrt`. Raises UnknownNameError, TransformError."""
-    return _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number)
+    """Append the JVP of the head's outputs (or of `output`) along the inputs `wrt`. Raises UnknownNameError, TransformError.
+
+    With `detach`, only the new graphs, which refer to the others by digest; `resolve` links them.
+    """
+    result = _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number)
+    return _detach.detach(result, len(document.graphs)) if detach else result
 
 
 def transpose(document: Document) -> Document:
@@ -61,22 +92,85 @@ def transpose(document: Document) -> Document:
     return _transpose.transpose(document)
 
 
-def materialize(document: Document, output: KeyText | Sequence[KeyText] = ()) -> Document:
-    """One self-contained graph with the head's outputs (or `output`). Raises UnknownNameError, TransformError."""
+def matrix(document: Document, holomorphic: bool = False) -> Document:
+    """Replace the linear head by its matrix: a block y/x for each output and input. Raises TransformError."""
+    return _matrix.matrix(document, holomorphic=holomorphic)
+
+
+def materialize(document: Document, output: KeyTexts = (), set: Mapping[Any, object] | None = None) -> Document:
+    """One self-contained graph with the head's outputs (or `output`), inputs of `set` made constants.
+
+    Raises UnknownNameError, TransformError, EvaluationError for a constant of another type than the input.
+    """
+    if set:
+        from tidu_cli.runtime.evaluate import input_literal
+
+        given = {_key(k): v for k, v in set.items()}
+        require_inputs(document, given)
+        types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
+        document = fix(document, {k: input_literal(k, types[k], v) for k, v in given.items()})
     return _materialize.materialize(document, outputs=_keys(output))
 
 
+def jvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
+    """Jacobian-vector products, from x@1 to y@1; with `value` y, too. Raises as `linearize`."""
+    return _shorthands.jvp(document, _keys(wrt), _keys(output), value=value).document
+
+
+def vjp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
+    """Vector-Jacobian products, from y@-1 to x@-1; with `value` y, too. Raises as `linearize`."""
+    return _shorthands.vjp(document, _keys(wrt), _keys(output), value=value).document
+
+
+def grad(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
+    """The gradient x@-1 of one output, a real number; with `value` the output, too. Raises as `linearize`."""
+    return _shorthands.grad(document, _keys(wrt), _keys(output), value=value).document
+
+
+def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
+    """Hessian-vector products of one output, a real number, from x@2 to x@-1@2. Raises as `linearize`."""
+    return _shorthands.hvp(document, _keys(wrt), _keys(output)).document
+
+
+def jacobian(
+    document: Document,
+    wrt: KeyTexts,
+    output: KeyTexts = (),
+    reverse: bool | None = None,
+    holomorphic: bool = False,
+) -> Document:
+    """The Jacobian's blocks y/x; by rows if `reverse`, by columns if not, by default as is cheaper. Raises as `linearize`."""
+    return _shorthands.jacobian(document, _keys(wrt), _keys(output), reverse=reverse, holomorphic=holomorphic).document
+
+
+def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
+    """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`."""
+    return _shorthands.hessian(document, _keys(wrt), _keys(output)).document
+
+
+def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
+    """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
+    return _shorthands.derivative(document, _keys(wrt)[0], _keys(output), order=order).document
+
+
 def evaluate(
-    document: Document, inputs: Mapping[Any, object] | None = None, output: KeyText | Sequence[KeyText] = (), **more: object
+    document: Document,
+    inputs: Mapping[Any, object] | None = None,
+    output: KeyTexts = (),
+    max_memory: int | str | None = None,
+    **more: object,
 ) -> dict[str, NDArray[Any]]:
     """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
 
-    Inputs are arrays, numbers or nested lists, by key; those whose keys are names may be given as keyword arguments.
+    Inputs are arrays, numbers or nested lists, by key, and there may be more than are needed; those whose keys are names may be
+    given as keyword arguments, too. `max_memory` is in bytes or text such as "512M": what would need more is refused.
     """
     from tidu_cli.runtime.evaluate import evaluate as run
+    from tidu_cli.runtime.memory import parse_size
 
     given = {_key(k): v for k, v in {**(inputs or {}), **more}.items()}
-    return {str(key): value for key, value in run(materialize(document, output).head, given).items()}
+    limit = parse_size(max_memory) if isinstance(max_memory, str) else max_memory
+    return {str(key): value for key, value in run(materialize(document, output).head, given, max_memory=limit).items()}
 
 
 def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
@@ -90,5 +184,5 @@ def _key(key: KeyText) -> Key:
     return key if isinstance(key, Key) else parse_key(key)
 
 
-def _keys(keys: KeyText | Sequence[KeyText]) -> list[Key]:
+def _keys(keys: KeyTexts) -> list[Key]:
     return [_key(k) for k in ([keys] if isinstance(keys, str | Key) else keys)]

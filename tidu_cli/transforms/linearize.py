@@ -17,11 +17,12 @@ from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
 from tidu_cli.graph.types import tangent_type
-from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, jvp_template
+from tidu_cli.primitives.vocabulary import vocabulary
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.stamp import Stamper
+from tidu_cli.watching import watch
 
 
 def linearize(
@@ -30,7 +31,7 @@ def linearize(
     *,
     outputs: Sequence[Key] | None = None,
     pass_number: int | None = None,
-    primitives: PrimitiveSet = BUILTIN,
+    primitives: PrimitiveSet | None = None,
 ) -> Document:
     """Append the linear graph of the head's outputs (or of `outputs`), and before it, where needed, its residual graph.
 
@@ -38,6 +39,7 @@ def linearize(
     `pass_number` is by default 1 + the greatest in use. Raises UnknownNameError for keys that do not exist, TransformError for a
     `wrt` that carries no tangent and for a pass in use, MissingRuleError naming the node.
     """
+    primitives = primitives or vocabulary(document.cases)
     logical = link(document)
     wrt = list(dict.fromkeys(wrt))
     pass_number = _pass(document, pass_number)
@@ -80,9 +82,10 @@ def _push_forward(
         tangent[flat] = handle
     templates: dict[tuple[int, ...], Template] = {}
     some_were_dropped = False
+    watched = watch("linearizing", logical.n_nodes)
     for g, graph in enumerate(logical.document.graphs):
         args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
-        for node, code in enumerate(graph.code):
+        for node, code in enumerate(watched(graph.code)):
             start, first = end, value
             end, value = start + arity[code], first + n_results[code]
             if not (needed[first] or 1 in needed[first:value]):

@@ -11,6 +11,7 @@ from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import select_outputs
+from tidu_cli.watching import watch
 
 
 def materialize(document: Document, *, outputs: Sequence[Key] | None = None) -> Document:
@@ -58,9 +59,10 @@ def _copy_nodes(
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
     arity, n_results = logical.document.cases.arity, logical.document.cases.n_results
     first_of: dict[tuple[int, ...], int] = {}
+    watched = watch("materializing", logical.n_nodes)
     for g, graph in enumerate(logical.document.graphs):
         args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
-        for node, code in enumerate(graph.code):
+        for node, code in enumerate(watched(graph.code)):
             start, flat = end, value
             end, value = start + arity[code], flat + n_results[code]
             if not (needed[flat] or 1 in needed[flat:value]):

@@ -16,8 +16,8 @@ from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externa
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.vocabulary import joint_vocabulary
 
 Place = tuple[int, int]
 """Document number, graph number."""
@@ -29,18 +29,20 @@ Definitions = dict[Place, dict[bytes, int]]
 """The local values that detached references may mean, by digest."""
 
 
-def resolve(documents: Sequence[Document], *, bind: Sequence[tuple[Key, Key]] = (), primitives: PrimitiveSet = BUILTIN) -> Document:
+def resolve(
+    documents: Sequence[Document], *, bind: Sequence[tuple[Key, Key]] = (), primitives: PrimitiveSet | None = None
+) -> Document:
     """One document of the graphs of all, each after those that it depends on, else in the order given.
 
     Graphs of one name and content (leaving meta aside) become one. `bind` pairs an input with the output that it is to be: of the
     latest graph that has such an output and does not declare the input. What no document defines stays detached. Raises
     UnknownNameError for keys that do not exist; TransformError for two different graphs of one name, an input of two types or two
-    bindings, and for cycles.
+    bindings, and for cycles; TypeRuleError for two different ops of one name.
     """
     places = [(d, g) for d, document in enumerate(documents) for g in range(len(document.graphs))]
     definitions = _definitions(documents)
     bindings = _bindings(documents, places, bind)
-    merging = _Merging(documents, definitions, primitives)
+    merging = _Merging(documents, definitions, primitives or joint_vocabulary(document.cases for document in documents))
     for place in _dependency_order(documents, places, definitions, bindings):
         merging.add(place)
     bound = _merged_bindings(merging, bindings)
@@ -181,7 +183,7 @@ class _Merging:
     primitives: PrimitiveSet
 
     def __post_init__(self) -> None:
-        self.cases = CaseTable()
+        self.cases = CaseTable(self.primitives)
         self.graphs: list[Graph] = []
         self.detached: list[Detached] = []
         self.number: dict[Place, int] = {}

@@ -12,27 +12,28 @@ from dataclasses import replace
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Document, Graph, Input, Output, column
-from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, transpose_template
+from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.transforms.linear import linked_linear_head
 from tidu_cli.transforms.stamp import Stamper
+from tidu_cli.watching import watch
 
 
-def transpose(document: Document, *, primitives: PrimitiveSet = BUILTIN) -> Document:
+def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
     """Replace the linear head by its transpose: the adjoint map for the product <a, b> = Re(conj(a) b).
 
     Its inputs are the cotangents of the head's live outputs, its outputs those of the head's inputs, null where zero. What the
     rules need besides (a conjugate, a zero array) goes to a residual graph before it. Raises TransformError if the head is no
     linear graph or a node of it is not linear, MissingRuleError naming the node.
     """
+    primitives = primitives or vocabulary(document.cases)
     head = document.head
-    if head.linear is None:
-        raise TransformError(f"graph '{head.name}' is not a linear graph; transpose takes the output of tidu linearize")
-    logical = link(document)
-    _require_residuals_free_of_tangents(logical)
+    logical = linked_linear_head(document, "tidu transpose")
+    assert head.linear is not None
     others = document.graphs[:-1]
     linear = GraphBuilder(document.cases, _seeds(head))
     residual = GraphBuilder(document.cases)
@@ -77,7 +78,7 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
 
     templates: dict[tuple[int, ...], Template] = {}
     end, value = len(head.args), head.n_values
-    for node in range(head.n_nodes - 1, -1, -1):
+    for node in watch("transposing", head.n_nodes)(range(head.n_nodes - 1, -1, -1)):
         code = head.code[node]
         last, end, value = end, end - arity[code], value - n_results[code]
         incoming = cotangent[value : value + n_results[code]]
@@ -111,24 +112,7 @@ def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:
 
 
 def _seeds(head: Graph) -> list[Input]:
-    for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
-        if not key.path:
-            raise TransformError(f"graph '{head.name}': '{key}' is neither a tangent nor a cotangent, as a linear graph's must be")
     return [Input(o.key.dual(), o.type, o.meta) for o in head.outputs if o.value is not None]
-
-
-def _require_residuals_free_of_tangents(logical: LogicalGraph) -> None:
-    head = logical.document.head
-    tangents = {i.key for i in head.inputs}
-    if not any(i.key in tangents for graph in logical.document.graphs[:-1] for i in graph.inputs):
-        return
-    # Other graphs may take the same tangents; what the head reads of them must not come from there.
-    read = logical.depends_on(logical.lookup[-1][-1 - k] for k in range(len(head.external)))
-    for key in tangents:
-        if read[logical.source[key]]:
-            raise TransformError(
-                f"graph '{head.name}' reads values of other graphs that depend on its input '{key}', so it is not linear"
-            )
 
 
 def _dual_name(name: str, pass_number: int) -> str:

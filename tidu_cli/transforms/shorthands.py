@@ -1,0 +1,112 @@
+"""Shorthands: the derivatives that people ask for by name, each a pipeline of the transforms and no more.
+
+Names and meanings are JAX's. All take a document, differentiate outputs of its head (or the chosen ones) by inputs `wrt`, and give
+the pipeline that did so, whose document is one self-contained graph. All raise UnknownNameError for keys that do not exist,
+TransformError for what cannot be differentiated so, and MissingRuleError naming the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidu_cli.errors import TransformError
+from tidu_cli.graph.graph import Document, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import Literal, filled
+from tidu_cli.graph.select import require_inputs, select_outputs
+from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix, Pipeline, Transpose
+
+Keys = Sequence[Key]
+
+
+def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
+    """Jacobian-vector products: from tangents x@1 to tangents y@1; with `value` the outputs y, too, before them."""
+    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)))
+    return run.then(Materialize(_with_values(document, outputs, run.document) if value else ()))
+
+
+def vjp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
+    """Vector-Jacobian products: from cotangents y@-1 to cotangents x@-1; with `value` the outputs y, too, before them."""
+    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose())
+    return run.then(Materialize(_with_values(document, outputs, run.document) if value else ()))
+
+
+def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
+    """The gradient x@-1 of one output, a real number; with `value` that output, too, before it."""
+    loss = _one_real_number(document, outputs, "a gradient")
+    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose())
+    return run.then(Materialize(_with_values(document, outputs, run.document) if value else (), _seed(document, run, loss)))
+
+
+def hvp(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
+    """Hessian-vector products of one output, a real number, forward over reverse: from tangents x@2 to tangents x@-1@2."""
+    loss = _one_real_number(document, outputs, "a Hessian")
+    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose(), Linearize(tuple(wrt)))
+    return run.then(Materialize((), _seed(document, run, loss)))
+
+
+def jacobian(
+    document: Document,
+    wrt: Keys,
+    outputs: Keys = (),
+    *,
+    reverse: bool | None = None,
+    holomorphic: bool = False,
+) -> Pipeline:
+    """The blocks y/x of the Jacobian, with the axes of y and then those of x.
+
+    By rows if `reverse`, by columns if not, and by default by what there is less of.
+    """
+    require_inputs(document, wrt)
+    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)))
+    head = run.document.head
+    if reverse is None:
+        ours, theirs = [i.type for i in head.inputs], [o.type for o in head.outputs]
+        live = all(o.value is not None for o in head.outputs)  # transposing forgets the others
+        real = holomorphic or not any(t.complex for t in (*ours, *theirs))
+        reverse = live and real and sum(t.size for t in theirs) < sum(t.size for t in ours)
+    return run.then(*([Transpose()] if reverse else []), Matrix(holomorphic), Materialize())
+
+
+def hessian(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
+    """The blocks y/x/z of the Hessian of one output y, a real number, with the axes of x and those of z: forward over reverse."""
+    loss = _one_real_number(document, outputs, "a Hessian")
+    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose(), Linearize(tuple(wrt)), Matrix())
+    return run.then(Materialize((), _seed(document, run, loss)))
+
+
+def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int = 1) -> Pipeline:
+    """The derivative of some order by one number, in the direction 1: y@1@2 for the second order."""
+    require_inputs(document, [wrt])
+    type_ = next(i.type for graph in document.graphs for i in graph.inputs if i.key == wrt)
+    if type_.rank:
+        raise TransformError(f"input '{wrt}' is {type_}; a derivative is by one number: take the jacobian, or jvp for a direction")
+    run = Pipeline(document)
+    seeds = {}
+    for k in range(order):
+        run.then(Linearize((wrt,), tuple(outputs) if k == 0 else ()))
+        seeds[run.document.head.inputs[0].key] = filled(type_, 1)
+    return run.then(Materialize((), seeds))
+
+
+def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[Key, ...]:
+    return (*(o.key for _, o in select_outputs(document, outputs)), *(o.key for o in derived.head.outputs))
+
+
+def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
+    chosen = [output for _, output in select_outputs(document, outputs)]
+    if len(chosen) != 1:
+        names = ", ".join(str(o.key) for o in chosen[:8])
+        raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with --output")
+    (output,) = chosen
+    if output.type.rank or output.type.complex or not output.type.inexact:
+        way = "jacobian takes arrays" if not output.type.complex and output.type.inexact else "vjp takes cotangents of any"
+        raise TransformError(f"{what} is of one real number, and output '{output.key}' is {output.type}; tidu {way}")
+    return output
+
+
+def _seed(before: Document, run: Pipeline, loss: Output) -> dict[Key, Literal]:
+    """The cotangent 1 of the output in the first pass, unless its derivative is zero all over: then nothing takes a cotangent."""
+    key = loss.key.cotangent(before.next_pass())
+    declared = any(i.key == key for graph in run.document.graphs for i in graph.inputs)
+    return {key: filled(loss.type, 1)} if declared else {}
