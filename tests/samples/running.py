@@ -1,0 +1,44 @@
+"""Running what the READMEs of samples say, as a reader would type it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tests.docs.blocks import ROOT, agrees, blocks, run
+
+SAMPLES = ROOT / "samples"
+ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def tidu(command, folder):
+    """What a command line prints, run in a folder that sees samples/."""
+    if not (folder / "samples").exists():
+        (folder / "samples").symlink_to(SAMPLES)
+    status, printed = run(command, folder, ENVIRONMENT)
+    assert status == 0, f"{command}\n" + "\n".join(printed)
+    return printed
+
+
+def follow(sample, folder):
+    """Run the README of a sample in a folder, and hold what is printed to what the page shows."""
+    text = (SAMPLES / sample / "README.md").read_text()
+    for block in blocks(text):
+        for step in block.steps():
+            printed = tidu(step.command, folder)
+            assert agrees(step.output, printed), f"{step.command}\nprints\n" + "\n".join(printed)
+
+
+def arrays(path):
+    """The arrays of an npz file."""
+    with np.load(path) as found:
+        return dict(found)
+
+
+def norm_error(found, expected):
+    """|found - expected| relative to |expected|."""
+    assert np.shape(found) == np.shape(expected)
+    return np.linalg.norm(found - expected) / np.linalg.norm(expected)
