@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test jax lint types campaign schemas catalogue clean
+.PHONY: demo test jax docs lint types campaign schemas catalogue commands man clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
@@ -24,6 +24,14 @@ test: demo  ## the same, then the tests
 jax: .venv/.jax  ## every primitive against JAX, which this installs
 	$(BIN)/python -m pytest -m jax tests/jax
 
+.venv/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,docs]'
+	touch $@
+
+docs: .venv/.docs  ## the site, into site/, and its tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python -m pytest -m site tests/docs
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -37,8 +45,14 @@ campaign: $(STAMP)  ## the long runs that the ordinary suite leaves out
 schemas: $(STAMP)  ## write schemas/ anew
 	$(BIN)/python -m tidu_cli.documents.schema > schemas/document.schema.json
 
+man: $(STAMP)  ## write man/ anew
+	$(BIN)/python -m tidu_cli.cli.manual man
+
 catalogue: $(STAMP)  ## write docs/primitives.md anew
 	$(BIN)/python -m tidu_cli.checking.catalogue > docs/primitives.md
 
+commands: $(STAMP)  ## write docs/commands.md anew
+	$(BIN)/python -m tidu_cli.cli.reference > docs/commands.md
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis

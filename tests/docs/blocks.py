@@ -1,7 +1,8 @@
 """Fenced blocks of Markdown files, and running those that show commands.
 
-A console block holds commands after `$ ` (going on while a line ends in a backslash or a pipe), each followed by what it prints;
-there a line `...` stands for any lines. A block that is not to be run has the reason right above it: `<!-- not run: REASON -->`.
+A console block holds commands after `$ ` (`tools/console.py` says how), each followed by what it prints; there a line `...` stands
+for any lines. A block that is not to be run has the reason right above it: `<!-- not run: REASON -->`. A block with a title, as in
+```` ```make title="Makefile" ````, is a file of that name, which the commands after it find in their folder.
 """
 
 from __future__ import annotations
@@ -12,28 +13,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.console import Step, steps
+
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
+TITLE = re.compile(r' title="([\w.-]+)"')
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the number of its first line within the fences (from 0), its language, lines, and reason not to be run."""
+    """A fenced block: the number of its first line within the fences (from 0), its language, lines, reason not to be run, title."""
 
     first: int
     language: str
     lines: tuple[str, ...]
     not_run: str | None
+    title: str | None
 
-
-@dataclass(frozen=True)
-class Step:
-    """A command of a console block, its own lines there and those of its output."""
-
-    command: str
-    shown: tuple[str, ...]
-    output: tuple[str, ...]
+    def steps(self) -> Iterator[Step]:
+        """The commands of a console block."""
+        try:
+            yield from steps(self.lines)
+        except ValueError as error:
+            raise AssertionError(f"line {self.first + 1}: {error}") from None
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -47,25 +50,11 @@ def blocks(text: str) -> Iterator[Block]:
             start = k + 1
             continue
         reason = NOT_RUN.fullmatch(lines[start - 2]) if start >= 2 else None
-        language = lines[start - 1].removeprefix("```")
-        yield Block(start, language, tuple(lines[start:k]), reason and reason[1])
+        language, _, _ = lines[start - 1].removeprefix("```").partition(" ")
+        title = TITLE.search(lines[start - 1])
+        yield Block(start, language, tuple(lines[start:k]), reason and reason[1], title and title[1])
         start = None
     assert start is None, f"the fence in line {start} is not closed"
-
-
-def steps(block: Block) -> Iterator[Step]:
-    """The commands of a console block."""
-    k = 0
-    while k < len(block.lines):
-        assert block.lines[k].startswith("$ "), f"line {block.first + k + 1}: a console block starts with a command after '$ '"
-        first = k
-        while block.lines[k].endswith(("\\", "|")):
-            k += 1
-        command, output = block.lines[first : k + 1], k + 1
-        k = output
-        while k < len(block.lines) and not block.lines[k].startswith("$ "):
-            k += 1
-        yield Step("\n".join(command).removeprefix("$ "), command, block.lines[output:k])
 
 
 def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, list[str]]:

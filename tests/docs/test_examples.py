@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, ROOT, Block, Step, agrees, blocks, run, steps
+from tests.docs.blocks import PAGES, ROOT, Block, agrees, blocks, run
+from tests.docs.svg import content
 from tidu_cli.documents.read import parse_document
+from tools.console import Step
 
 RENEW = os.environ.get("TIDU_RENEW") == "1"
+PROGRAMS = {"tidu dot": "dot", "tidu view": "dot", "node": "node", "cc": "cc"}
+"""Commands, and the programs that they need beside tidu: where one is missing, its commands are not run. CI has them all."""
 
 
 @pytest.fixture
@@ -44,27 +49,41 @@ def test_commands_print_what_the_page_shows(page: Path, copy: Path) -> None:
     for block in blocks(text):
         where = f"{page.name}:{block.first + 1}"
         has_commands = any(line.startswith("$ ") for line in block.lines)
+        if block.title:
+            (copy / block.title).write_text("\n".join(block.lines) + "\n")
         assert has_commands or block.not_run or block.language != "console", f"{where}: no command after '$ '"
         if block.language in ("console", "sh") and has_commands and not block.not_run:
             fresh: list[str] = []
-            for step in steps(block):
+            for step in block.steps():
                 output, complaint = _run_step(step, copy)
                 fresh += [*step.shown, *output]
                 wrong += [f"{where}: $ {step.command}\n{complaint}"] if complaint else []
             renewed.append((block, fresh))
+    pictures = _pictures(text, page, copy)
     if not RENEW:
         assert not wrong, "\n\n".join(wrong)
+        for shown, drawn in pictures:
+            assert content(shown.read_text()) == content(drawn.read_text()), f"{shown.name}: not what the page's commands draw"
         return
+    for shown, drawn in pictures:
+        if not shown.exists() or content(shown.read_text()) != content(drawn.read_text()):
+            shutil.copy(drawn, shown)
     for block, fresh in reversed(renewed):
         lines[block.first : block.first + len(block.lines)] = fresh
     if "\n".join(lines) != text:
         page.write_text("\n".join(lines))
 
 
+def _pictures(text: str, page: Path, folder: Path) -> list[tuple[Path, Path]]:
+    """The pictures that a page shows and its commands draw: a command that writes NAME.svg draws images/NAME.svg."""
+    linked = [(page.parent / link).resolve() for link in re.findall(r"\]\(((?:[^()\s]+/)?images/[^()\s]+\.svg)\)", text)]
+    return [(shown, folder / shown.name) for shown in linked if (folder / shown.name).exists()]
+
+
 def _run_step(step: Step, folder: Path) -> tuple[Sequence[str], str]:
     """What the page should show for a command, and what is wrong with what it does show, if anything."""
-    if "tidu dot" in step.command and shutil.which("dot") is None:
-        return step.output, ""  # without Graphviz, which tidu can do without
+    if any(re.search(rf"\b{command}\b", step.command) and shutil.which(program) is None for command, program in PROGRAMS.items()):
+        return step.output, ""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     status, printed = run(step.command, folder, environment)
     if not agrees(step.output, printed):
@@ -91,7 +110,7 @@ def test_python_runs(page: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(copy)
     names: dict[str, object] = {}
     for block in blocks(page.read_text()):
-        if block.language == "python" and not block.not_run:
+        if block.language == "python" and not block.not_run and not block.title:
             _run_python(block, page, names)
 
 

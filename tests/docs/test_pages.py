@@ -11,6 +11,7 @@ import pytest
 from tests.docs.blocks import NOT_RUN, PAGES, ROOT, blocks
 from tests.test_layers import MAY_IMPORT
 from tidu_cli.cli.main import COMMANDS
+from tidu_cli.cli.reference import to_markdown
 from tidu_cli.documents.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.dot import to_dot
@@ -50,6 +51,14 @@ def test_every_command_is_in_the_docs(command: str) -> None:
     assert any(f"tidu {command}" in page.read_text() for page in PAGES)
 
 
+def test_the_command_reference_is_current() -> None:
+    assert (ROOT / "docs" / "commands.md").read_text() == to_markdown(), "make commands writes it anew"
+
+
+def test_every_command_has_a_section() -> None:
+    assert re.findall(r"^## tidu (.+)$", to_markdown(), flags=re.M) == list(COMMANDS)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_ids)
 def test_only_blocks_have_reasons_not_to_run(page: Path) -> None:
     """A reason that stands anywhere else than right above a block would do nothing."""
@@ -59,7 +68,8 @@ def test_only_blocks_have_reasons_not_to_run(page: Path) -> None:
 def test_the_layers_are_those_that_are_tested() -> None:
     rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w, ]*)\|$", (ROOT / "docs" / "design.md").read_text(), flags=re.M)
     shown = {layer: set(re.findall(r"\w+", imports)) for layer, imports in rows}
-    assert shown == {layer: imports - {"errors"} for layer, imports in MAY_IMPORT.items() if layer != "errors" and "_" not in layer}
+    for_all = {"errors", "watching"}
+    assert shown == {layer: imports - for_all for layer, imports in MAY_IMPORT.items() if layer not in for_all and "_" not in layer}
 
 
 def test_the_numbers_are_those_of_the_performance_page() -> None:
