@@ -26,6 +26,8 @@ CALLS = (
     ("check",),
     ("info",),
     ("info", "--json"),
+    ("diff", F, "-", "--exact"),
+    ("diff", "-", F, "--json"),
     ("dot",),
     ("convert", "--format", "json"),
     ("convert", "--format", "msgpack"),
@@ -153,10 +155,15 @@ def broken_bytes(chooser: random.Random, data: bytes) -> bytes:
 
 
 def require_good_manners(args, result):
-    """A status of 0, 1 or 2; where it is 1, one line on stderr, with no traceback and nothing to steer a terminal."""
+    """A status of 0, 1 or 2; of a failure one line on stderr, with no traceback and nothing to steer a terminal.
+
+    The status of a failure is 1, of diff 2, as it says by 1 that documents differ.
+    """
     assert result.exit_code in (0, 1, 2), args
     assert "Traceback" not in result.stderr and "internal error" not in result.stderr, (args, result.stderr)
-    if result.exit_code == 1:
+    if args[0] == "diff" and result.exit_code == 1:  # they differ
+        assert result.stderr == "" and result.stdout_bytes
+    elif result.exit_code == 1 or (args[0] == "diff" and "Usage: tidu" not in result.stderr and result.exit_code):
         assert re.fullmatch(rf"tidu {args[0]}: error: [^\n]+\n", result.stderr), (args, result.stderr)
         assert result.stderr[:-1].isprintable() and len(result.stderr) < 1000, (args, result.stderr)
         assert result.stdout_bytes == b"" or args[0] == "check"
@@ -169,6 +176,9 @@ def require_good_manners_of_all(data: bytes):
     for args in CALLS:
         result = invoke(*args, input=data)
         require_good_manners(args, result)
+        if args[0] == "diff":
+            assert result.exit_code in ((0, 1) if valid else (2,)), (args, result.stderr)
+            continue
         assert result.exit_code != 2, (args, result.stderr)
         assert valid or result.exit_code == 1, args
         if result.exit_code == 0 and args[0] in DOCUMENTS:

@@ -18,6 +18,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 LIMIT = 500
 """Graphviz draws more things than this slowly, and nobody reads the result."""
 
+_SLOW = 5000
+"""Of so many things Graphviz takes a minute or more."""
+
 _FORMATS = ("dot", "svg", "png", "pdf")
 
 
@@ -25,7 +28,7 @@ def picture_options(function: F) -> F:
     """The options --types, --highlight, --collapse and --limit."""
     limit = f"Refuse to draw more inputs, nodes and outputs than this. [default: {LIMIT}; none for DOT text]"
     function = click.option("--limit", type=click.IntRange(min=1), metavar="N", help=limit)(function)
-    collapse = "Draw each graph but the head as one node between its inputs and outputs."
+    collapse = "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."
     function = click.option("--collapse", is_flag=True, help=collapse)(function)
     highlight = "Fade all but the paths from inputs to outputs that go through this input or output; repeats."
     function = click.option("--highlight", type=KEY, multiple=True, metavar="KEY", help=highlight)(function)
@@ -33,17 +36,26 @@ def picture_options(function: F) -> F:
 
 
 def require_drawable(document: Document, *, collapse: bool, limit: int | None) -> None:
-    """Raises TiduError, with what to do, if the picture would show more things than `limit`."""
+    """Raises TiduError, with what helps, if the picture would show more things than `limit`."""
     from tidu_cli.render.picture import n_items
 
     n = n_items(document, collapse=collapse)
     if limit is None or n <= limit:
         return
-    collapsed = n_items(document, collapse=True)
-    smaller = f"--collapse draws {collapsed}, each graph but the head as one node; " if collapsed < n else ""
+    ports = sum(len(graph.inputs) + len(graph.outputs) for graph in document.graphs)
+    collapsed = n if collapse else n_items(document, collapse=True)
+    if collapsed <= limit:
+        helps = f"--collapse draws {collapsed}, other graphs and runs of nodes as one each"
+    elif ports > limit:
+        helps = f"{ports} are inputs and outputs, which are always drawn: build it of arrays rather than of single numbers"
+    elif collapsed < n:
+        helps = f"--collapse --limit {collapsed} draws {collapsed}"
+    else:
+        helps = "it is collapsed already" if collapse else "--collapse does not help, there are no runs of nodes to draw as one"
+    slowly = ", slowly" if n > _SLOW else ""
     raise TiduError(
-        f"the picture would show {n} inputs, nodes and outputs, more than {limit}; {smaller}"
-        f"--limit {n} draws it anyway; tidu info summarises a document of any size"
+        f"the picture would show {n} inputs, nodes and outputs, more than {limit}; {helps}; --limit {n} draws all{slowly}; "
+        "tidu info summarises a document of any size"
     )
 
 

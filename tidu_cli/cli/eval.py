@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidu_cli.cli.given import given_values, require_assignment
+from tidu_cli.cli.given import given_values, inputs_option, set_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     SIZE,
@@ -25,10 +25,8 @@ _FORMATS = ("json", "npz", "msgpack")
 
 @click.command(cls=Command, epilog=example("tidu eval samples/f.json --set x=3"))
 @file_argument
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats."
-)
-@click.option("--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats.")
+@set_option("An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@inputs_option
 @output_keys_option
 @click.option(
     "--max-memory",
@@ -56,8 +54,6 @@ def command(
     from tidu_cli.transforms.materialize import materialize
 
     require_stdin_once(file, *files)
-    for setting in settings:
-        require_assignment(setting)
     chosen = chosen_format(out, format_, "json")
     require_printable(out, chosen)
     document = load(file).document

@@ -10,11 +10,14 @@ import io
 import os
 import signal
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
 
 from tidu_cli import __version__
+from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options
+from tidu_cli.cli.style import Context, is_terminal
 from tidu_cli.errors import TiduError, did_you_mean
 
 COMMANDS = (
@@ -23,20 +26,36 @@ COMMANDS = (
     "linearize",
     "transpose",
     "materialize",
+    "matrix",
     "eval",
+    "grad",
+    "jvp",
+    "vjp",
+    "hvp",
+    "jacobian",
+    "hessian",
+    "derivative",
     "dot",
     "view",
     "check",
     "info",
+    "diff",
     "convert",
     "schema",
     "ops",
+    "completion",
 )
 """Every subcommand, in the order of the help: the module of that name holds it as `command`."""
 
 
 class _Commands(click.Group):
     """A group whose subcommands live in modules of their own."""
+
+    context_class = Context
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.params += level_options()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -60,33 +79,51 @@ class _Commands(click.Group):
 
 
 class Command(click.Command):
-    """A subcommand: failures become `tidu COMMAND: error: ...` on stderr and status 1."""
+    """A subcommand: failures become `tidu COMMAND: error: ...` on stderr and status 1, or what `failure_status` says.
+
+    Every subcommand has the options --quiet and --verbose, and a progress bar where it works for long.
+    """
+
+    context_class = Context
+
+    def __init__(self, *args: Any, failure_status: int = 1, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.params += level_options()
+        self.failure_status = failure_status
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. Exits with status 1 on any failure but wrong usage."""
+        """Run the command. Exits with `failure_status` on any failure but wrong usage."""
         try:
-            return super().invoke(ctx)
-        except TiduError as error:
-            _fail(ctx, str(error))
+            with _progress(ctx):
+                return super().invoke(ctx)
+        except TiduError as failure:
+            _fail(ctx, str(failure))
         except MemoryError:
             _fail(ctx, "out of memory")
         except BrokenPipeError:
             raise  # click ends quietly
-        except OSError as error:
-            _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        except OSError as failure:
+            _fail(ctx, f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure.strerror or failure))
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except Exception as error:
-            _fail(ctx, f"internal error: {type(error).__name__}: {error} (a bug in tidu; TIDU_TRACEBACK=1 shows where)")
+        except Exception as failure:
+            _fail(ctx, f"internal error: {type(failure).__name__}: {failure} (a bug in tidu; TIDU_TRACEBACK=1 shows where)")
+
+
+def _progress(ctx: click.Context) -> AbstractContextManager[None]:
+    draws = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not is_quiet()
+    if not draws and not is_verbose():
+        return nullcontext()  # and nothing is watched
+    from tidu_cli.cli.progress import Progress, shown
+
+    return shown(ctx, Progress(sys.stderr if draws else None, detail))
 
 
 def _fail(ctx: click.Context, message: str) -> None:
     if os.environ.get("TIDU_TRACEBACK") == "1":
         raise  # the failure itself: callers are except clauses
-    from tidu_cli.documents.syntax import one_line
-
-    click.echo(f"{ctx.command_path}: error: {one_line(message)}", err=True)
-    ctx.exit(1)
+    error(message)
+    ctx.exit(ctx.command.failure_status if isinstance(ctx.command, Command) else 1)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -112,6 +149,10 @@ def main() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # help texts have symbols that not every terminal has
+    if "_TIDU_COMPLETE" in os.environ:
+        from tidu_cli.cli.completion import register
+
+        register()
     try:
         cli(prog_name="tidu", standalone_mode=True)
     except OSError as error:  # of help and version texts: commands tell their own

@@ -8,6 +8,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_json, emit_text, example
+from tidu_cli.cli.style import heading
 from tidu_cli.primitives.contract import Primitive
 
 
@@ -37,7 +38,7 @@ def command(names: tuple[str, ...], in_full: bool, as_json: bool) -> None:
         arity = "n" if p.arity is None else p.arity
         rules = ("J" if p.jvp else "-") + ("T" if p.transpose else "-")
         attrs = f"  [{', '.join(p.attrs.model_fields)}]" if p.attrs.model_fields and not in_full else ""
-        lines.append(f"{p.name:{width}}  {arity}  {rules}  {p.formula}: {p.summary}{attrs}")
+        lines.append(f"{heading(f'{p.name:{width}}')}  {arity}  {rules}  {p.formula}: {p.summary}{attrs}")
         if in_full:
             lines += (f"{'':{width}}  {line}" for line in _details(p))
     emit_text("\n".join(lines))

@@ -6,11 +6,15 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import PurePath
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from tidu_cli.cli.messages import detail, is_verbose
+from tidu_cli.cli.progress import paused
+from tidu_cli.cli.style import is_terminal
 from tidu_cli.errors import KeyTextError, TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
@@ -31,6 +35,11 @@ SUFFIXES = {
 
 BINARY = frozenset({"msgpack", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
+
+_LIBRARIES = "tidu.libraries"
+"""Under which key click's context holds the files of --ops."""
+
+_TOLD = 6  # how many graphs --verbose tells of, the last ones
 
 
 class Parsed(click.ParamType[Any]):
@@ -75,8 +84,18 @@ class Source(NamedTuple):
 
 
 def file_argument(function: F) -> F:
-    """The argument FILE: a document, by default standard input."""
-    return click.argument("file", default="-", metavar="[FILE]")(function)
+    """The argument FILE: a document, by default standard input. With it comes the option --ops."""
+    return click.argument("file", default="-", metavar="[FILE]")(ops_option(function))
+
+
+def ops_option(function: F) -> F:
+    """The option --ops FILE, which repeats: where documents that `load` reads find ops besides their own."""
+
+    def remember(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:
+        ctx.meta[_LIBRARIES] = files
+
+    text = "A document whose own ops may be used, too; repeats. Those used become the result's."
+    return click.option("--ops", multiple=True, metavar="FILE", expose_value=False, callback=remember, help=text)(function)
 
 
 def output_keys_option(function: F) -> F:
@@ -117,11 +136,28 @@ def example(*lines: str) -> str:
 
 
 def load(file: str) -> Source:
-    """Read and check a document. Raises DocumentError."""
+    """Read and check a document, with the ops of --ops. Raises DocumentError."""
     from tidu_cli.documents.files import read_bytes
-    from tidu_cli.documents.read import parse_document
+    from tidu_cli.documents.read import parse_document, parse_library
+    from tidu_cli.primitives.builtin import BUILTIN
 
-    return Source(*parse_document(read_bytes(file), shown(file)))
+    primitives = BUILTIN
+    for library in click.get_current_context().meta.get(_LIBRARIES, ()):
+        primitives = parse_library(read_bytes(library), shown(library), primitives)
+    data = read_bytes(file)
+    source = Source(*parse_document(data, shown(file), primitives))
+    if is_verbose():
+        detail(f"read {shown(file)}: {source.format}, {counted(len(data), 'byte')}, {_told(source.document)}")
+    return source
+
+
+def _told(document: Document) -> str:
+    """What --verbose says of a document."""
+    graphs = [
+        f"'{graph.name}' of {counted(graph.n_nodes, 'node')}{'' if graph.linear is None else f', linear in pass {graph.linear}'}"
+        for graph in document.graphs[-_TOLD:]
+    ]
+    return "; ".join([counted(len(document.graphs), "graph"), *(["..."] if len(document.graphs) > _TOLD else []), *graphs])
 
 
 def shown(file: str) -> str:
@@ -150,7 +186,10 @@ def emit(document: Document, out: str | None, format_: str | None, came_in: str,
 
     chosen = chosen_format(out, format_, came_in)
     require_printable(out, chosen)
-    emit_bytes(format_document(document, chosen, **how), out)
+    data = format_document(document, chosen, **how)
+    if is_verbose():
+        detail(f"result: {chosen}, {_told(document)}")
+    emit_bytes(data, out)
 
 
 def require_printable(out: str | None, format_: str) -> None:
@@ -163,7 +202,9 @@ def emit_bytes(data: bytes, out: str | None) -> None:
     """Write finished data to OUT or standard output."""
     from tidu_cli.documents.files import write_bytes
 
-    write_bytes(data, out)
+    with paused() if is_terminal(sys.stdout) else nullcontext():
+        write_bytes(data, out)
+    detail(f"wrote {'stdout' if out in (None, '-') else out}: {counted(len(data), 'byte')}")
 
 
 def emit_text(text: str) -> None:
@@ -174,6 +215,11 @@ def emit_text(text: str) -> None:
 def emit_json(value: object, out: str | None = None, indent: int | None = None) -> None:
     """Write JSON to OUT or standard output."""
     emit_bytes((json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode(), out)
+
+
+def printable(line: str) -> str:
+    """A line whose names may hold line ends and what steers a terminal: escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def counted(n: int, noun: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import document_output_options, emit, example, load, require_stdin_once
+from tidu_cli.cli.messages import note
+from tidu_cli.cli.options import document_output_options, emit, example, load, ops_option, require_stdin_once
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -22,6 +23,7 @@ _NAMED = 10
 @click.option(
     "--bind", "binds", multiple=True, metavar="INPUT=KEY", help="Make an input equal to an output of another graph; repeats."
 )
+@ops_option
 @document_output_options
 def command(files: tuple[str, ...], binds: tuple[str, ...], out: str | None, format_: str | None) -> None:
     """Link documents into one.
@@ -39,16 +41,10 @@ def command(files: tuple[str, ...], binds: tuple[str, ...], out: str | None, for
     result = resolve(documents, bind=[_pair(bind, documents) for bind in binds])
     unknown = list(dangling(result))
     for digest, graph in unknown[:_NAMED]:
-        _note(f"graph '{graph}' reads {digest}, which no document defines")
+        note(f"graph '{graph}' reads {digest}, which no document defines")
     if len(unknown) > _NAMED:
-        _note(f"... {len(unknown)} such values in all")
+        note(f"... {len(unknown)} such values in all")
     emit(result, out, format_, sources[0].format)
-
-
-def _note(message: str) -> None:
-    from tidu_cli.documents.syntax import one_line
-
-    click.echo(f"tidu resolve: note: {one_line(message)}", err=True)
 
 
 def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:

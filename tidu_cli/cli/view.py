@@ -12,6 +12,7 @@ import click
 from tidu_cli.cli.dot import LIMIT, picture_options, require_drawable
 from tidu_cli.cli.given import given_values, require_assignment
 from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import SIZE, emit_bytes, example, file_argument, load, require_stdin_once
 from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.keys import Key
@@ -53,6 +54,7 @@ def command(
     through the head's nodes in the order in which they are computed, each told in words. With --set and --inputs, as in eval, the
     numbers stand on the edges. It is drawn by Graphviz.
     """
+    from tidu_cli.checking.cotangents import cotangent_owners
     from tidu_cli.render.picture import picture
     from tidu_cli.render.view import to_html
 
@@ -65,12 +67,12 @@ def command(
     require_drawable(document, collapse=collapse, limit=limit or LIMIT)
     shown = picture(document, collapse=collapse, highlight=highlight)
     values = _values(document, given_values(document, settings, files), max_memory) if settings or files else {}
-    emit_bytes(to_html(shown, types=types, values=values).encode(), out)
+    emit_bytes(to_html(shown, types=types, values=values, owners=cotangent_owners(document)).encode(), out)
     if open_ and out is not None:
         import webbrowser
 
         if not webbrowser.open(Path(out).resolve().as_uri()):
-            click.echo(f"tidu view: no browser to open {out} with", err=True)
+            note(f"no browser to open {out} with")
 
 
 def _values(document: Document, given: Mapping[Key, object], max_memory: int | None) -> dict[tuple[int, int], NDArray[Any]]:

@@ -1,0 +1,2 @@
+# As diff -q.
+tidu diff -q samples/f.json tests/cli/cases/diff/g.json

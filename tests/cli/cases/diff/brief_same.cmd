@@ -1,0 +1,2 @@
+# As diff -q: nothing.
+tidu diff -q samples/f.json samples/f.json

@@ -1,0 +1,2 @@
+# Names count to the letter.
+tidu diff --exact samples/f.json tests/cli/cases/diff/g.json

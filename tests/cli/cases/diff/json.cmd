@@ -1,0 +1,2 @@
+# For programs.
+tidu diff --json samples/f.json tests/cli/cases/diff/g.json

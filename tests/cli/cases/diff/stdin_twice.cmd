@@ -1,0 +1,2 @@
+# Wrong usage.
+tidu diff - -

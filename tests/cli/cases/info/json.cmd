@@ -1,0 +1,2 @@
+# Exact numbers for programs.
+tidu linearize samples/f.json --wrt x | tidu info --json

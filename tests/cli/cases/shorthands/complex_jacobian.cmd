@@ -1,0 +1,2 @@
+# Complex derivatives are linear over the reals only.
+tidu jacobian samples/complex.json --wrt z

@@ -1,0 +1,2 @@
+# Only linear graphs have a matrix.
+tidu matrix samples/f.json

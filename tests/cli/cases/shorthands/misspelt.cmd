@@ -1,0 +1,2 @@
+# A misspelt key.
+tidu grad samples/logsumexp.json --wrt X

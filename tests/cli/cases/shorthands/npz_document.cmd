@@ -1,0 +1,2 @@
+# Documents have no npz form.
+tidu grad samples/f.json --wrt x --format npz

@@ -1,0 +1,2 @@
+# Inputs made constants.
+tidu materialize samples/rosenbrock.json --set y=2

@@ -1,0 +1,186 @@
+"""Completion: what is offered where, and that bash, zsh and fish take it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.cli.running import ENVIRONMENT, document, graph, process, succeed
+from tidu_cli.cli.candidates import LARGEST, candidates
+from tidu_cli.cli.completion import split
+from tidu_cli.cli.main import COMMANDS, cli
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    inputs = (
+        ("x", "f64[]"),
+        ("n", "i32[]"),
+        ("z", "c128[2]"),
+        ("a=b", "f64[]"),
+        ("it's $1", "bf16[]"),
+        ("at@@1".replace("@@", "@"), "f64[]"),
+    )
+    data = document(graph([("mul", 0, 0)], inputs=inputs, outputs=[("y", 6), ("w", 2)]))
+    (tmp_path / "f.json").write_bytes(data)
+    (tmp_path / "f.msgpack").write_bytes(succeed("convert", "--format", "msgpack", input=data))
+    (tmp_path / "broken.json").write_text('{"tidu": 1, "graphs": [{"inputs": 3}]}')
+    (tmp_path / "notes.txt").write_text("")
+    (tmp_path / "model.py").write_text('raise SystemExit("it is run")\ndef loss(w, b=1, *, c): "The loss."\ndef other(): ...\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def words(line, at=None):
+    """The words offered at the end of a line, or for its word number `at`."""
+    parts = [part.replace("_", " ") for part in line.split(" ")]
+    return [found.word for found in candidates(cli, parts, len(parts) - 1 if at is None else at)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mat", ["materialize", "matrix"]),
+        ("--verb", ["--verbose"]),
+        ("linearize --w", ["--wrt"]),
+        ("linearize f.json --wrt ", ["x", "z", "a=b", "it's $1", "at@@1"]),
+        ("linearize f.msgpack --wrt ", ["x", "z", "a=b", "it's $1", "at@@1"]),
+        ("linearize f.json --wrt x --wrt ", ["z", "a=b", "it's $1", "at@@1"]),
+        ("linearize f.json --wrt=", ["--wrt=x", "--wrt=z", "--wrt=a=b", "--wrt=it's $1", "--wrt=at@@1"]),
+        ("linearize f.json --output ", ["y", "w"]),
+        ("eval f.json --set ", ["x=", "n=", "z=", "a=b=", "it's $1=", "at@@1="]),
+        ("eval f.json --set x=", []),
+        ("grad f.json --wrt z", ["z"]),
+        ("dot f.json --highlight ", ["x", "n", "z", "a=b", "it's $1", "at@@1", "y", "w"]),
+        ("resolve f.json --bind ", ["x=", "n=", "z=", "a=b=", "it's $1=", "at@@1="]),
+        ("resolve f.json --bind z=", ["z=y", "z=w"]),
+        ("convert --nodes ", ["list", "packed"]),
+        ("convert f.", ["f.json", "f.msgpack"]),
+        ("convert no", ["notes.txt"]),
+        ("build x*sin(y)+pi -i ", ["x:", "y:"]),
+        ("build model.py:loss -i w:f64[] -i ", ["b:", "c:"]),
+        ("build model.py:", ["model.py:loss", "model.py:other"]),
+        ("ops dot", ["dot_general"]),
+        ("check --ops dot", ["dot_general"]),
+        ("linearize --wrt ", []),
+        ("linearize - --wrt ", []),
+        ("linearize missing.json --wrt ", []),
+        ("linearize broken.json --wrt ", []),
+        ("linearize notes.txt --wrt ", []),
+        ("nonsense ", []),
+    ],
+)
+def test_what_is_offered(folder, line, expected):
+    assert words(line) == expected
+
+
+def test_the_file_may_come_after_the_cursor(folder):
+    assert words("linearize --output  f.json", at=2) == ["y", "w"]
+
+
+def test_large_files_are_not_read(folder):
+    with open("f.json", "ab") as file:
+        file.write(b" " * LARGEST)
+    assert words("linearize f.json --wrt ") == []
+
+
+BASH = r"""
+eval "$(tidu completion bash)"
+compopt() { echo "($*)"; }
+COMP_WORDBREAKS=$' \t\n"\'@><=;|&(:' COMP_LINE=$1 COMP_POINT=${#1}
+_tidu_completion tidu
+[[ ${#COMPREPLY[@]} == 0 ]] || printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("tidu linea", ["linearize"]),
+        ("tidu linearize f.json --wrt ", ["x", "z", "a=b", r"it\'s\ \$1", "at@@1"]),
+        ("tidu linearize f.json --wrt=a", ["a=b", "at@@1"]),
+        ("tidu linearize f.json --wrt at@", ["@1"]),
+        ("tidu linearize f.json --wrt 'at@", ["at@@1"]),
+        ('tidu linearize f.json --wrt "it', ["it's $1"]),
+        (r"tidu linearize f.json --wrt it\'", [r"it\'s\ \$1"]),
+        ("tidu eval f.json --set a=", ["(-o nospace)", "b="]),
+        ("tidu convert f.m", ["(-o filenames)", "f.msgpack"]),
+        ("tidu linearize missing.json --wrt ", []),
+    ],
+)
+def test_bash(folder, line, expected):
+    done = subprocess.run(["bash", "-c", BASH, "bash", line], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert (done.stdout.splitlines(), done.stderr) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("tidu linea", ["linearize"]),
+        ("tidu linearize f.json --wrt ", ["x", "z", "a=b", "it's $1", "at@@1"]),
+        ("tidu linearize 'f.json' --wrt=z", ["--wrt=z"]),
+        ("tidu linearize f.json --wrt at@", ["at@@1"]),
+        ("cat f.json | tidu conv", ["convert"]),
+        ("tidu linearize missing.json --wrt ", []),
+    ],
+)
+def test_fish(folder, line, expected):
+    script = "tidu completion fish | source; complete -C $argv[1]"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", script, line],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "HOME": str(folder)},
+        check=False,
+    )
+    assert done.stderr == ""
+    assert sorted(row.split("\t")[0] for row in done.stdout.splitlines()) == sorted(expected)
+
+
+ZSH = r"""
+compdef() { :; }
+compadd() { local -a given; given=("${(@P)@[-1]}"); print -rl -- $given; }
+eval "$(tidu completion zsh)"
+words=("${(@z)1}") CURRENT=$2 PREFIX=$3
+_tidu_completion
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "prefix", "expected"),
+    [
+        ("tidu linea", 2, "linea", ["linearize"]),
+        ("tidu linearize 'f.json' --wrt ''", 5, "", ["x", "z", "a=b", "it's $1", "at@@1"]),
+        ("tidu linearize --wrt z f.json", 4, "z", ["z"]),
+        ("tidu eval f.json --set=at@", 4, "--set=at@", ["--set=at@@1="]),
+        ("tidu convert f.m", 3, "f.m", ["f.msgpack"]),
+    ],
+)
+def test_zsh(folder, line, at, prefix, expected):
+    """The function as zsh calls it, with `compadd` replaced by one that prints what is added."""
+    done = subprocess.run(
+        ["zsh", "-f", "-c", ZSH, "zsh", line, str(at), prefix], capture_output=True, text=True, env=ENVIRONMENT, check=False
+    )
+    assert (done.stdout.splitlines(), done.stderr) == (expected, "")
+
+
+def test_words_of_a_line():
+    found = split(r"""tidu 'a b'"c\"d" e\ f  'open it""")
+    assert [word.text for word in found] == ["tidu", 'a bc"d', "e f", "open it"]
+    assert (found[-1].quote, found[-1].ended, found[0].ended) == ("'", False, True)
+
+
+def test_every_command_is_offered():
+    found = candidates(cli, [""], 0)
+    assert tuple(candidate.word for candidate in found) == COMMANDS
+    assert all(candidate.help.endswith(".") for candidate in found), "each has a description"
+
+
+def test_scripts_are_printed_and_broken_files_say_nothing(folder):
+    for shell in ("bash", "zsh", "fish"):
+        assert b"_TIDU_COMPLETE" in process("completion", shell).stdout
+    done = process("0", "", env={**ENVIRONMENT, "_TIDU_COMPLETE": "fish_complete"})
+    assert done.stderr == b"" and b"linearize" in done.stdout
+    assert json.loads((folder / "f.json").read_bytes())

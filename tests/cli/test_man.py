@@ -1,0 +1,42 @@
+"""The man pages: current, complete, and what formatters accept."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.cli.running import ROOT
+from tidu_cli.cli.main import COMMANDS
+from tidu_cli.cli.manual import escaped, pages
+
+PAGES = dict(pages())
+
+
+def test_the_pages_are_current():
+    written = {path.name: path.read_text() for path in (ROOT / "man").iterdir()}
+    assert written == PAGES, "make man"
+
+
+def test_there_is_a_page_for_each_command_with_all_its_options():
+    assert set(PAGES) == {"tidu.1", *(f"tidu-{name}.1" for name in COMMANDS)}
+    for name in COMMANDS:
+        page = PAGES[f"tidu-{name}.1"]
+        assert "\\-\\-verbose" in page and "\\-h, \\-\\-help" in page and ".SH EXAMPLES" in page
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_formatters_have_nothing_to_complain_of(name):
+    source = PAGES[name].encode()
+    groff = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=source, capture_output=True, check=True)
+    assert groff.stderr == b""
+    mandoc = subprocess.run(["mandoc", "-Tlint", "-Wwarning"], input=source, capture_output=True, check=False)
+    # Pages have no date on purpose: they would change with each day that they are written.
+    assert [line for line in mandoc.stdout.decode().splitlines() if "missing date" not in line] == []
+
+
+@pytest.mark.parametrize("text", [".B bold", "'request", "a\\b", "x^2 ~ `y`", "-0", 'say "so"', "é → ∂"])
+def test_text_comes_out_as_it_went_in(text):
+    source = f".TH T 1\n.SH S\n{escaped(text)}\n".encode()
+    shown = subprocess.run(["mandoc", "-Tutf8"], input=source, capture_output=True, check=True).stdout.decode()
+    assert f"     {text}" in shown or f"       {text}" in shown

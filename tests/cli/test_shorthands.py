@@ -1,0 +1,75 @@
+"""Shorthands are the pipelines that they print and that their help shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+CALLS = (
+    "grad samples/f.json --wrt x",
+    "grad samples/f.json --wrt x --set x=3",
+    "grad samples/f.json --wrt x --value --set x=3",
+    "grad samples/mlp.json --wrt W1 --wrt b1 -o OUT.msgpack",
+    "grad samples/two_outputs.json --wrt r --output x --set r=2 --set theta=1 --format npz -o OUT",
+    "jvp samples/affine.json --wrt b --set 'b=[1,2]' --set 'b@1=[1,0]'",
+    "jvp samples/affine.json --wrt x --wrt W",
+    "jvp samples/vector.json --wrt x --value --format msgpack",
+    "jvp samples/two_outputs.json --wrt r --wrt theta --set r=2 --set theta=1 --set r@1=1 --set theta@1=0",
+    "vjp samples/vector.json --wrt x",
+    "vjp samples/complex.json --wrt z --wrt w --value",
+    "hvp samples/rosenbrock.json --wrt x --wrt y",
+    "hvp samples/logsumexp.json --wrt x --set 'x=[1,2,3,4]' --set 'x@2=[1,0,0,0]'",
+    "jacobian samples/vector.json --wrt x --set 'x=[1,2,3]'",
+    "jacobian samples/two_outputs.json --wrt r --wrt theta",
+    "jacobian samples/two_outputs.json --wrt r --wrt theta --reverse",
+    "jacobian samples/mlp.json --wrt W1 --forward",
+    "jacobian samples/mlp.json --wrt W1",
+    'jacobian samples/complex.json --wrt z --output square --holomorphic --set \'z={"re": 1, "im": 2}\'',
+    "hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
+    "hessian samples/logsumexp.json --wrt x",
+    "derivative samples/quartic.json --wrt x --order 3 --set x=2",
+    "derivative samples/quartic.json --wrt x --order 5",
+)
+
+
+def shell(line: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", line.replace("OUT", str(folder / "out"))], cwd=ROOT, env=ENVIRONMENT, capture_output=True
+    )
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_printed_pipeline_does_the_same(call, tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    direct = shell(f"tidu {call}", tmp_path / "one")
+    told = shell(f"tidu {call} --pipeline", tmp_path / "two")
+    assert (direct.returncode, told.returncode, told.stderr) == (0, 0, b"")
+    assert told.stdout.count(b"\n") == 1 and written(tmp_path / "two") == {}
+    piped = shell(told.stdout.decode(), tmp_path / "two")
+    assert (piped.returncode, piped.stdout, piped.stderr) == (0, direct.stdout, direct.stderr)
+    assert written(tmp_path / "two") == written(tmp_path / "one")
+    assert direct.stdout or written(tmp_path / "one")
+
+
+NAMES = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_shows_the_pipeline(name, tmp_path):
+    order = " --order 2" if name == "derivative" else ""
+    told = shell(f"tidu {name} samples/f.json --wrt x{order} --pipeline", tmp_path).stdout.decode().strip()
+    text = " ".join(shell(f"tidu {name} --help", tmp_path).stdout.decode().split())
+    assert re.search(re.escape(told.replace("samples/f.json", "FILE")) + "(?! [|-])", text)

@@ -1,0 +1,139 @@
+"""The progress bar on stderr, for work that takes more than a second, where stderr is a terminal.
+
+A thread draws it, so that watched loops need not look at the clock and a long step within one (a large matrix product) does not
+stop it. It is erased before anything else is printed, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import click
+
+AFTER = 1.0
+"""Seconds of work before the bar is shown."""
+
+_EVERY = 0.1  # seconds between drawings
+_ERASE = "\r\x1b[K"
+_WIDEST = 40  # of the bar itself, in columns
+_SHOWN = f"{__name__}.shown"
+
+
+class Progress:
+    """A listener (see `tidu_cli.watching`) that draws a bar to `stream`, if there is one, and tells of stages that are done."""
+
+    def __init__(self, stream: TextIO | None, tell: Callable[[str], None]) -> None:
+        self.stream = stream
+        self.tell = tell
+        self.lock = threading.RLock()
+        self.stage = ""
+        self.total: int | None = None
+        self.done = 0
+        self.began = time.monotonic()
+        self._is_drawn = False
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, stage: str, total: int | None) -> None:
+        """A stage begins. The one before it is over."""
+        self.stage, self.total, self.done, self.began = stage, total, 0, time.monotonic()
+        if self.stream is not None and self._thread is None:
+            self._thread = threading.Thread(target=self._draw_until_over, daemon=True)
+            self._thread.start()
+
+    def advance(self, n: int) -> None:
+        """So many more items are done."""
+        self.done += n
+        if self.done == self.total:
+            self.tell(f"{self.stage}: {self.total} node{'s' if self.total != 1 else ''}, {time.monotonic() - self.began:.3f} s")
+
+    def close(self) -> None:
+        """Erase the bar and end its thread."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.erase()
+
+    def erase(self) -> None:
+        """Erase the bar, if it is drawn. Whoever holds the lock keeps it erased."""
+        with self.lock:
+            if self._is_drawn and self.stream is not None:
+                self._write(_ERASE)
+                self._is_drawn = False
+
+    def _draw_until_over(self) -> None:
+        wait = AFTER
+        while not self._over.wait(wait):
+            wait = _EVERY
+            with self.lock:
+                assert self.stream is not None
+                line = drawn(self.stage, self.done, self.total, time.monotonic() - self.began, _columns(self.stream))
+                self._write(f"{_ERASE}{line}")
+                self._is_drawn = True
+
+    def _write(self, text: str) -> None:
+        assert self.stream is not None
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):  # the terminal has gone, and there is nobody to tell
+            self._over.set()
+
+
+def drawn(stage: str, done: int, total: int | None, seconds: float, columns: int) -> str:
+    """The bar as a line of fewer than `columns` columns: stage, percent, bar and time left; of unknown totals the time so far."""
+    if not total:
+        return f"{stage}  {_clock(seconds)}"[: columns - 1]
+    fraction = min(done / total, 1.0)
+    before = f"{stage} {int(100 * fraction):3} %"
+    after = f"{_clock(seconds * (1 - fraction) / fraction)} left" if done else ""
+    width = min(columns - 1 - len(f"{before} [] {after}"), _WIDEST)
+    if width < 4:
+        return before[: columns - 1]
+    filled = int(width * fraction)
+    return f"{before} [{'#' * filled}{'.' * (width - filled)}] {after}".rstrip()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+@contextmanager
+def shown(ctx: click.Context, progress: Progress) -> Iterator[None]:
+    """Within the block, `progress` is told of all work of the command. The bar is gone after it."""
+    from tidu_cli.watching import listening
+
+    ctx.meta[_SHOWN] = progress
+    try:
+        with listening(progress):
+            yield
+    finally:
+        del ctx.meta[_SHOWN]
+        progress.close()
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Within the block, no bar is in the way of what is printed."""
+    ctx = click.get_current_context(silent=True)
+    progress: Progress | None = None if ctx is None else ctx.meta.get(_SHOWN)
+    if progress is None:
+        yield
+        return
+    with progress.lock:
+        progress.erase()
+        yield
