@@ -8,7 +8,7 @@ from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.structural import dtype_name
-from tidu_cli.primitives.trace import Template, jvp_template, transpose_template
+from tidu_cli.primitives.trace import Template, batch_template, jvp_template, transpose_template
 
 
 def type_of(array):
@@ -56,6 +56,14 @@ def transpose(case: Case, operands, cotangents) -> list:
     found = interpret(template, cases, [*hidden, *cotangents])
     assert all(f is None or type_of(np.asarray(f)) == t for f, t in zip(found, case.operands, strict=True))
     return found
+
+
+def batch(case: Case, operands, batched, size) -> list:
+    """The results of many applications at once; operands that are `batched` have the batch as their first axis."""
+    cases = CaseTable()
+    template = batch_template(BUILTIN, cases, cases.intern(case), tuple(batched), size)
+    assert not any(node.linear for node in (*template.closed, *template.nodes))
+    return interpret(template, cases, operands)
 
 
 def inner(a, b) -> float:

@@ -21,7 +21,10 @@ SECONDS = 60
 
 
 class Browser:
-    """One page in a fresh browser. `messages` are what it logged, `requests` the addresses that it asked for."""
+    """One page in a fresh browser.
+
+    `messages` are what it logged, `requests` the addresses that it asked for, `failures` what did not come.
+    """
 
     def __init__(self, profile: Path) -> None:
         assert PROGRAM is not None
@@ -42,6 +45,7 @@ class Browser:
         self._seen: list[dict] = []
         self.messages: list[str] = []
         self.requests: list[str] = []
+        self.failures: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -74,10 +78,10 @@ class Browser:
                 return answer["result"]
             self._note(answer)
 
-    def open(self, path: Path) -> None:
-        """Go to a file, and wait until it is loaded."""
-        self.messages, self.requests, self._seen = [], [], []
-        self.call("Page.navigate", url=path.resolve().as_uri())
+    def open(self, page: Path | str) -> None:
+        """Go to a file or an address, and wait until it is loaded."""
+        self.messages, self.requests, self.failures, self._seen = [], [], [], []
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self._seen):
             self._note(self._next())
 
@@ -107,6 +111,8 @@ class Browser:
         parameters = event.get("params", {})
         if event["method"] == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
+        elif event["method"] == "Network.loadingFailed":
+            self.failures.append(json.dumps(parameters))
         elif event["method"] in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"):
             self.messages.append(json.dumps(parameters))
 

@@ -78,7 +78,7 @@ def test_long_constants_are_elided():
     big = {"type": "f64[100]", "data": [1.5] * 100}
     node = {"op": "constant", "inputs": [], "attrs": {"value": big}}
     text = to_dot(read(document({"name": "f", "inputs": [], "nodes": [node], "outputs": [{"key": "y", "value": 0}]})))
-    assert '"constant\\nvalue=[1.5, 1.5, 1.5, ...]: f64[100]"' in text
+    assert '"constant\\n[1.5, 1.5, 1.5, ...]: f64[100]"' in text
 
 
 def test_highlight_keeps_the_paths_through_a_key(reverse):
@@ -101,11 +101,11 @@ def test_a_highlighted_path_crosses_inputs_of_one_key():
 
 def test_collapse_draws_each_graph_but_the_head_as_one_node(reverse):
     text = to_dot(reverse, collapse=True)
-    assert 'label="2 nodes\\n1 add, 1 mul"' in line(text, "g0all")
-    assert "g0n" not in text and "g1n3" in text
+    assert 'label="2 nodes\\n1 add, 1 mul"' in line(text, "g0n1")
+    assert "g0n0" not in text and "g1n3" in text
     edges = re.findall(r"^  (\w+) -> (\w+)", text, flags=re.M)
-    assert edges[:2] == [("g0v0", "g0all"), ("g0all", "g0o0")]
-    assert {("g0v0", "g1n0"), ("g0all", "g1n1")} <= set(edges)
+    assert edges[:2] == [("g0v0", "g0n1"), ("g0n1", "g0o0")]
+    assert {("g0v0", "g1n0"), ("g0n1", "g1n1")} <= set(edges)
     for collapse in (False, True):
         assert n_items(reverse, collapse=collapse) == len(picture(reverse, collapse=collapse).items)
 
@@ -115,11 +115,47 @@ def test_large_graphs_are_refused_with_what_to_do():
     data = succeed("linearize", "--wrt", "x", input=document(graph(nodes, outputs=[("y", 600)])))
     found = invoke("dot", "--format", "svg", input=data)
     assert found.exit_code == 1
-    assert "1204 inputs, nodes and outputs, more than 500; --collapse draws 605" in found.stderr
-    assert "--limit 1204 draws it anyway" in found.stderr
+    assert "1204 inputs, nodes and outputs, more than 500; --collapse draws 6" in found.stderr
+    assert "--limit 1204 draws all;" in found.stderr
     assert succeed("dot", input=data).startswith(b"digraph")
     assert invoke("dot", "--limit", "1203", input=data).exit_code == 1
     assert succeed("dot", "--limit", "1204", input=data).startswith(b"digraph")
+
+
+def test_only_what_helps_is_advised():
+    def complaint(nodes, inputs, limit, *options):
+        data = document(graph(nodes, inputs=[(f"x{k}", "f64[]") for k in range(inputs)], outputs=[("y", inputs + len(nodes) - 1)]))
+        return invoke("dot", "--limit", str(limit), *options, input=data).stderr
+
+    wide = [("add", 0, 1), *(("add", 30 + k - 1, k + 1) for k in range(1, 29))]
+    for options in ([], ["--collapse"]):
+        told = complaint(wide, 30, 20, *options)
+        assert "31 are inputs and outputs, which are always drawn" in told and "--collapse" not in told
+    branching = [("sin", 0), ("cos", 0), ("mul", 1, 2), *(("mul", k, k + 1) for k in range(2, 10))]
+    assert "--collapse does not help" in complaint(branching, 1, 5)
+    assert "it is collapsed already" in complaint(branching, 1, 5, "--collapse")
+    several = [*branching, *(("neg", 11 + k) for k in range(10))]
+    assert "--collapse --limit 13 draws 13; --limit 23 draws all" in complaint(several, 1, 5)
+
+
+def test_operands_are_numbered_where_their_order_matters():
+    text = to_dot(read(document(graph([("add", 0, 0), ("sub", 1, 0)], outputs=[("y", 2)]))))
+    assert re.findall(r"-> (\w+) \[headlabel=(\d)\]", text) == [("g0n1", "0"), ("g0n1", "1")]
+
+
+def test_labels_of_collapsed_graphs_are_whole():
+    nodes = [("sin", 0), ("cos", 1), ("exp", 2), ("sqrt", 3), ("sqrt", 4), ("neg", 5)]
+    deep = linearize(read(document(graph(nodes, outputs=[("y", 6)]))), [parse_key("x")])
+    text = to_dot(deep, collapse=True)
+    assert 'label="6 nodes\\n2 sqrt, 1 cos, 1 exp, 2 others"' in line(text, "g0n5")
+    runs = read(document(graph([*[("neg", k) for k in range(3)], ("exp", 3), ("sin", 4), ("cos", 5)], outputs=[("y", 6)])))
+    assert 'label="6 nodes\\nneg ×3, exp, ..., cos"' in line(to_dot(runs, collapse=True), "g0n5")
+
+
+def test_ops_on_arrays_are_told_in_words():
+    node = {"op": "reduce_sum", "inputs": [0], "attrs": {"axes": [1]}}
+    data = {"name": "f", "inputs": [{"key": "x", "type": "f64[2,3]"}], "nodes": [node], "outputs": [{"key": "y", "value": 1}]}
+    assert line(to_dot(read(document(data))), "g0n0") == 'g0n0 [label="reduce_sum\\nsummed over axis 1"];'
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -188,6 +189,31 @@ def test_every_control_and_node_has_a_name(page):
 
 
 @needs_chromium
+def test_print_has_the_picture_and_the_words_and_no_controls(page, tmp_path):
+    page.evaluate("show(4)")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    shown = "(e) => { const box = e.getBoundingClientRect(); return box.width * box.height > 0; }"
+    assert page.evaluate(f"[svg, byId('caption')].every({shown}) && !({shown})(slider)") is True
+    page.call("Emulation.setEmulatedMedia", media="")
+    pdf = base64.b64decode(page.call("Page.printToPDF")["data"])
+    assert pdf.startswith(b"%PDF") and len(re.findall(rb"/Type */Page\b", pdf)) == 1
+
+
+@needs_chromium
+def test_tab_reaches_the_picture_its_parts_and_the_controls_in_order(page):
+    order = "[...document.querySelectorAll('[tabindex], button:not(:disabled), input')].map((e) => e.id || e.dataset.item)"
+    found = page.evaluate(order)
+    assert found[0] == "view" and found[-5:] == ["in", "out", "fit", "next", "slider"]
+    assert page.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"])').length") == 0
+    page.evaluate("show(4)")
+    assert page.evaluate("slider.getAttribute('aria-valuetext')").startswith("c3 = c2 + c1")
+    assert page.evaluate("document.querySelectorAll('[aria-current=step]').length") == 1
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    assert page.evaluate("getComputedStyle(nodes.get('g1n0')).transitionDuration") == "0s"
+    page.call("Emulation.setEmulatedMedia", features=[])
+
+
+@needs_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(page, scheme):
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -217,6 +243,9 @@ def test_text_has_contrast(page, scheme):
         "<img src=x onerror='window.hit = 1'>",
         "]]><svg onload='window.hit=1'>",
         "{{data}}",
+        "\u202egnp.exe\u2066",
+        'a"b\\\n',
+        "long" * 500,
     ],
 )
 def test_names_do_not_inject(browser, tmp_path, name):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tidu_cli.graph.graph import Document, Externals, Graph
+from tidu_cli.graph.graph import Document, Externals
 from tidu_cli.graph.keys import Key
-from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, Place, describe_graph, op_counts, picture
-from tidu_cli.render.text import attrs_text, name, short
+from tidu_cli.render.phrases import attrs_label
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, Place, describe_graph, op_counts, op_run, picture
+from tidu_cli.render.text import name, short
 
 COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b3fa0"}
 """What is primal is blue, tangents are orange, cotangents purple."""
@@ -48,16 +49,19 @@ def _lines(
 ) -> Iterator[str]:
     document, items = shown.document, iter(shown.items)
     yield "digraph tidu {"
-    yield "  rankdir=TB; compound=true;"
+    # Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
+    yield "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;"
     yield '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];'
     yield (
         '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
-        'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#777777"];'
+        'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];'
     )
     item = next(items, None)
     for g in range(len(document.graphs)):
         yield f"  subgraph cluster_{g} {{"
-        yield f'    label={_quoted(_title(document, g))}; fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
+        place = "" if document.graphs[g].outputs else "labelloc=t; "
+        style = 'fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
+        yield f"    label={_quoted(_title(document, g))}; {place}{style}"
         while item is not None and item.graph == g:
             yield f"    {_item(shown, item, label(item))}"
             item = next(items, None)
@@ -86,7 +90,7 @@ def _item(shown: Picture, item: Item, given: str | None) -> str:
     if item.kind is Kind.DETACHED:
         digest = _quoted(shown.document.detached[item.index].digest[:15] + "...")
         return f"{item.id} [label={digest}, shape=note, style=dashed{_grey(faded)}];"
-    text = _quoted(given or _label(shown.document.graphs[item.graph], item))
+    text = _quoted(given or _label(shown.document, item))
     if item.kind is Kind.INPUT:
         return f'{item.id} [label={text}, shape=ellipse, {own}color="{colour}"{_grey(faded)}];'
     if item.kind is Kind.OUTPUT:
@@ -104,7 +108,8 @@ def _grey(faded: bool) -> str:
     return ', fontcolor="#a0a0a0"' if faded else ""
 
 
-def _label(graph: Graph, item: Item) -> str:
+def _label(document: Document, item: Item) -> str:
+    graph = document.graphs[item.graph]
     if item.kind is Kind.INPUT:
         declared = graph.inputs[item.index]
         return f"{name(declared.key)}: {declared.type}"
@@ -112,11 +117,13 @@ def _label(graph: Graph, item: Item) -> str:
         output = graph.outputs[item.index]
         return f"{name(output.key)}: {output.type}{' = 0' if output.value is None else ''}"
     if item.kind is Kind.COLLAPSED:
-        return f"{graph.n_nodes} nodes\n{short(op_counts(graph))}"
+        # A run is told in its order, a whole graph by what there is most of.
+        whole = item.graph < len(document.graphs) - 1
+        return f"{len(item.nodes)} nodes\n{op_counts(graph, item.nodes) if whole else op_run(graph, item.nodes)}"
     if item.accumulates:
         return "+"
     case = graph.case(item.index)
-    attrs = attrs_text(case)
+    attrs = attrs_label(case)
     return f"{short(case.op)}\n{attrs}" if attrs else short(case.op)
 
 

@@ -9,14 +9,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, Document, Externals, Graph
+from tidu_cli.graph.graph import Document, Externals, Graph
 from tidu_cli.graph.keys import Key
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.graph.kind import MEANING, kind_of
+from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.render.folding import folds
 
 Place = tuple[int, int]
 """A value: its graph number and local id; (DETACHED, k) for a detached one."""
+
+
+_COMMUTATIVE = frozenset({"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
+"""Ops whose edges are not numbered by operand, since the order changes nothing that a picture shows."""
 
 
 class Flow(StrEnum):
@@ -39,7 +46,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing drawn: input, node, output or detached value number `index`, or all nodes of a collapsed graph."""
+    """One thing drawn: input, node, output or detached value number `index`; or several `nodes` as one, the last being `index`."""
 
     id: str
     kind: Kind
@@ -47,11 +54,12 @@ class Item:
     index: int
     flow: Flow
     accumulates: bool = False
+    nodes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`target` reads `value`. `active` is what flows along it if it carries the derivative, `slot` the operand's number."""
+    """`target` reads `value`. `active` is what flows along it if it carries the derivative, `slot` the operand's number, if any."""
 
     source: str
     target: str
@@ -76,38 +84,34 @@ class Picture:
 def picture(document: Document, *, collapse: bool = False, highlight: Sequence[Key] = ()) -> Picture:
     """The picture of a document. Linear in its size.
 
-    With `collapse`, the nodes of each graph but the head are one item. With `highlight`, what is on no path from an input to an
-    output through one of these keys is faded. Raises UnknownNameError for a key that no graph has.
+    With `collapse`, the nodes of each graph but the head are one item, and so is each fold of the head (see `folds`). With
+    `highlight`, what is on no path from an input to an output through one of these keys is faded. Raises UnknownNameError for a
+    key that no graph has.
     """
     flows = _flows(document)
-    collapsed = _collapsed(document, collapse)
-    items = [item for g in range(len(document.graphs)) for item in _items(document, g, flows, collapsed[g])]
+    leaders = _leaders(document, flows, collapse)
+    items = [item for g in range(len(document.graphs)) for item in _items(document, g, flows, leaders[g])]
     items += [Item(f"d{k}", Kind.DETACHED, Externals.DETACHED, k, Flow.PRIMAL) for k in range(len(document.detached))]
-    edges = [edge for g in range(len(document.graphs)) for edge in _edges(document, g, flows, collapsed)]
-    edges += _binding_edges(document, collapsed)
+    edges = [edge for g in range(len(document.graphs)) for edge in _edges(document, g, flows, leaders)]
+    edges += _binding_edges(document, leaders)
     return Picture(document, flows, items, edges, _off_path(document, items, edges, highlight))
 
 
 def n_items(document: Document, *, collapse: bool = False) -> int:
     """How many things the picture of a document shows. Quick, for documents of any size."""
+    if not collapse:
+        return sum(len(g.inputs) + g.n_nodes + len(g.outputs) for g in document.graphs) + len(document.detached)
     counts = [
-        len(graph.inputs) + len(graph.outputs) + (1 if collapsed else graph.n_nodes)
-        for graph, collapsed in zip(document.graphs, _collapsed(document, collapse), strict=True)
+        len(graph.inputs) + len(graph.outputs) + len(set(leaders))
+        for graph, leaders in zip(document.graphs, _leaders(document, _flows(document), collapse=True), strict=True)
     ]
     return sum(counts) + len(document.detached)
 
 
 def describe_graph(graph: Graph) -> str:
     """What a graph is, for a newcomer."""
-    if graph.linear is not None:
-        if graph.inputs and _flow_of(graph.inputs[0].key) is Flow.COTANGENT:
-            return "transposed: cotangents backward"
-        return "linear: tangents forward"
-    if not graph.inputs and not graph.outputs:
-        return "residual: kept for the linear graph"
-    if any(graph.cases[code].mask is not None for code in set(graph.code)):
-        return "materialized: values and derivatives in one"
-    return "primal"
+    kind = kind_of(graph)
+    return f"{kind}: {MEANING[kind]}" if kind in MEANING else str(kind)
 
 
 def results(graph: Graph, node: int) -> range:
@@ -121,14 +125,25 @@ def place_of(graph: Graph, g: int, argument: int) -> Place:
     return (g, argument) if argument >= 0 else (graph.external.graph[-1 - argument], graph.external.value[-1 - argument])
 
 
-def accumulates(case: Case, flow: Flow) -> bool:
-    """Whether a node adds a contribution to a cotangent, as transpose does where a value was read more than once."""
-    return flow is Flow.COTANGENT and case.op == BUILTIN.add and case.mask == (True, True)
+def accumulating(graph: Graph, flows: Sequence[Flow]) -> set[int]:
+    """The nodes that add a contribution to a cotangent, as transpose has where a value was read more than once.
+
+    `flows` are those of the graph's values.
+    """
+    add = vocabulary(graph.cases).add
+    codes = {code for code in set(graph.code) if (case := graph.cases[code]).op == add and case.mask == (True, True)}
+    return {node for node, code in enumerate(graph.code) if code in codes and flows[graph.first_result(node)] is Flow.COTANGENT}
 
 
-def _collapsed(document: Document, collapse: bool) -> list[bool]:
+def _leaders(document: Document, flows: Sequence[Sequence[Flow]], collapse: bool) -> list[Sequence[int]]:
+    """Of each graph, for each node, the node whose item it is drawn in."""
+    if not collapse:
+        return [range(graph.n_nodes) for graph in document.graphs]
     last = len(document.graphs) - 1
-    return [collapse and g < last and graph.n_nodes > 1 for g, graph in enumerate(document.graphs)]
+    return [
+        folds(graph, accumulating(graph, flows[g])) if g == last else [graph.n_nodes - 1] * graph.n_nodes
+        for g, graph in enumerate(document.graphs)
+    ]
 
 
 def _flow_of(key: Key) -> Flow:
@@ -160,63 +175,69 @@ def _flow_at(flows: Sequence[Sequence[Flow]], place: Place) -> Flow:
     return Flow.PRIMAL if place[0] == Externals.DETACHED else flows[place[0]][place[1]]
 
 
-def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], collapsed: bool) -> Iterator[Item]:
+def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders: Sequence[int]) -> Iterator[Item]:
     graph = document.graphs[g]
+    adds = accumulating(graph, flows[g])
     for i, declared in enumerate(graph.inputs):
         yield Item(f"g{g}v{i}", Kind.INPUT, g, i, _flow_of(declared.key))
-    if collapsed:
-        yield Item(f"g{g}all", Kind.COLLAPSED, g, 0, flows[g][-1])
-    else:
-        value = len(graph.inputs)
-        for node, code in enumerate(graph.code):
-            case = graph.cases[code]
-            flow = flows[g][value] if case.results else Flow.PRIMAL
-            yield Item(f"g{g}n{node}", Kind.NODE, g, node, flow, accumulates(case, flow))
-            value += len(case.results)
+    members: dict[int, list[int]] = {}
+    for node, leader in enumerate(leaders):
+        members.setdefault(leader, []).append(node)
+    value = len(graph.inputs)
+    for node, code in enumerate(graph.code):
+        case = graph.cases[code]
+        flow = flows[g][value] if case.results else Flow.PRIMAL
+        value += len(case.results)
+        if len(nodes := members.get(node, ())) > 1:
+            yield Item(f"g{g}n{node}", Kind.COLLAPSED, g, node, flow, nodes=tuple(nodes))
+        elif nodes:
+            yield Item(f"g{g}n{node}", Kind.NODE, g, node, flow, node in adds)
     for k, output in enumerate(graph.outputs):
         yield Item(f"g{g}o{k}", Kind.OUTPUT, g, k, _flow_of(output.key))
 
 
-def _id_of(document: Document, collapsed: Sequence[bool], place: Place) -> str:
+def _id_of(document: Document, leaders: Sequence[Sequence[int]], place: Place) -> str:
     """The item that makes a value."""
     g, value = place
     if g == Externals.DETACHED:
         return f"d{value}"
     graph = document.graphs[g]
-    if value < len(graph.inputs):
-        return f"g{g}v{value}"
-    return f"g{g}all" if collapsed[g] else f"g{g}n{graph.producer(value)[0]}"
+    return f"g{g}v{value}" if value < len(graph.inputs) else f"g{g}n{leaders[g][graph.producer(value)[0]]}"
 
 
-def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], collapsed: Sequence[bool]) -> Iterator[Edge]:
-    graph, end, drawn = document.graphs[g], 0, set()
+def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
+    graph, end = document.graphs[g], 0
+    several = {leader for node, leader in enumerate(leaders[g]) if node != leader}
+    into: dict[tuple[str, str], Edge] = {}  # edges into an item of several nodes: one from each source
     for node, code in enumerate(graph.code):
         case = graph.cases[code]
         start, end = end, end + len(case.operands)
+        target = f"g{g}n{leaders[g][node]}"
+        ordered = len(case.operands) > 1 and case.op not in _COMMUTATIVE
         for slot, argument in enumerate(graph.args[start:end]):
             place = place_of(graph, g, argument)
-            source = _id_of(document, collapsed, place)
+            source = _id_of(document, leaders, place)
             active = _flow_at(flows, place) if case.mask is not None and case.mask[slot] else None
-            if not collapsed[g]:
-                yield Edge(source, f"g{g}n{node}", place, active, place[0] != g, slot if len(case.operands) > 1 else None)
-            elif source not in drawn and source != f"g{g}all":
-                drawn.add(source)
-                yield Edge(source, f"g{g}all", place, active, place[0] != g)
+            if leaders[g][node] not in several:
+                yield Edge(source, target, place, active, place[0] != g, slot if ordered else None)
+            elif source != target and (active or (source, target) not in into):
+                into[source, target] = Edge(source, target, place, active, place[0] != g)
+    yield from into.values()
     for k, output in enumerate(graph.outputs):
         if output.value is not None:
             place = place_of(graph, g, output.value)
             active = _flow_at(flows, place)
             shown = None if active is Flow.PRIMAL else active
-            yield Edge(_id_of(document, collapsed, place), f"g{g}o{k}", place, shown, place[0] != g)
+            yield Edge(_id_of(document, leaders, place), f"g{g}o{k}", place, shown, place[0] != g)
 
 
-def _binding_edges(document: Document, collapsed: Sequence[bool]) -> Iterator[Edge]:
+def _binding_edges(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
     for g, graph in enumerate(document.graphs):
         for i, declared in enumerate(graph.inputs):
             if declared.key in bound:
                 place = bound[declared.key]
-                yield Edge(_id_of(document, collapsed, place), f"g{g}v{i}", place, crosses=True, binding=True)
+                yield Edge(_id_of(document, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
 
 
 def _off_path(document: Document, items: Sequence[Item], edges: Sequence[Edge], highlight: Sequence[Key]) -> frozenset[str]:
@@ -254,9 +275,16 @@ def _reached(start: Iterable[str], pairs: Iterable[tuple[str, str]]) -> set[str]
     return reached
 
 
-def op_counts(graph: Graph) -> str:
-    """`3 add, 1 mul`, the most frequent first."""
-    counts: Counter[str] = Counter()
-    for code, n in Counter(graph.code).items():
-        counts[graph.cases[code].op] += n
-    return ", ".join(f"{n} {op}" for op, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+def op_counts(graph: Graph, nodes: Iterable[int], shown: int = 3) -> str:
+    """`3 add, 1 mul`, the most frequent first, and how many others there are."""
+    counts = Counter(graph.case(node).op for node in nodes)
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    others = sum(n for _, n in ordered[shown:])
+    return ", ".join([*(f"{n} {op}" for op, n in ordered[:shown]), *([f"{others} other{'s' * (others > 1)}"] if others else [])])
+
+
+def op_run(graph: Graph, nodes: Sequence[int], shown: int = 3) -> str:
+    """`exp, mul ×3, neg`, in order; of a long run the first ones and the last."""
+    repeated = ((op, sum(1 for _ in same)) for op, same in groupby(graph.case(node).op for node in nodes))
+    ops = [f"{op} ×{n}" if n > 1 else op for op, n in repeated]
+    return ", ".join(ops if len(ops) <= shown else [*ops[: shown - 1], "...", ops[-1]])

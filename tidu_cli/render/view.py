@@ -9,18 +9,17 @@ import base64
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.graph.graph import Graph
-from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.graphviz import draw
 from tidu_cli.render.numbers import number_text
-from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, describe_graph, op_counts, place_of, results
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, describe_graph, op_counts, op_run, place_of, results
 from tidu_cli.render.text import attrs_text, key_words, name, short
 from tidu_cli.render.words import Words
 
@@ -43,9 +42,18 @@ class _Told:
     long: Mapping[Place, str]
 
 
-def to_html(shown: Picture, *, types: bool = False, values: Mapping[Place, NDArray[Any]] | None = None) -> str:
-    """A picture as a page that needs nothing else. `values` are drawn on the edges. Raises TiduError if Graphviz is missing."""
-    words = Words(shown)
+def to_html(
+    shown: Picture,
+    *,
+    types: bool = False,
+    values: Mapping[Place, NDArray[Any]] | None = None,
+    owners: Mapping[int, Sequence[Place]] | None = None,
+) -> str:
+    """A picture as a page that needs nothing else. `values` are drawn on the edges.
+
+    `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing.
+    """
+    words = Words(shown, owners)
     given = values or {}
     told = _Told(
         words,
@@ -81,6 +89,8 @@ def _page(title: str, svg: str, data: object) -> str:
 def _label(words: Words, item: Item) -> str | None:
     if item.kind is Kind.NODE:
         return short(words.assignment(item.graph, item.index)).replace("\n", " ")
+    if item.kind is Kind.COLLAPSED and item.graph == len(words.document.graphs) - 1:
+        return f"{words.results(item.graph, item.index)}: {len(item.nodes)} nodes\n{op_run(words.document.head, item.nodes)}"
     if item.kind is Kind.INPUT and item.flow is not Flow.PRIMAL:
         declared = words.document.graphs[item.graph].inputs[item.index]
         return f"{words.names[item.graph][item.index]} = {name(declared.key)}: {declared.type}"
@@ -113,7 +123,7 @@ def _about_input(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]
 
 def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
     case = graph.case(item.index)
-    primitive = BUILTIN[case.op]
+    primitive = told.words.primitives[case.op]
     values = results(graph, item.index)
     role = (
         "primal" if case.mask is None else f"linear, active in input {' and '.join(str(k) for k, on in enumerate(case.mask) if on)}"
@@ -139,7 +149,7 @@ def _about_output(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]
 
 
 def _about_collapsed(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
-    return f"{graph.n_nodes} nodes of {graph.name}", [describe_graph(graph), op_counts(graph)]
+    return f"{len(item.nodes)} nodes of {graph.name}", [describe_graph(graph), op_counts(graph, item.nodes)]
 
 
 def _value(told: _Told, place: Place) -> str:
@@ -147,11 +157,12 @@ def _value(told: _Told, place: Place) -> str:
 
 
 def _steps(told: _Told) -> list[dict[str, object]]:
-    """The seed, the head's nodes one by one, and the results."""
+    """The seed, the head's nodes one by one, or as they are drawn together, and the results."""
     g = len(told.words.document.graphs) - 1
     steps = [_start(told, g)]
-    for node, caption in enumerate(told.words.captions()):
-        steps.append({"items": [f"g{g}n{node}"], "caption": caption, "numbers": _computation(told, g, node)})
+    for item, caption in told.words.captions():
+        numbers = _computation(told, g, item.index, with_formula=not item.nodes)
+        steps.append({"items": [item.id], "caption": caption, "numbers": numbers})
     return [*steps, _end(told, g)]
 
 
@@ -180,8 +191,8 @@ def _end(told: _Told, g: int) -> dict[str, object]:
     return {"items": items, "caption": "; ".join(captions), "numbers": ", ".join(numbers)}
 
 
-def _computation(told: _Told, g: int, node: int) -> str:
-    """A node in numbers: `c3 = 6 + 3 = 9`."""
+def _computation(told: _Told, g: int, node: int, *, with_formula: bool) -> str:
+    """A node in numbers: `c3 = 6 + 3 = 9`; without formula `c3 = 9`."""
     graph = told.words.document.graphs[g]
     places = [(g, value) for value in results(graph, node)]
     if not places or not all(place in told.short for place in places):
@@ -189,7 +200,7 @@ def _computation(told: _Told, g: int, node: int) -> str:
     left = ", ".join(told.words.name(place) for place in places)
     right = "; ".join(told.long[place] for place in places)
     scalar = not any(told.short.get(place, "").startswith("[") for place in told.words.places(g, node))
-    middle = told.words.formula(g, node, told.short) if scalar else ""
+    middle = told.words.formula(g, node, told.short) if scalar and with_formula else ""
     return " = ".join(filter(None, (left, middle if middle != right else "", right)))
 
 
