@@ -57,12 +57,16 @@ def blocks(text: str) -> Iterator[Block]:
     assert start is None, f"the fence in line {start} is not closed"
 
 
+MAKES_OWN = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES")
+"""What make tells the makes that it calls: none of a reader's, who calls it first."""
+
+
 def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, list[str]]:
     """Status and output, standard error included, of a command as a reader would type it."""
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,
-        env=environment,
+        env={k: v for k, v in environment.items() if k not in MAKES_OWN},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

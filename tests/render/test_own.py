@@ -100,6 +100,14 @@ def test_words(orders):
     ]
 
 
+@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
+def test_an_op_of_a_library_names_the_file_alone(tmp_path):
+    library, uses = tmp_path / "library.json", json.loads(CHAIN)
+    library.write_text(json.dumps({"tidu": 1, "ops": uses.pop("ops"), "graphs": []}))
+    page = succeed("view", "--ops", library, input=json.dumps(uses).encode())
+    assert b"softplus, defined in library.json" in page and str(tmp_path).encode() not in page
+
+
 def test_a_derivative_by_some_of_the_inputs():
     data = json.loads(own([("scaled", 0, 0)], 1))
     data["graphs"][0]["inputs"].append({"key": "b", "type": "f64[3]"})

@@ -86,7 +86,8 @@ def _own(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Phras
     definition = primitives.definition_of(case.op)
     assert definition is not None
     if case.op == definition.name:
-        where = f"defined in {definition.origin}" if definition.origin else "defined in the document"
+        library = definition.origin.rpartition("/")[2]  # a page goes to others: it does not tell where its author keeps files
+        where = f"defined in {library or 'the document'}"
         return Phrase(f"{case.op}({', '.join(operands)})", f"{case.op}, {where}", noun=True, through=case.op)
     # Its operands are the op's inputs and outputs, and a tangent for each input that `active` says.
     inputs, tangents = operands[: len(definition.inputs)], iter(operands[len(definition.inputs) + len(definition.outputs) :])
