@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tidu_cli.api import (
+        compose,
         derivative,
         evaluate,
         grad,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "compose",
     "derivative",
     "evaluate",
     "grad",

@@ -15,7 +15,9 @@ from tidu_cli.documents.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.select import require_inputs
+from tidu_cli.graph.types import parse_type
 from tidu_cli.render.dot import to_dot
+from tidu_cli.transforms import compose as _compose
 from tidu_cli.transforms import detach as _detach
 from tidu_cli.transforms import linearize as _linearize
 from tidu_cli.transforms import materialize as _materialize
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "compose",
     "derivative",
     "evaluate",
     "grad",
@@ -72,18 +75,30 @@ def resolve(*documents: Document, bind: Mapping[str, str] | Sequence[tuple[KeyTe
     return _resolve.resolve(documents, bind=[(_key(i), _key(o)) for i, o in pairs])
 
 
+def compose(*documents: Document, by: str | None = None, share: KeyTexts = ()) -> Document:
+    """The pipeline of documents: the outputs of each feed inputs of the next, by "name" or by "position".
+
+    By default by name where a key is on both sides, and else by position. An input that an earlier document has, too, is renamed
+    x.2, unless it is in `share`. Raises TransformError, UnknownNameError.
+    """
+    return _compose.compose(documents, by=by, share=_keys(share)).document
+
+
 def linearize(
     document: Document,
     wrt: KeyTexts,
     output: KeyTexts = (),
     pass_number: int | None = None,
     detach: bool = False,
+    tangent: Mapping[Any, str] | None = None,
 ) -> Document:
     """Append the JVP of the head's outputs (or of `output`) along the inputs `wrt`. Raises UnknownNameError, TransformError.
 
+    `tangent` chooses types of tangents other than the natural ones, such as {"n": "f32[]"}; they are those that the input admits.
     With `detach`, only the new graphs, which refer to the others by digest; `resolve` links them.
     """
-    result = _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number)
+    types = {_key(key): parse_type(type_) for key, type_ in (tangent or {}).items()}
+    result = _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number, tangent_types=types)
     return _detach.detach(result, len(document.graphs)) if detach else result
 
 

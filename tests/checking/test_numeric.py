@@ -20,13 +20,14 @@ from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.families import binary, linear_jvp, linear_transpose, unary
 from tidu_cli.primitives.trace import Term
 from tidu_cli.primitives.trace import op as emit
+from tidu_cli.primitives.vocabulary import vocabulary
 
 LAWS = ["jvp", "adjoint", "linear", "second", "symmetry"]
 cos, sin = emit("cos"), emit("sin")
 
 
 def broken(verdicts: Sequence[Verdict]) -> set[str]:
-    assert [v.law for v in verdicts] == LAWS
+    assert [v.law for v in verdicts if v.law != "integers"] == LAWS  # which is judged where there are integers
     return {v.law for v in verdicts if not v.ok}
 
 
@@ -37,7 +38,7 @@ def check(name: str, primitives: PrimitiveSet, *types: str, **rest: object) -> s
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_the_samples_are_right(path: Path) -> None:
     document = sample(path.stem)
-    verdicts = check_numerically(document, BUILTIN)
+    verdicts = check_numerically(document, vocabulary(document.cases))
     assert broken(verdicts) == set()
     stops = "stop_gradient" in {document.head.case(node).op for node in range(document.head.n_nodes)}
     # The constants of samples/constants.json are not finite.
@@ -136,7 +137,7 @@ def test_no_verdict_where_there_is_no_finite_value() -> None:
 
 
 def test_nothing_to_differentiate() -> None:
-    assert check_numerically(applied("add", "i32[]", "i32[]"), BUILTIN) == []
+    assert check_numerically(applied("and", "i32[]", "i32[]"), BUILTIN) == []
     assert check_numerically(applied("lt", "f64[]", "f64[]"), BUILTIN) == []
     assert check_numerically(applied("sin", "f64[]"), BUILTIN, fixed={Key("x0")}) == []
 

@@ -56,6 +56,8 @@ def words(line, at=None):
         ("dot f.json --highlight ", ["x", "n", "z", "a=b", "it's $1", "at@@1", "y", "w"]),
         ("resolve f.json --bind ", ["x=", "n=", "z=", "a=b=", "it's $1=", "at@@1="]),
         ("resolve f.json --bind z=", ["z=y", "z=w"]),
+        ("compose f.json --by ", ["name", "position"]),
+        ("compose f.json --share x --share ", ["n", "z", "a=b", "it's $1", "at@@1"]),
         ("convert --nodes ", ["list", "packed"]),
         ("convert f.", ["f.json", "f.msgpack"]),
         ("convert no", ["notes.txt"]),

@@ -32,12 +32,19 @@ def test_the_example_is_the_worked_example_in_its_layout():
 
 def test_the_packed_example_is_read():
     data = json.loads(EXAMPLE)
-    data["graphs"][1]["nodes"] = json.loads(JSON_BLOCKS[1])
+    data["graphs"][1]["nodes"] = json.loads(JSON_BLOCKS[2])
     data["graphs"][1]["outputs"][0]["value"] = 3
     assert read(data).head.n_nodes == 3
 
 
-@pytest.mark.parametrize("name", ["worked_example", "bindings", "shared_inputs", "detached", "attrs", "keys", "no_nodes"])
+def test_the_example_of_an_own_op_is_that_of_the_conformance_samples():
+    definitions = json.loads((VALID / "own_ops.json").read_bytes())["ops"]
+    assert json.loads(JSON_BLOCKS[1]) == {"softplus": definitions["softplus"]}
+
+
+@pytest.mark.parametrize(
+    "name", ["worked_example", "bindings", "shared_inputs", "detached", "attrs", "keys", "no_nodes", "own_ops", "own_derivative"]
+)
 def test_the_implementation_of_digests_agrees_with_ours(name, digests):
     data = (VALID / f"{name}.json").read_bytes()
     assert digests(json.loads(data)) == [[digest_text(d) for d in values] for values in our_digests(read(data))]

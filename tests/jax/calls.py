@@ -68,6 +68,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "constant": _constant,
     "iota": lambda lax, attrs: lax.broadcasted_iota(_dtype(attrs["dtype"]), attrs["shape"], attrs["dimension"]),
     "copy": lambda lax, attrs, x: lax.copy_p.bind(x),
+    "optimization_barrier": lambda lax, attrs, *xs: lax.optimization_barrier(xs),
     "convert_element_type": lambda lax, attrs, x: lax.convert_element_type_p.bind(
         x, new_dtype=_dtype(attrs["new_dtype"]), weak_type=False, sharding=None
     ),
@@ -84,6 +85,10 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "concatenate": lambda lax, attrs, *xs: lax.concatenate(xs, **attrs),
     "top_k": lambda lax, attrs, x: lax.top_k(x, attrs["k"], axis=attrs["axis"]),
     "gather": _gather,
+    # The primitive leaves above the diagonal what it found there; the function takes that away.
+    "cholesky": lambda lax, attrs, x: lax.linalg.cholesky(x, symmetrize_input=False),
+    "triangular_solve": lambda lax, attrs, a, b: lax.linalg.triangular_solve(a, b, **attrs),
+    "lu": lambda lax, attrs, x: lax.linalg.lu(x),
     **{f"scatter{kind}": _scatter(f"scatter{kind.replace('-', '_')}") for kind in ("", "-add", "-sub", "-mul", "-max", "-min")},
 }
 """The calls that need more than a name: lax (the module), attrs and operands."""

@@ -278,7 +278,30 @@ def _positions(index_dtype: str) -> Iterator[tuple[Any, ...]]:
         yield {"axes": [axis], "index_dtype": index_dtype}, _f(_ROWS, dtype)
 
 
+_INDEFINITE = _f([[[4.0, 9.0], [2.0, 3.0]], [[1.0, 9.0], [2.0, 3.0]], [[0.0, 0.0], [0.0, 0.0]]])
+
+
+def _triangular_systems() -> Iterator[tuple[Any, ...]]:
+    a, b = _f([[2.0, 7.0, 8.0], [1.0, 4.0, 9.0], [3.0, -1.0, 5.0]], "c128"), _f([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "c128")
+    a = a + 1j * a[::-1] / 4
+    for left, lower, turned, conjugated, unit in itertools.product((False, True), repeat=5):
+        attrs = {"left_side": left, "lower": lower, "transpose_a": turned, "conjugate_a": conjugated, "unit_diagonal": unit}
+        yield attrs, a, b if left else b.T
+    yield {"left_side": True}, np.zeros((0, 0)), np.zeros((0, 2))
+    yield {"left_side": True}, np.ones((2, 2)), np.zeros((2, 0))
+
+
+def _factorizations() -> Iterator[tuple[Any, ...]]:
+    x = _f([[0.0, 1.0, 2.0, 5.0], [3.0, -4.0, 1.0, 0.5], [-6.0, 2.0, 2.0, 1.0], [1.5, 1.0, -3.0, 2.0]])
+    yield from (({}, x[rows, columns]) for rows in (slice(4), slice(2)) for columns in (slice(4), slice(1, 3), slice(3)))
+    yield {}, np.stack([x, x[::-1], x.T])
+    yield {}, np.zeros((0, 0))
+
+
 OTHERS: dict[str, list[tuple[Any, ...]]] = {
+    "cholesky": [({}, _INDEFINITE), ({}, np.zeros((0, 0)))],
+    "triangular_solve": list(_triangular_systems()),
+    "lu": list(_factorizations()),
     **{op: list(_reductions(op)) for op in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")},
     **{op: list(_bits()) for op in ("reduce_and", "reduce_or", "reduce_xor")},
     **{op: list(_cumulatives(op)) for op in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")},

@@ -16,7 +16,7 @@ import pytest
 from tests.jax.derivatives import KINDS, Problem, of_jax, of_tidu, problem
 from tests.jax.differences import COMPARED_WITH, DIFFERENCES, Difference
 from tests.jax.edges import edges, elementwise
-from tidu_cli.checking.examples import example_cases
+from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.primitives.builtin import BUILTIN
@@ -43,8 +43,8 @@ def jax() -> Any:
 def drawn(example: Example, case: Case) -> list[Any]:
     """Operands of an example, from its intervals."""
     rng = np.random.default_rng(len(case.operands))
-    within = [example.within[min(k, len(example.within) - 1)] for k in range(len(case.operands))]
-    return [_draw(rng, t, *interval) for t, interval in zip(case.operands, within, strict=True) if t is not None]
+    types = [t for t in case.operands if t is not None]
+    return [with_diagonal(_draw(rng, t, *interval_of(example, k)), diagonal_of(example, k)) for k, t in enumerate(types)]
 
 
 def _draw(rng: Any, type_: TensorType, low: float, high: float) -> Any:

@@ -89,6 +89,7 @@ def axes():
     for dtype, shape in itertools.product(ORDER, SHAPES):
         x = draw(dtype, shape)
         yield Sample("copy", [x], {}, plain)
+        yield Sample("optimization_barrier", [x], {}, plain)
         ones = [axis for axis, n in enumerate(shape) if n == 1]
         for dims in itertools.chain.from_iterable(itertools.combinations(range(len(shape)), k) for k in range(len(shape) + 1)):
             yield Sample("rev", [x], {"dimensions": dims}, lambda x, dims=dims: _reversed(x, dims))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.primitives.samples import SAMPLES
 from tests.templates import apply, batch, make_case, type_of
-from tidu_cli.checking.examples import example_cases
+from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, with_diagonal
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import COMPLEXES, INTEGERS, TensorType
@@ -21,7 +21,7 @@ from tidu_cli.primitives.trace import batch_template
 
 WITH_OPERANDS = [p.name for p in BUILTIN if p.arity != 0]
 
-IN_ANOTHER_ORDER = {"dot_general", "reduce_sum", "reduce_prod", "cumsum", "cumprod", "cumlogsumexp"}
+IN_ANOTHER_ORDER = {"dot_general", "reduce_sum", "reduce_prod", "cumsum", "cumprod", "cumlogsumexp", "triangular_solve"}
 """Primitives that combine many elements with rounding: in which order, NumPy and BLAS choose by the shape."""
 
 
@@ -83,17 +83,20 @@ def drawn(rng, type_: TensorType, interval):
     return np.asarray(x + 1j * rng.uniform(low, high, type_.shape) if type_.dtype in COMPLEXES else x).astype(dtype)
 
 
-def batches(case, within, size=3):
+def batches(case, example, size=3):
     """For each operand `size` arrays."""
     rng = np.random.default_rng([size, len(case.op)])
-    return [[drawn(rng, t, within[min(k, len(within) - 1)]) for _ in range(max(size, 1))] for k, t in enumerate(case.operands)]
+    return [
+        [with_diagonal(drawn(rng, t, interval_of(example, k)), diagonal_of(example, k)) for _ in range(max(size, 1))]
+        for k, t in enumerate(case.operands)
+    ]
 
 
 @pytest.mark.parametrize("name", WITH_OPERANDS)
 @pytest.mark.parametrize("size", [3, 1, 0])
 def test_a_batch_of_every_example(name, size):
     for example, case in example_cases(BUILTIN, BUILTIN[name]):
-        check(case, batches(case, example.within, size), size)
+        check(case, batches(case, example, size), size)
 
 
 @pytest.mark.parametrize("name", WITH_OPERANDS)
@@ -118,7 +121,7 @@ def test_a_batch_of_batches(name):
     example, case = next(iter(example_cases(BUILTIN, BUILTIN[name])))
     outer, inner = 2, 3
     for batched in subsets(len(case.operands)):
-        rows = [batches(case, example.within, inner + k) for k in range(outer)]
+        rows = [batches(case, example, inner + k) for k in range(outer)]
         operands = [[np.stack(row[k][:inner]) if b else row[k][0] for k, b in enumerate(batched)] for row in rows]
         stacks = [np.stack(xs) for xs in zip(*operands, strict=True)]
         cases = CaseTable()

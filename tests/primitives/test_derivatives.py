@@ -95,6 +95,7 @@ LINEAR = {
     "dot_general": [(True, False), (False, True)],
     "complex": [(True, True), (True, False), (False, True)],
     "scatter-mul": [(True, False, False), (False, False, True)],
+    "triangular_solve": [(False, True)],
 }
 
 
@@ -176,6 +177,13 @@ def test_bilinear_nodes_do_not_transpose_in_both_operands(op):
     case = make_case(op, attrs, [type_of(x)] * 2, (True, True))
     with pytest.raises(MissingRuleError, match=f"{op} with active inputs"):
         transpose(case, [x, x], apply(case, [x, x]))
+
+
+def test_triangular_systems_do_not_transpose_in_the_matrix():
+    x = np.eye(2)
+    case = make_case("triangular_solve", {}, [type_of(x)] * 2, (True, False))
+    with pytest.raises(MissingRuleError, match="active matrix: it is linear in b alone"):
+        transpose(case, [x, x], [x])
 
 
 def test_division_does_not_transpose_in_the_divisor():

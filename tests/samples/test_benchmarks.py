@@ -82,3 +82,15 @@ def test_pipeline_prints_tables():
     micros, peak = (float(cell) for cell in linearized.split("|")[2:4])
     assert 0 < micros < 1000
     assert 10 < peak < 1000, "the peak of a small graph is that of the interpreter, in MB"
+
+
+def test_sparse_prints_a_row_for_each_form_and_size():
+    command = [sys.executable, BENCHMARKS / "sparse.py", "--sizes", "50,100", "--markdown"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found.stdout.splitlines()[2:]]
+    forms = [(places, form, n) for places in ("fixed", "computed") for form in ("dense", "sparse") for n in ("50", "100")]
+    assert [tuple(row[:3]) for row in rows] == forms
+    flops = {tuple(row[:3]): float(row[4]) for row in rows}
+    for places in ("fixed", "computed"):
+        assert flops[places, "dense", "100"] > 3.5 * flops[places, "dense", "50"]
+        assert flops[places, "sparse", "100"] <= 2 * flops[places, "sparse", "50"]

@@ -200,3 +200,28 @@ def test_composition():
     np.testing.assert_allclose(values(derive(whole, "x"), x=x, **{"x@1": 1})["y@1"], 2 * x * np.cos(x * x), rtol=1e-15)
     found = values(derive(whole, "x", "T", "x"), x=x, **{"y@-1": 1, "x@2": 1})["x@-1@2"]
     np.testing.assert_allclose(found, 2 * np.cos(x * x) - 4 * x * x * np.sin(x * x), rtol=1e-14)
+
+
+def test_activations():
+    from scipy.special import erfc
+
+    x = np.array([-800.0, -1.5, 0.0, 0.25, 800.0])
+    logistic = np.exp(-np.logaddexp(0, -x))
+    normal, density = erfc(-x / np.sqrt(2)) / 2, np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    clipped = np.clip(x, -0.5, 0.5)
+    library = load("activations.json")
+    found = values(library, x=x)
+    expected = {"softplus": np.logaddexp(0, x), "silu": x * logistic, "gelu": x * normal, "huber": clipped * (x - clipped / 2)}
+    slopes = {
+        "softplus": logistic,
+        "silu": logistic + x * logistic * (1 - logistic),
+        "gelu": normal + x * density,
+        "huber": clipped,
+    }
+    forward = values(derive(library, "x"), x=x, **{"x@1": np.ones(5)})
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-14, atol=1e-15, err_msg=name)
+        np.testing.assert_allclose(forward[f"{name}@1"], slopes[name], rtol=1e-14, atol=1e-15, err_msg=name)
+    weights = {f"{name}@-1": np.full(5, 2.0**k) for k, name in enumerate(expected)}
+    backward = values(derive(library, "x", "T"), x=x, **weights)["x@-1"]
+    np.testing.assert_allclose(backward, sum(2.0**k * slopes[name] for k, name in enumerate(slopes)), rtol=1e-14, atol=1e-15)

@@ -274,9 +274,11 @@ def test_unknown_keys_name_a_likely_one() -> None:
 
 
 def test_wrt_takes_what_carries_tangents() -> None:
-    f = function("f", {"n": "i32[]", "x": "f64[]"}, lambda n, x: x)
-    with raises(TransformError, "input 'n' has type i32[], which carries no tangent; wrt takes floats and complex numbers"):
-        linearize(f, [X, key("n")])
+    f = function("f", {"b": "bool[]", "x": "f64[]"}, lambda b, x: x)
+    why = "whose only tangent is zero; if it is meant as a number, "
+    way_out = "declare it as a float and use convert_element_type where a bool is needed"
+    with raises(TransformError, f"input 'b' has type bool[], {why}{way_out}"):
+        linearize(f, [X, key("b")])
 
 
 def test_wrt_a_bound_input_points_to_the_graph_that_it_comes_from() -> None:

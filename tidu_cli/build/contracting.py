@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.build.array import Array
 from tidu_cli.build.matrices import diagonal
-from tidu_cli.build.operands import Operand, an_array, lifted
+from tidu_cli.build.operands import Operand, lifted
 from tidu_cli.build.shaping import moveaxis, normal_axes, squeeze
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.build.ufuncs import common_shape
@@ -113,25 +113,6 @@ def multi_dot(arrays: Sequence[Operand], *, out: object = None) -> Array:
     for other in others:
         first = dot(first, other)
     return first
-
-
-def matrix_power(x: Operand, n: int) -> Array:
-    """np.linalg.matrix_power for exponents from 0 up."""
-    x = an_array(x)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"matrix_power takes square matrices, got {x.type}")
-    if not 0 <= n <= 10_000:
-        raise BuildError("matrix_power takes exponents from 0 to 10,000 (there is no inverse among the primitives)")
-    if n == 0:
-        return x.constant(np.eye(x.shape[-1]), x.dtype).broadcast(x.shape)
-    found: Array | None = None
-    while n:
-        if n & 1:
-            found = x if found is None else matmul(found, x)
-        n >>= 1
-        x = matmul(x, x) if n else x
-    assert found is not None
-    return found
 
 
 def trace(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:

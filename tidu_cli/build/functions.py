@@ -21,6 +21,7 @@ from tidu_cli.build import (
     series,
     shaping,
     statistics,
+    systems,
 )
 from tidu_cli.build.array import Array
 from tidu_cli.build.elementwise import UFUNCS
@@ -89,13 +90,18 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "linalg.vector_norm": norms.vector_norm,
         "linalg.matrix_norm": norms.matrix_norm,
         "linalg.multi_dot": contracting.multi_dot,
-        "linalg.matrix_power": contracting.matrix_power,
         "linalg.matmul": contracting.matmul,
         "linalg.outer": contracting.outer,
         "linalg.tensordot": lambda x1, x2, /, *, axes=2: contracting.tensordot(x1, x2, axes),
         "linalg.vecdot": lambda x1, x2, /, *, axis=-1: contracting.vecdot(x1, x2, axis),
         "linalg.trace": lambda x, /, *, offset=0, dtype=None: contracting.trace(x, offset, -2, -1, dtype),
         "linalg.cross": lambda x1, x2, /, *, axis=-1: contracting.cross(x1, x2, axis),
+    },
+    "linear systems": {
+        f"linalg.{name}": function
+        for name, function in _of(
+            systems, "solve", "inv", "det", "slogdet", "cholesky", "matrix_power", "tensorsolve", "tensorinv"
+        ).items()
     },
     "reductions": {
         **_of(

@@ -13,6 +13,7 @@ from tidu_cli.build.elementwise import SPECIAL, UFUNCS
 from tidu_cli.build.functions import ALIASES, FUNCTIONS
 from tidu_cli.build.operands import NUMBERS, arrays_in, lift
 from tidu_cli.build.recorder import Recorder
+from tidu_cli.build.systems import solve_triangular
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.build.ufuncs import apply_ufunc, apply_ufunc_all, ufunc_named
 
@@ -129,7 +130,8 @@ def _full_array(recorder: Recorder, values: Any, dtype: Any) -> Array:
 
 
 _OWN: Mapping[str, Callable[..., Any]] = {
-    "norm": FUNCTIONS["linalg.norm"],
+    **{name: FUNCTIONS[f"linalg.{name}"] for name in ("norm", "solve", "inv", "det", "slogdet", "cholesky", "matrix_power")},
+    "solve_triangular": solve_triangular,
     "convert": lambda x, dtype: x.convert(np.dtype(dtype)),
     "stop_gradient": lambda x: x.emit("stop_gradient"),
 }

@@ -17,10 +17,9 @@ class Refusal:
 
 REFUSALS = (
     Refusal(
-        "Inverses and factorizations",
-        "linalg.inv linalg.solve linalg.det linalg.slogdet linalg.lstsq linalg.pinv linalg.tensorinv linalg.tensorsolve "
-        "linalg.cholesky linalg.qr linalg.svd linalg.svdvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.cond "
-        "linalg.matrix_rank roots poly polyfit",
+        "Eigenvalues, singular values, least squares",
+        "linalg.lstsq linalg.pinv linalg.qr linalg.svd linalg.svdvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh "
+        "linalg.cond linalg.matrix_rank roots poly polyfit",
         "there is no such primitive; compute it outside of the graph and make it an input, or write the formula for small matrices",
     ),
     Refusal(

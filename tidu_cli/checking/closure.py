@@ -15,6 +15,7 @@ from itertools import product
 from tidu_cli.checking.examples import example_cases
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
+from tidu_cli.primitives import tangents
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.trace import Template, batch_template, jvp_template, transpose_template
 
@@ -47,6 +48,11 @@ def document_closure(document: Document, primitives: PrimitiveSet) -> Closure:
     return _closure((document.cases[code] for code in used), primitives)
 
 
+def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet) -> Closure:
+    """The closure of these cases: under batch rules, too."""
+    return _closure(cases, primitives, batch=True)
+
+
 def set_closure(primitives: PrimitiveSet) -> Closure:
     """The closure of a whole set, of all its primitives' examples: under batch rules, too."""
     return _closure((case for primitive in primitives for _, case in example_cases(primitives, primitive)), primitives, batch=True)
@@ -64,7 +70,9 @@ def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
     for _, case in example_cases(primitives, primitive):
         for active in _active_masks(case, primitive):
             linear = Case(case.op, case.attrs, active, case.operands, case.results)
-            for emitted, rules in zip(found, (_jvps(table, case, primitives), _transposes(table, linear, primitives)), strict=True):
+            can_be_linear = all(t is None or t.inexact for t, a in zip(case.operands, active, strict=True) if a)
+            transposes = _transposes(table, linear, primitives) if can_be_linear else ()
+            for emitted, rules in zip(found, (_jvps(table, case, primitives), transposes), strict=True):
                 for template in rules:
                     if not isinstance(template, TiduError):
                         emitted.update(table[node.code].op for node in (*template.closed, *template.nodes))
@@ -128,8 +136,12 @@ def _batches(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator
 
 
 def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]]:
-    able = [k for k, t in enumerate(case.operands) if (t is None or t.inexact) and k not in primitive.inert]
-    if not any(t.inexact for t in case.results):
+    able = [
+        k
+        for k, t in enumerate(case.operands)
+        if (t is None or tangents.admitted(t)) and k not in primitive.inert and not primitive.is_index(k)
+    ]
+    if not any(tangents.admitted(t) for t in case.results):
         return
     yield from _choices(able, len(case.operands))
 

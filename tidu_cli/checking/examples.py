@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
@@ -30,3 +31,20 @@ def one_node_document(case: Case) -> Document:
     first = builder.append(cases.intern(case), range(len(operands)))
     outputs = [Output(Key(f"y{k}"), first + k, t) for k, t in enumerate(case.results)]
     return Document((builder.build(case.op, outputs),), cases)
+
+
+def interval_of(example: Example, k: int) -> tuple[float, float]:
+    """The interval from which operand k of an example is drawn."""
+    return example.within[min(k, len(example.within) - 1)]
+
+
+def diagonal_of(example: Example, k: int) -> float:
+    """What is added to the diagonals of operand k of an example."""
+    return example.diagonals[min(k, len(example.diagonals) - 1)]
+
+
+def with_diagonal(x: Any, added: float) -> Any:
+    """Matrices with a number added to their diagonals, in their own dtype; arrays as they are where it is 0."""
+    import numpy as np
+
+    return np.asarray(x + added * np.eye(*x.shape[-2:]), x.dtype) if added else x

@@ -7,6 +7,7 @@ For a graph f at a point x, with tangents v, w and a cotangent u (<a, b> = Re(co
 - *linear*: J (a v + b w) = a J v + b J w;
 - *second*: the derivative of J v along w against the difference quotient of J v;
 - *symmetry*: D²f(v, w) = D²f(w, v).
+- *integers*: by integers that are computed with as numbers, J v is that of the same graph of floats, and J* its adjoint.
 
 In half precision, and where f uses a primitive whose derivative is by intention not that of its values, such as stop_gradient,
 difference quotients say nothing, and the laws that need them get no verdict.
@@ -17,17 +18,20 @@ and F'(x)F''(x)", Advances in Engineering Software 4 (1982) 75-76.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.examples import example_cases, one_node_document
-from tidu_cli.graph.graph import Document, Input, Output
+from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, one_node_document, with_diagonal
+from tidu_cli.checking.integers import float_twin
+from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import INTEGERS, TensorType, real_dtype
+from tidu_cli.graph.types import INTEGERS, TensorType, real_dtype, tangent_type
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.runtime.program import Program, compile_graph
+from tidu_cli.transforms.inline import inline
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
@@ -53,11 +57,16 @@ _POINTS = 6
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check reached: the relative error, or None where no point allowed a verdict; and what it must stay below."""
+    """What a check reached: the relative error, or None where no point allowed a verdict; and what it must stay below.
+
+    Where it does not, `at` are the inputs at which the law fails, and `by` those whose tangents show it, if one by one they do.
+    """
 
     law: str
     error: float | None
     tolerance: float
+    at: Mapping[Key, NDArray[Any]] | None = None
+    by: tuple[Key, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -89,12 +98,14 @@ def check_numerically(
     *,
     given: Values | None = None,
     intervals: Intervals | None = None,
+    diagonals: Mapping[Key, float] | None = None,
     fixed: Container[Key] = (),
     seed: int = 0,
 ) -> list[Verdict]:
     """The verdicts on the head of a document; none if nothing in it can be differentiated.
 
-    Inputs are as `given`, or drawn from `intervals`, or from one in which the outputs are finite. No tangent goes to those `fixed`.
+    Inputs are as `given`, or drawn from `intervals`, or from one in which the outputs are finite; to the diagonals of matrices
+    `diagonals` are added. No tangent goes to those `fixed`.
     Raises what the transforms raise.
     """
     import numpy as np
@@ -103,8 +114,9 @@ def check_numerically(
     whole = Document((graph,), document.cases)
     moving = [i for i in graph.inputs if i.type.inexact and i.key not in fixed]
     smooth = [k for k, o in enumerate(graph.outputs) if o.type.inexact]
+    of_integers = _integers_verdict(whole, primitives, given or {}, intervals or {}, fixed, seed)
     if not moving or not smooth:
-        return []
+        return of_integers
     f = _Map(compile_graph(graph, primitives, smooth), moving, [graph.outputs[k] for k in smooth])
     tangents = linearize(whole, [i.key for i in moving], outputs=[o.key for o in f.outputs], primitives=primitives)
     first = whole.next_pass()
@@ -114,11 +126,12 @@ def check_numerically(
 
     dtypes = {real_dtype(t.dtype) for t in [*(i.type for i in moving), *(o.type for o in f.outputs)]}
     precision = next(dtype for dtype in ("bf16", "f16", "f32", "f64") if dtype in dtypes)
-    resolved = precision in TOLERANCE and all(primitives[graph.cases[code].op].faithful for code in set(graph.code))
+    resolved = precision in TOLERANCE and _faithful(graph, primitives)
     found: dict[str, float | None] = dict.fromkeys(("jvp", "adjoint", "linear", "second", "symmetry"))
+    points: dict[str, tuple[Values, Values]] = {}
     for point in range(_POINTS):
         rng = np.random.default_rng([seed, point])
-        x = _finite_point(f, graph.inputs, given or {}, intervals, rng)
+        x = _finite_point(f, graph.inputs, given or {}, intervals or {}, diagonals or {}, rng)
         if x is None:
             continue
         v, w, v2 = (_draw_all(rng, moving) for _ in range(3))
@@ -136,10 +149,82 @@ def check_numerically(
         _record(found, "second", _difference(jvp, along(v), v2, ddv) if resolved else None)
         swapped = second(along(v2) | {key.tangent(first + 1): t for key, t in v.items()})
         _record(found, "symmetry", _relative(ddv, swapped))
+        points |= {law: (x, v) for law, error in found.items() if error is not None and law not in points}
         if all(error is not None for law, error in found.items() if resolved or law not in ("jvp", "second")):
             break
     bounds = {law: (TOLERANCE if law in ("jvp", "second") else EXACT).get(precision, 0.0) for law in found}
-    return [Verdict(law, error, bounds[law]) for law, error in found.items()]
+    verdicts = [Verdict(law, error, bounds[law]) for law, error in found.items()]
+    return [v if v.ok else _placed(v, *points[v.law], f, jvp, first) for v in verdicts] + of_integers
+
+
+def _integers_verdict(
+    whole: Document, primitives: PrimitiveSet, given: Values, intervals: Intervals, fixed: Container[Key], seed: int
+) -> list[Verdict]:
+    """The verdict on derivatives by integers, where outputs depend on some as numbers: that they are those by floats."""
+    import numpy as np
+
+    found = float_twin(inline(whole, primitives=primitives), primitives)
+    if found is None:
+        return []
+    twin, twin_of = found[0], {k: t for k, t in found[1].items() if k not in fixed}
+    if not twin_of:
+        return []
+    first, graph = whole.next_pass(), whole.head
+    chosen = [k for k, o in enumerate(graph.outputs) if o.type.dtype != "bool"]
+    numbers = [graph.outputs[k] for k in chosen]
+    keys = [o.key for o in numbers]
+    moving = [Input(i.key, tangent_type(i.type)) for i in graph.inputs if i.key in twin_of]
+    outputs = [Output(o.key, o.value, tangent_type(o.type)) for o in numbers]
+    f = _Map(compile_graph(graph, primitives, chosen), moving, outputs)
+    f_twin = _compiled(twin, primitives)
+    linear = linearize(whole, list(twin_of), outputs=keys, primitives=primitives)
+    jvp, vjp = _compiled(linear, primitives), _compiled(transpose(linear, primitives=primitives), primitives)
+    expected = _compiled(
+        linearize(twin, list(twin_of.values()), outputs=keys, pass_number=first, primitives=primitives), primitives
+    )
+    dtypes = {real_dtype(t.dtype) for t in [*(i.type for i in moving), *(o.type for o in outputs)]}
+    bound = EXACT[next(dtype for dtype in ("bf16", "f16", "f32", "f64") if dtype in dtypes)]
+    types = {i.key: i.type for i in graph.inputs}
+    for point in range(_POINTS):
+        rng = np.random.default_rng([seed, point])
+        x = _finite_point(f, graph.inputs, given, intervals, {}, rng)
+        if x is None:
+            continue
+        v, u = _draw_all(rng, moving), _draw_all(rng, outputs)
+        at = x | {t: np.asarray(x[k], numpy_dtype(np, tangent_type(types[k]).dtype)) for k, t in found[1].items()}
+        values = {o.key: y for o, y in zip(f_twin.outputs, f_twin(at), strict=True) if o.value is not None}
+        both = [(y, values[o.key]) for o, y in zip(outputs, f(x), strict=True) if o.key in values]
+        wraps = _relative([a for a, _ in both], [b for _, b in both])
+        if wraps is None or wraps > bound:
+            continue  # integers wrap there, as floats do not
+        jv = jvp(x | {k.tangent(first): t for k, t in v.items()})
+        of_twin = expected(at | {twin_of[k].tangent(first): t for k, t in v.items()})
+        pulled = vjp(x | {k.cotangent(first): c for k, c in u.items()})
+        errors = [_relative(jv, of_twin), _adjoint_error(u, jv, pulled, v, f)]
+        error = max((e for e in errors if e is not None), default=None)
+        if error is not None:
+            return [Verdict("integers", error, bound, at=None if error <= bound else x)]
+    return [Verdict("integers", None, bound)]
+
+
+def _placed(verdict: Verdict, x: Values, direction: Values, f: _Map, jvp: _Map, pass_number: int) -> Verdict:
+    """A verdict with the point where it was reached, and of the derivative the inputs by which it is wrong."""
+    import numpy as np
+
+    by = []
+    for key in direction if verdict.law == "jvp" else ():
+        alone = {k: t if k == key else np.zeros_like(t) for k, t in direction.items()}
+        error = _difference(f, x, alone, jvp(x | {k.tangent(pass_number): t for k, t in alone.items()}))
+        if error is not None and error > verdict.tolerance:
+            by.append(key)
+    return replace(verdict, at=x, by=tuple(by))
+
+
+def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
+    """Whether the derivatives of all primitives in a graph, and in those that own ones stand for, are those of their values."""
+    ops = {graph.cases[code].op for code in set(graph.code)}
+    ops.update(node.op for d in primitives.reached_from(ops) for node in d.graphs["forward"].nodes)
+    return all(primitives[op].faithful for op in ops)
 
 
 def _compiled(document: Document, primitives: PrimitiveSet) -> _Map:
@@ -152,17 +237,29 @@ def _record(found: dict[str, float | None], law: str, error: float | None) -> No
         found[law] = error
 
 
-def _finite_point(f: _Map, inputs: Sequence[Input], given: Values, intervals: Intervals | None, rng: Any) -> Values | None:
+def drawn_inputs(document: Document, primitives: PrimitiveSet, seed: int) -> Values | None:
+    """Random inputs of a document of one graph at which its outputs are finite; None where none have been found."""
+    import numpy as np
+
+    graph = document.head
+    f = _Map(compile_graph(graph, primitives), list(graph.inputs), list(graph.outputs))
+    return _finite_point(f, graph.inputs, {}, {}, {}, np.random.default_rng([seed, 0]))
+
+
+def _finite_point(
+    f: _Map, inputs: Sequence[Input], given: Values, intervals: Intervals, diagonals: Mapping[Key, float], rng: Any
+) -> Values | None:
     import numpy as np
 
     for interval in _INTERVALS:
-        x = {i.key: given.get(i.key, _draw(rng, i.type, (intervals or {}).get(i.key, interval))) for i in inputs}
+        drawn = {i.key: given.get(i.key, _draw(rng, i.type, intervals.get(i.key, interval))) for i in inputs}
+        x = {key: with_diagonal(value, diagonals.get(key, 0.0)) for key, value in drawn.items()}
         if all(np.isfinite(y).all() for y in f(x)):
             return x
     return None
 
 
-def _draw_all(rng: Any, inputs: Sequence[Input]) -> Values:
+def _draw_all(rng: Any, inputs: Sequence[Input | Output]) -> Values:
     return {i.key: _draw(rng, i.type, (-1.0, 1.0)) for i in inputs}
 
 
@@ -174,7 +271,8 @@ def _draw(rng: Any, type_: TensorType, interval: tuple[float, float]) -> NDArray
     if type_.dtype == "bool":
         return np.asarray(rng.integers(0, 2, type_.shape), dtype)
     if type_.dtype in INTEGERS:
-        return np.asarray(rng.integers(max(0, int(low)), max(1, int(high)), type_.shape), dtype)
+        least = max(0, math.ceil(low))
+        return np.asarray(rng.integers(least, max(least + 1, int(high)), type_.shape), dtype)
     drawn = rng.uniform(low, high, type_.shape)
     return np.asarray(drawn + 1j * rng.uniform(low, high, type_.shape) if type_.complex else drawn).astype(dtype)
 
@@ -271,12 +369,16 @@ def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, 
     for example, case in example_cases(primitives, primitive):
         if not all(t is None or not t.inexact or t.dtype in dtypes for t in (*case.operands, *case.results)):
             continue
-        within = [example.within[min(k, len(example.within) - 1)] for k in range(len(case.operands))]
         document = one_node_document(case)
-        intervals = {i.key: interval for i, interval in zip(document.head.inputs, within, strict=True)}
-        inert = {Key(f"x{k}") for k in primitive.inert}
-        for verdict in check_numerically(document, primitives, intervals=intervals, fixed=inert):
+        intervals = {i.key: interval_of(example, k) for k, i in enumerate(document.head.inputs)}
+        diagonals = {i.key: diagonal_of(example, k) for k, i in enumerate(document.head.inputs)}
+        fixed = {Key(f"x{k}") for k in primitive.inert}
+        # Integers are differentiated by in the dtypes of their tangents.
+        integers = [t for t in (*case.operands, *case.results) if t is not None and t.dtype in INTEGERS]
+        if any(tangent_type(t).dtype not in dtypes for t in integers):
+            fixed |= {i.key for i in document.head.inputs if i.type.dtype in INTEGERS}
+        for verdict in check_numerically(document, primitives, intervals=intervals, diagonals=diagonals, fixed=fixed):
             known = worst.setdefault(verdict.law, verdict)
             if verdict.strain > known.strain:
                 worst[verdict.law] = verdict
-    return list(worst.values())
+    return sorted(worst.values(), key=lambda verdict: verdict.law == "integers")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.closure import Closure, document_closure, primitive_closure
+from tidu_cli.checking.closure import Closure, cases_closure, document_closure, primitive_closure
 from tidu_cli.checking.examples import example_cases, one_node_document
+from tidu_cli.checking.own import Use, case_of, judged, trial_uses, unused, uses_in
+from tidu_cli.checking.own import findings as definition_findings
 from tidu_cli.checking.static import Finding, findings
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
+from tidu_cli.primitives.definitions import KINDS
 from tidu_cli.transforms.linearize import linearize
 
 if TYPE_CHECKING:
@@ -24,13 +27,18 @@ PARTS = ("static", "closure", "numeric")
 """The parts of `tidu check`, in the order in which they run."""
 
 
+_SHOWN = 6
+"""How many elements of an input messages give."""
+
+
 @dataclass
 class Report:
-    """What was found; a part that was not asked for is None."""
+    """What was found; a part that was not asked for is None. `own` are the verdicts on own primitives, by op and types."""
 
     static: list[Finding] | None = None
     closure: Closure | None = None
     numeric: list[Verdict] | None = None
+    own: dict[str, list[Verdict]] | None = None
     failures: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
@@ -42,8 +50,9 @@ class Report:
             if not self.closure.missing:
                 yield f"closure: every rule is there for the {self.closure.reached} kinds of nodes that derivatives reach"
         if self.numeric is not None:
-            said = ", ".join(f"{v.law} {_figure(v.error)}{'' if v.ok else f' (above {v.tolerance:.0e})'}" for v in self.numeric)
-            yield f"numeric: {said or 'nothing to differentiate'}"
+            yield f"numeric: {_said(self.numeric)}"
+        for op, verdicts in (self.own or {}).items():
+            yield f"numeric: op {op}: {_said(verdicts)}"
 
     def to_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -53,7 +62,9 @@ class Report:
         if self.closure is not None:
             data["closure"] = {"reached": self.closure.reached, "missing": self.closure.missing}
         if self.numeric is not None:
-            data["numeric"] = {v.law: {"error": v.error, "tolerance": v.tolerance, "ok": v.ok} for v in self.numeric}
+            data["numeric"] = _verdict_data(self.numeric)
+        if self.own:
+            data["ops"] = {op: _verdict_data(verdicts) for op, verdicts in self.own.items()}
         return data
 
 
@@ -67,16 +78,37 @@ def check_document(
 ) -> Report:
     """Run parts of the checks on a document. `given` are inputs at which to try derivatives; the others are drawn."""
     report = Report()
+    uses = uses_in(document, primitives) if primitives.definitions else []
     if "static" in parts:
-        report.static = list(findings(document, primitives))
-        report.failures += [f.text for f in report.static if f.serious]
+        _add_static(report, [*findings(document, primitives), *unused(document, primitives)], uses, primitives)
     if "closure" in parts:
         report.closure = document_closure(document, primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
         from tidu_cli.checking.numeric import check_numerically  # it needs NumPy, the other parts do not
 
-        _add_numeric(report, check_numerically(document, primitives, given=dict(given or {}), seed=seed))
+        _add_own(report, uses, primitives, seed)
+        try:
+            verdicts = check_numerically(document, primitives, given=dict(given or {}), seed=seed)
+        except TiduError:
+            if not report.failures:
+                raise
+            return report  # an own primitive is to blame, and has been
+        _add_numeric(report, verdicts)
+    return report
+
+
+def check_library(primitives: PrimitiveSet, parts: Container[str], *, seed: int = 0) -> Report:
+    """Run parts of the checks on the own primitives of a set, each at small types that it takes."""
+    report = Report()
+    uses, misfits = trial_uses(primitives)
+    if "static" in parts:
+        _add_static(report, misfits, uses, primitives)
+    if "closure" in parts:
+        report.closure = cases_closure([case_of(use, primitives) for use in uses], primitives)
+        report.failures += report.closure.missing
+    if "numeric" in parts:
+        _add_own(report, uses, primitives, seed)
     return report
 
 
@@ -98,11 +130,57 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
     return report
 
 
+def _add_static(report: Report, found: Iterable[Finding], uses: Iterable[Use], primitives: PrimitiveSet) -> None:
+    report.static = [*found, *(finding for use in uses for finding in definition_findings(use, primitives))]
+    report.failures += [f.text for f in report.static if f.serious]
+
+
+def _add_own(report: Report, uses: Iterable[Use], primitives: PrimitiveSet, seed: int) -> None:
+    report.own = {}
+    for use in uses:
+        try:
+            verdicts = report.own[str(use)] = judged(use, primitives, seed)
+        except TiduError as error:
+            report.failures.append(f"op {use}: {error}")
+            continue
+        for v in verdicts:
+            if not v.ok:
+                report.failures.append(f"op {use}: {_blame(use)}: {_excess(v)}{_where(v)}")
+
+
+def _blame(use: Use) -> str:
+    kind = next((kind for kind in KINDS[1:] if kind in use.definition.graphs), None)
+    return f"its {kind} does not fit its forward" if kind else "the derivative through its forward"
+
+
+def _excess(v: Verdict) -> str:
+    return f"{v.law} has relative error {_figure(v.error)}, above {v.tolerance:.0e}"
+
+
+def _where(v: Verdict) -> str:
+    by = f", in the derivative by {', '.join(map(str, v.by))}" if v.by else ""
+    return by + (f", at {', '.join(f'{key} = {_values(x)}' for key, x in v.at.items())}" if v.at else "")
+
+
+def _values(x: NDArray[Any]) -> str:
+    numbers = [f"{z:.4g}" for z in x.ravel()[:_SHOWN].tolist()]
+    return f"[{', '.join(numbers)}{', ...' if x.size > _SHOWN else ''}]" if x.ndim else numbers[0]
+
+
+def _said(verdicts: list[Verdict]) -> str:
+    said = ", ".join(f"{v.law} {_figure(v.error)}{'' if v.ok else f' (above {v.tolerance:.0e})'}" for v in verdicts)
+    return said or "nothing to differentiate"
+
+
+def _verdict_data(verdicts: list[Verdict]) -> dict[str, Any]:
+    return {v.law: {"error": v.error, "tolerance": v.tolerance, "ok": v.ok} for v in verdicts}
+
+
 def _add_numeric(report: Report, verdicts: list[Verdict]) -> None:
     report.numeric = verdicts
     for v in verdicts:
         if not v.ok:
-            report.failures.append(f"numeric: {v.law} has relative error {_figure(v.error)}, above {v.tolerance:.0e}")
+            report.failures.append(f"numeric: {_excess(v)}")
 
 
 def _derivatives(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[Document]:

@@ -205,6 +205,11 @@ def _outputs(place: Place) -> Iterator[Candidate]:
     return (Candidate(text, type_) for text, type_ in _ports(place, "outputs") if text not in taken)
 
 
+def _shared(place: Place) -> Iterator[Candidate]:
+    taken = place.values("--share")
+    return (Candidate(text, type_) for text, type_ in _ports(place, "inputs") if text not in taken)
+
+
 def _settings(place: Place) -> Iterator[Candidate]:
     for text, type_ in _ports(place, "inputs"):
         if place.incomplete.startswith(f"{text}=@"):
@@ -298,13 +303,17 @@ def _subjects(place: Place) -> Iterator[Candidate]:
 
 def _primitives(place: Place) -> Iterator[Candidate]:
     from tidu_cli.primitives.builtin import BUILTIN
+    from tidu_cli.primitives.plugins import announced
 
-    return (Candidate(primitive.name, primitive.summary) for primitive in BUILTIN if primitive.name not in place.arguments)
+    built_in = [Candidate(primitive.name, primitive.summary) for primitive in BUILTIN]
+    installed = [Candidate(op, f"of {known.packages[0]}") for op, known in announced().items() if op not in BUILTIN.primitives]
+    return (candidate for candidate in (*built_in, *installed) if candidate.word not in place.arguments)
 
 
 _OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
     "--wrt": _differentiable,
     "--output": _outputs,
+    "--share": _shared,
     "--set": _settings,
     "--highlight": _highlights,
     "--bind": _bindings,

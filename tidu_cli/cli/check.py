@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import counted, emit_json, emit_text, example, load, require_stdin_once, shown
+from tidu_cli.cli.options import counted, emit_json, emit_text, example, load_subject, require_stdin_once, shown
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import ITEMSIZE
 
@@ -61,7 +61,9 @@ def command(
     """Say whether documents and their derivatives are right.
 
     Documents are read as every command reads them, up to the first that is not valid. The status is 1 if anything is wrong;
-    notes are of what is useless. The numeric part prints the greatest relative error of each law.
+    notes are of what is useless. The numeric part prints the greatest relative error of each law. Ops that a document defines are
+    judged as it uses them: the graphs that say how they are differentiated against the one that says what they compute. Those of a
+    library, which has ops and no graphs, are judged at small types.
     """
     from tidu_cli.checking.report import PARTS
 
@@ -72,7 +74,7 @@ def command(
         reports = _of_primitives(subjects, parts, dtypes or _DTYPES)
     else:
         require_stdin_once(*subjects, *files)
-        reports = _of_documents(subjects or ("-",), parts, files, seed)
+        reports = _of_files(subjects or ("-",), parts, files, seed)
     data, failures = {}, []
     for subject, verdict, report in reports:
         data[subject] = report.to_data()
@@ -86,16 +88,21 @@ def command(
         raise TiduError(failures[0] + more)
 
 
-def _of_documents(paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int) -> Iterator[tuple[str, str, Report]]:
-    from tidu_cli.checking.report import check_document
-    from tidu_cli.primitives.builtin import BUILTIN
+def _of_files(paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int) -> Iterator[tuple[str, str, Report]]:
+    from tidu_cli.checking.report import check_document, check_library
+    from tidu_cli.primitives.contract import PrimitiveSet
+    from tidu_cli.primitives.vocabulary import vocabulary
 
     for path in paths:
-        document, format_ = load(path)
-        given = _given(document, files) if files else {}
-        nodes = sum(graph.n_nodes for graph in document.graphs)
-        verdict = f"valid {format_}, {counted(len(document.graphs), 'graph')}, {counted(nodes, 'node')}"
-        yield shown(path), verdict, check_document(document, BUILTIN, parts, given=given, seed=seed)
+        subject, format_ = load_subject(path)
+        if isinstance(subject, PrimitiveSet):
+            verdict = f"valid {format_}, a library of {counted(len(subject.definitions), 'op')}"
+            yield shown(path), verdict, check_library(subject, parts, seed=seed)
+            continue
+        given = _given(subject, files) if files else {}
+        nodes = sum(graph.n_nodes for graph in subject.graphs)
+        verdict = f"valid {format_}, {counted(len(subject.graphs), 'graph')}, {counted(nodes, 'node')}"
+        yield shown(path), verdict, check_document(subject, vocabulary(subject.cases), parts, given=given, seed=seed)
 
 
 def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:

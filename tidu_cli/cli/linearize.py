@@ -6,7 +6,20 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import KEY, PASS, document_output_options, emit, example, file_argument, load, output_keys_option
-from tidu_cli.graph.keys import Key
+from tidu_cli.errors import KeyTextError, TypeTextError
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import TensorType, parse_type
+
+
+def _assignment(setting: str) -> tuple[Key, TensorType]:
+    # Types hold no =, so what stands before the last one is the key.
+    key, equals, type_ = setting.rpartition("=")
+    if not equals:
+        raise click.BadParameter(f"'{setting}' is not KEY=TYPE, such as n=f32[]", param_hint="'--tangent'")
+    try:
+        return parse_key(key), parse_type(type_)
+    except (KeyTextError, TypeTextError) as error:
+        raise click.BadParameter(str(error), param_hint="'--tangent'") from None
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x"))
@@ -17,6 +30,14 @@ from tidu_cli.graph.keys import Key
 @click.option(
     "--detach", is_flag=True, help="Write only the new graphs, which refer to the others by digest; `tidu resolve` links them."
 )
+@click.option(
+    "--tangent",
+    "tangents",
+    multiple=True,
+    metavar="KEY=TYPE",
+    callback=lambda ctx, param, settings: dict(map(_assignment, settings)),
+    help="The type of an input's tangent, one that its own type admits (f32[] for x of f64[]); repeats. [default: the natural one]",
+)
 @document_output_options
 def command(
     file: str,
@@ -24,6 +45,7 @@ def command(
     outputs: tuple[Key, ...],
     pass_number: int | None,
     detach: bool,
+    tangents: dict[Key, TensorType],
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -35,7 +57,7 @@ def command(
     from tidu_cli.transforms.linearize import linearize
 
     document, came_in = load(file)
-    result = linearize(document, wrt, outputs=outputs, pass_number=pass_number)
+    result = linearize(document, wrt, outputs=outputs, pass_number=pass_number, tangent_types=tangents)
     if detach:
         from tidu_cli.transforms.detach import detach as detached
 

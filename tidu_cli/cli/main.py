@@ -23,6 +23,7 @@ from tidu_cli.errors import TiduError, did_you_mean
 COMMANDS = (
     "build",
     "resolve",
+    "compose",
     "linearize",
     "transpose",
     "materialize",
@@ -149,6 +150,8 @@ def main() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # help texts have symbols that not every terminal has
+    # pydantic would look for plugins of its own in all installed packages: as long as looking for ours takes, and in vain.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if "_TIDU_COMPLETE" in os.environ:
         from tidu_cli.cli.completion import register
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import PurePath
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -18,6 +18,9 @@ from tidu_cli.cli.style import is_terminal
 from tidu_cli.errors import KeyTextError, TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
+
+if TYPE_CHECKING:
+    from tidu_cli.primitives.contract import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,17 +141,41 @@ def example(*lines: str) -> str:
 def load(file: str) -> Source:
     """Read and check a document, with the ops of --ops. Raises DocumentError."""
     from tidu_cli.documents.files import read_bytes
-    from tidu_cli.documents.read import parse_document, parse_library
-    from tidu_cli.primitives.builtin import BUILTIN
+    from tidu_cli.documents.read import parse_document
 
-    primitives = BUILTIN
-    for library in click.get_current_context().meta.get(_LIBRARIES, ()):
-        primitives = parse_library(read_bytes(library), shown(library), primitives)
+    primitives = known_primitives()
     data = read_bytes(file)
     source = Source(*parse_document(data, shown(file), primitives))
     if is_verbose():
         detail(f"read {shown(file)}: {source.format}, {counted(len(data), 'byte')}, {_told(source.document)}")
     return source
+
+
+def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
+    """Read a document, or a library: then its ops with the built-in ones. And the format. Raises DocumentError."""
+    from tidu_cli.documents.files import read_bytes
+    from tidu_cli.documents.read import parse_subject
+
+    data = read_bytes(file)
+    subject, found = parse_subject(data, shown(file))
+    if is_verbose():
+        told = _told(subject) if isinstance(subject, Document) else counted(len(subject.definitions), "op")
+        detail(f"read {shown(file)}: {found}, {counted(len(data), 'byte')}, {told}")
+    return subject, found
+
+
+def known_primitives() -> PrimitiveSet:
+    """The built-in primitives and those of the libraries that --ops gives. Raises DocumentError."""
+    from tidu_cli.primitives.builtin import BUILTIN
+
+    primitives = BUILTIN
+    if libraries := click.get_current_context().meta.get(_LIBRARIES, ()):
+        from tidu_cli.documents.files import read_bytes
+        from tidu_cli.documents.read import parse_library
+
+        for library in libraries:
+            primitives = parse_library(read_bytes(library), shown(library), primitives)
+    return primitives
 
 
 def _told(document: Document) -> str:

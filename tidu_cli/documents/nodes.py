@@ -20,7 +20,9 @@ from tidu_cli.documents.syntax import shown
 from tidu_cli.errors import DocumentError, TiduError, UnknownNameError
 from tidu_cli.graph.graph import CaseTable, Column, Detached, Externals, Graph, column
 from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import Attrs, PrimitiveSet
+from tidu_cli.primitives.plugins import refuse_clash
 from tidu_cli.watching import Watched
 
 UNKNOWN = -1
@@ -72,7 +74,7 @@ class Numbering:
         return number
 
     def row(self, node: ListedNode | TableRow) -> int:
-        """The number of a node's row. Raises UnknownNameError and TypeRuleError."""
+        """The number of a node's row. Raises UnknownNameError, TypeRuleError and PluginError."""
         op, attrs, role, declared = node["op"], node.get("attrs"), node.get("role"), node.get("types")
         mask = tuple(role["linearized"]["active_mask"]) if role else None
         types: tuple[TensorType, ...] | None = tuple(declared) if declared is not None else None  # type: ignore[arg-type]
@@ -83,6 +85,8 @@ class Numbering:
             raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
         number = self._row_number.get(key)
         if number is None:
+            if op in BUILTIN.primitives:
+                refuse_clash(op)
             try:
                 parsed = self.primitives.parse_attrs(op, attrs or {})
             except UnknownNameError as error:

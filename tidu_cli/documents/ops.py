@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tidu_cli.documents.schema import OpData, OpGraph
+from tidu_cli.documents.op_schema import OpData, OpGraph
 from tidu_cli.errors import DocumentError
 from tidu_cli.primitives.definitions import KINDS, OpDefinition, Port, SourceGraph, SourceNode
 from tidu_cli.primitives.own_attrs import REQUIRED

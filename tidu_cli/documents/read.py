@@ -6,12 +6,12 @@ import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from tidu_cli.documents.nodes import NodeReader, Numbering, check_value
-from tidu_cli.documents.schema import VERSION, BindingData, DocumentData, GraphData, LibraryData, OpData, OutputDeclaration
+from tidu_cli.documents.schema import VERSION, BindingData, DocumentData, GraphData, OutputDeclaration
 from tidu_cli.documents.syntax import one_line, parse_bytes, shown
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean
 from tidu_cli.graph.graph import Binding, Document, Graph, Input, Output
@@ -20,7 +20,10 @@ from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.watching import watch
 
-M = TypeVar("M", DocumentData, LibraryData)
+if TYPE_CHECKING:
+    from tidu_cli.documents.op_schema import LibraryData
+
+M = TypeVar("M", DocumentData, "LibraryData")
 
 
 def parse_document(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document, str]:
@@ -40,8 +43,21 @@ def parse_document(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) 
         raise DocumentError(one_line(f"{where}: nests too deeply")) from None
 
 
+def parse_subject(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document | PrimitiveSet, str]:
+    """Read a document, or a library, which has ops and no graphs: then give `primitives` with its ops. Raises DocumentError."""
+    try:
+        plain, found = parse_bytes(data)
+    except TiduError as error:
+        raise DocumentError(one_line(f"{where}: {error}")) from None
+    if isinstance(plain, dict) and "ops" in plain and "graphs" not in plain:
+        return parse_library(data, where, primitives), found
+    return parse_document(data, where, primitives)
+
+
 def parse_library(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> PrimitiveSet:
     """`primitives` with the ops of a document, which need not have graphs. Raises DocumentError as `parse_document`."""
+    from tidu_cli.documents.op_schema import LibraryData
+
     try:
         plain, _ = parse_bytes(data)
         return _with_own(primitives, _shaped(plain, LibraryData).ops, where)
@@ -51,13 +67,21 @@ def parse_library(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -
         raise DocumentError(one_line(f"{where}: nests too deeply")) from None
 
 
-def _with_own(primitives: PrimitiveSet, ops: Mapping[str, OpData], origin: str = "") -> PrimitiveSet:
+def _with_own(primitives: PrimitiveSet, ops: Mapping[str, Any], origin: str = "") -> PrimitiveSet:
     if not ops:
         return primitives
+    from tidu_cli.documents.op_schema import OpData
     from tidu_cli.documents.ops import definitions
     from tidu_cli.primitives.own_set import extended
 
-    return extended(primitives, definitions(ops, origin))
+    shaped = {}
+    for name, op in ops.items():
+        try:
+            shaped[name] = OpData.model_validate(op)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise DocumentError(_complaint({"ops": ops}, ("ops", name, *first["loc"]), first["type"], first["msg"])) from None
+    return extended(primitives, definitions(shaped, origin))
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from tidu_cli.graph.keys import Key as GraphKey
 from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.patterns import Pattern, parse_pattern
 
 VERSION = 1
 """The version of the format that is read and written."""
@@ -31,11 +30,13 @@ VERSION = 1
 MAX_META_NESTING = 200
 """How deep objects and lists may nest under `meta`: well within what every reader's stack holds."""
 
-_STRICT = ConfigDict(extra="forbid", strict=True)
-_LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
+STRICT = ConfigDict(extra="forbid", strict=True)
+LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
 
 
-def _field(parse: Callable[[Any], object]) -> Callable[[Any], object]:
+def field_parser(parse: Callable[[Any], object]) -> Callable[[Any], object]:
+    """A validator of a field that `parse` reads, and may refuse with a TiduError."""
+
     # A TiduError would leave pydantic without its place; as a custom error it is told with one.
     def validate(value: Any) -> object:
         try:
@@ -48,17 +49,12 @@ def _field(parse: Callable[[Any], object]) -> Callable[[Any], object]:
 
 def _type(text: object) -> TensorType:
     if not isinstance(text, str):
-        raise TypeTextError(f'a type is text such as "f64[3,4]", not {_kind(text)}')
+        raise TypeTextError(f'a type is text such as "f64[3,4]", not {kind_of(text)}')
     return parse_type(text)
 
 
-def _pattern(text: object) -> Pattern:
-    if not isinstance(text, str):
-        raise TypeTextError(f'a type is text such as "f64[3,4]" or "f64[...]", not {_kind(text)}')
-    return parse_pattern(text)
-
-
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """What messages call a value of the wrong kind."""
     kinds = {
         dict: "an object",
         list: "a list",
@@ -123,17 +119,12 @@ _DEFINITIONS: dict[str, Any] = {
     },
 }
 
-KeyField = Annotated[GraphKey, PlainValidator(_field(key_from_json)), WithJsonSchema(_KEY)]
-PassField = Annotated[int, PlainValidator(_field(checked_pass)), WithJsonSchema(_PASS)]
+KeyField = Annotated[GraphKey, PlainValidator(field_parser(key_from_json)), WithJsonSchema(_KEY)]
+PassField = Annotated[int, PlainValidator(field_parser(checked_pass)), WithJsonSchema(_PASS)]
 TypeField = Annotated[
     TensorType,
-    PlainValidator(_field(_type)),
+    PlainValidator(field_parser(_type)),
     WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)})\[((0|[1-9][0-9]*)(,(0|[1-9][0-9]*))*)?\]$"}),
-]
-PatternField = Annotated[
-    Pattern,
-    PlainValidator(_field(_pattern)),
-    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)}|T)\[[a-z0-9_,. ]*\]$"}),
 ]
 MetaField = Annotated[dict[str, Any], AfterValidator(_checked_meta), WithJsonSchema({"type": "object"})]
 # References are left to the loop over the nodes, which looks at each anyway.
@@ -141,26 +132,28 @@ ReferenceField = Annotated[Any, WithJsonSchema(_REFERENCE)]
 ReferencesField = Annotated[list[Any], WithJsonSchema({"type": "array", "items": _REFERENCE})]
 ValueField = Annotated[list[Any], WithJsonSchema(_VALUE)]
 CountField = Annotated[int, Field(ge=0, lt=2**31)]
+# Validated by `op_schema`, where there are any: its models take longer to build than a small document to be read.
+OpsField = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": {"define": "OpData"}})]
 
 
 class Mask(TypedDict):
     """`active_mask`: for each input of the node, whether it carries the tangent."""
 
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    __pydantic_config__ = STRICT  # type: ignore[misc]
     active_mask: list[bool]
 
 
 class Role(TypedDict):
     """The role of a linearized node. A node without a role is primary."""
 
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    __pydantic_config__ = STRICT  # type: ignore[misc]
     linearized: Mask
 
 
 class ListedNode(TypedDict):
     """A node of a list of nodes."""
 
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    __pydantic_config__ = STRICT  # type: ignore[misc]
     op: str
     inputs: ReferencesField
     attrs: NotRequired[dict[str, Any]]
@@ -175,7 +168,7 @@ ListedNodes = TypeAliasType("ListedNodes", Annotated[list[ListedNode], FailFast(
 class TableRow(TypedDict):
     """What nodes of packed nodes have in common; `inputs` and `outputs` count theirs."""
 
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    __pydantic_config__ = STRICT  # type: ignore[misc]
     op: str
     attrs: NotRequired[dict[str, Any]]
     role: NotRequired[Role]
@@ -186,7 +179,7 @@ class TableRow(TypedDict):
 class BinaryIntegers(TypedDict):
     """A column of integers in msgpack: little-endian bytes."""
 
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    __pydantic_config__ = STRICT  # type: ignore[misc]
     dtype: Literal["i8", "i16", "i32", "i64", "u8", "u16", "u32"]
     data: bytes
 
@@ -202,11 +195,13 @@ IntegersField = Annotated[
 ]
 
 
-class _Data(BaseModel):
-    model_config = _STRICT
+class Data(BaseModel):
+    """Base of the models: unknown fields are errors, and nothing is converted."""
+
+    model_config = STRICT
 
 
-class PackedNodes(_Data):
+class PackedNodes(Data):
     """Nodes as columns: `code[i]` is node i's row of `table`; `args` all inputs in order, -1-k meaning `external[k]`."""
 
     table: list[TableRow]
@@ -217,127 +212,66 @@ class PackedNodes(_Data):
     )
 
 
-class InputDeclaration(_Data):
+class InputDeclaration(Data):
     """An input of a graph."""
 
     key: KeyField
     type: TypeField
-    meta: MetaField = _LEFT_OUT
+    meta: MetaField = LEFT_OUT
 
 
-class OutputDeclaration(_Data):
+class OutputDeclaration(Data):
     """An output of a graph. A null `value` is a structural zero, and then `type` must be there."""
 
     key: KeyField
     value: Annotated[ReferenceField, WithJsonSchema({"oneOf": [_REFERENCE, {"type": "null"}]})]
-    type: TypeField = _LEFT_OUT
-    meta: MetaField = _LEFT_OUT
+    type: TypeField = LEFT_OUT
+    meta: MetaField = LEFT_OUT
 
 
-class Linear(_Data):
+class Linear(Data):
     """`pass`: the pass whose tangents the linear graph maps."""
 
     number: PassField = Field(alias="pass")
 
 
-class GraphData(_Data):
+class GraphData(Data):
     """A graph fragment."""
 
     name: str
-    linear: Linear = _LEFT_OUT
-    meta: MetaField = _LEFT_OUT
+    linear: Linear = LEFT_OUT
+    meta: MetaField = LEFT_OUT
     inputs: Annotated[list[InputDeclaration], FailFast()]
     nodes: Annotated[Annotated[ListedNodes, Tag("list")] | Annotated[PackedNodes, Tag("object")], Discriminator(_form)]
     outputs: Annotated[list[OutputDeclaration], FailFast()]
 
 
-class OpPort(_Data):
-    """An input or output of an own primitive: its name, and its type, in which variables may stand."""
-
-    key: Annotated[str, Field(min_length=1)]
-    type: PatternField
-
-
-class OpNode(TypedDict):
-    """A node of an own primitive's graph. `{"attr": NAME}` within its attrs stands for the value of the op's attr."""
-
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
-    op: str
-    inputs: list[Annotated[int, Field(ge=0)]]
-    attrs: NotRequired[dict[str, Any]]
-
-
-class OpGraphInput(_Data):
-    """An input of an own primitive's graph. Its type is the op's."""
-
-    key: KeyField
-
-
-class OpGraphOutput(_Data):
-    """An output of an own primitive's graph; null is a structural zero."""
-
-    key: KeyField
-    value: Annotated[int, Field(ge=0)] | None
-
-
-class OpGraph(_Data):
-    """A graph of an own primitive, whose types are inferred where the op is used."""
-
-    inputs: list[OpGraphInput]
-    nodes: list[OpNode]
-    outputs: list[OpGraphOutput]
-
-
-class OpData(_Data):
-    """An own primitive.
-
-    `forward` takes the inputs and gives the outputs. In the other graphs x@1 is the tangent of x, and x@-1 its cotangent: `jvp`
-    takes inputs, outputs and tangents of inputs, and gives those of the outputs; `backward` takes inputs, outputs and cotangents of
-    outputs, and gives those of the inputs; `transpose` takes the inputs that the op is not linear in and cotangents of outputs, and
-    gives the cotangents of the others. Of `attrs` there is the default, or null for those that must be given.
-    """
-
-    inputs: Annotated[list[OpPort], Field(min_length=1)]
-    outputs: Annotated[list[OpPort], Field(min_length=1)]
-    attrs: dict[str, Any] = Field(default_factory=dict)
-    forward: OpGraph
-    jvp: OpGraph = _LEFT_OUT
-    backward: OpGraph = _LEFT_OUT
-    transpose: OpGraph = _LEFT_OUT
-    meta: MetaField = _LEFT_OUT
-
-
-class BindingData(_Data):
+class BindingData(Data):
     """The graph input `input` is value `[g, v]`."""
 
     input: KeyField
     value: ValueField
 
 
-class DocumentData(_Data):
+class DocumentData(Data):
     """A tidu document: a list of graphs, of which the last is the head."""
 
     tidu: Literal[1]
-    meta: MetaField = _LEFT_OUT
-    ops: dict[str, OpData] = Field(default_factory=dict)
+    meta: MetaField = LEFT_OUT
+    ops: OpsField = Field(default_factory=dict)
     graphs: Annotated[list[GraphData], FailFast(), Field(min_length=1)]
     bindings: Annotated[list[BindingData], FailFast()] = Field(default_factory=list)
 
 
-class LibraryData(_Data):
-    """A library of own primitives: a document of which the ops are wanted only."""
-
-    tidu: Literal[1]
-    meta: MetaField = _LEFT_OUT
-    ops: dict[str, OpData]
-    graphs: Any = None
-    bindings: Any = None
-
-
 def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
     """The JSON Schema (2020-12) of a document in JSON, with the attrs of every primitive of the set."""
+    from tidu_cli.documents.op_schema import OpData
+
     schema: dict[str, Any] = DocumentData.model_json_schema()
     definitions = schema["$defs"]
+    op_data = OpData.model_json_schema()
+    definitions.update(op_data.pop("$defs"))
+    definitions["OpData"] = op_data
     definitions.pop("BinaryIntegers", None)
     definitions.update(_DEFINITIONS)
     conditions = []

@@ -54,7 +54,7 @@ class TensorType:
 
     @property
     def inexact(self) -> bool:
-        """Whether values of this type carry tangents: floats and complex numbers do."""
+        """Whether the dtype is of floats or complex numbers, which are their own tangent types."""
         return self.dtype in INEXACT
 
     @property
@@ -100,10 +100,10 @@ def complex_dtype(dtype: str) -> str:
 
 
 def tangent_type(primal: TensorType) -> TensorType:
-    """The type of tangents of a primal type.
+    """The natural type of tangents of a primal type.
 
-    A float or complex type is its own tangent type. Integers have tangents in f64 if they have 64 bits and in
-    f32 below; they are structural zeros until integers may be differentiated. Bool keeps its type, and only zero.
+    A float or complex type is its own tangent type. Integers have tangents in f64 if they have 64 bits and in f32 below. Bool
+    keeps its type, and has only the tangent zero.
     """
     if primal.dtype in INTEGERS:
         return primal.with_dtype("f64" if ITEMSIZE[primal.dtype] == 8 else "f32")

@@ -42,6 +42,11 @@ def _add_jvp(node: JVP) -> Sequence[Term | None]:
     return [summed(node.tangents)]
 
 
+def _adding_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    """The kernel of add that writes into operand 0."""
+    return lambda x, y: np.add(x, y, out=x)
+
+
 def _sub_jvp(node: JVP) -> Sequence[Term | None]:
     tx, ty = node.tangents
     if ty is None:
@@ -160,17 +165,19 @@ def _pow_jvp(node: JVP) -> Sequence[Term | None]:
         lowered = select_n(y_is_0, exponent - 1, 1)
         terms.append(select_n(y_is_0, exponent * power(x, lowered), 0) * tx)
     if ty is not None:
+        if ty.type != x.type:  # the exponent is of integers
+            ty = op("convert_element_type")(ty, new_dtype=x.type.dtype)
         terms.append(log(select_n(eq(x, 0), x, 1)) * z * ty)
     return [summed(terms)]
 
 
-def _share(x: Term, y: Term, z: Term) -> Term:
-    """The weight of x's tangent in z = max(x, y): 1 where x is taken, a half where x and y tie, 0 elsewhere."""
-    return select_n(eq(x, z), 0, select_n(eq(x, y), z.trace.full(1, z.type), 0.5))
+def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
+    """The weight of x's tangent t in z = max(x, y): 1 where x is taken, a half where x and y tie, 0 elsewhere."""
+    return select_n(eq(x, z), 0, select_n(eq(x, y), t.trace.full(1, t.type), 0.5))
 
 
 _ORDERED = REALS | {"bool"}
-_EXTREMUM = (lambda t, x, y, z: _share(x, y, z) * t, lambda t, x, y, z: _share(y, x, z) * t)
+_EXTREMUM = (lambda t, x, y, z: _share(t, x, y, z) * t, lambda t, x, y, z: _share(t, y, x, z) * t)
 
 
 def _abs_tangent(t: Term, x: Term, y: Term) -> Term:
@@ -204,13 +211,24 @@ def _magnitude(t: TensorType) -> TensorType:
 _POSITIVE = ((0.5, 2.0),)
 
 PRIMITIVES = (
-    elementwise("add", 2, NUMERIC, _add_jvp, transpose=_add_transpose, formula="x + y", summary="sum"),
+    elementwise(
+        "add",
+        2,
+        NUMERIC,
+        _add_jvp,
+        transpose=_add_transpose,
+        fresh=True,
+        reusing=_adding_kernel,
+        formula="x + y",
+        summary="sum",
+    ),
     elementwise(
         "sub",
         2,
         NUMERIC,
         _sub_jvp,
         transpose=_sub_transpose,
+        fresh=True,
         kernel=numpy_function("subtract"),
         formula="x - y",
         summary="difference",
@@ -221,6 +239,7 @@ PRIMITIVES = (
         NUMERIC,
         _mul_jvp,
         transpose=_mul_transpose,
+        fresh=True,
         kernel=numpy_function("multiply"),
         flops=per_element(multiplying),
         formula="x y",
@@ -232,6 +251,7 @@ PRIMITIVES = (
         kernel=_div_kernel,
         tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
         transpose=_div_transpose,
+        integers="steps",
         within=((-2.0, 2.0), (0.5, 2.0)),
         flops=per_element(dividing),
         formula="x / y",
@@ -274,11 +294,28 @@ PRIMITIVES = (
         batch=itself("pow"),
         dtypes=INEXACT,
         examples=(Example(("T[]", "T[]"), {}, _POSITIVE), Example(("T[3]", "T[3]"), {}, _POSITIVE), Example(("T[3]", "i32[3]"))),
+        integers="exact",
         formula="x^y",
         summary="power; y may be of integers",
     ),
-    binary("max", _ORDERED, kernel=numpy_function("maximum"), tangents=_EXTREMUM, formula="max(x, y)", summary="maximum; NaN wins"),
-    binary("min", _ORDERED, kernel=numpy_function("minimum"), tangents=_EXTREMUM, formula="min(x, y)", summary="minimum; NaN wins"),
+    binary(
+        "max",
+        _ORDERED,
+        kernel=numpy_function("maximum"),
+        tangents=_EXTREMUM,
+        integers="exact",
+        formula="max(x, y)",
+        summary="maximum; NaN wins",
+    ),
+    binary(
+        "min",
+        _ORDERED,
+        kernel=numpy_function("minimum"),
+        tangents=_EXTREMUM,
+        integers="exact",
+        formula="min(x, y)",
+        summary="minimum; NaN wins",
+    ),
     unary(
         "abs",
         NUMERIC,

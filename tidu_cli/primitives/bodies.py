@@ -6,7 +6,7 @@ node, by the rules of the primitives in it; here that happens inside a `Trace`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import JVP, Batching, Kernel, PrimitiveSet, Transposition, Types
-from tidu_cli.primitives.trace import Term, Trace, UnreadableError
+from tidu_cli.primitives.trace import Term, Trace, UnreadableError, tangents_of_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ def pushed_forward(
     values: list[Term] = list(operands)
     moved: list[Term | None] = list(tangents)
     for step in body.steps:
-        results = trace.apply(step.op, step.attrs, [values[slot] for slot in step.reads])
-        incoming = [moved[slot] for slot in step.reads]
-        moved += _jvp(trace, step, [values[slot] for slot in step.reads], results, incoming)
+        reads = [values[slot] for slot in step.reads]
+        results = trace.apply(step.op, step.attrs, reads)
+        moved += _jvp(trace, step, reads, results, [moved[slot] for slot in step.reads])
         values += results
     return [None if r is None else values[r] for r in body.results], [None if r is None else moved[r] for r in body.results]
 
@@ -67,27 +67,43 @@ def spliced_linearly(trace: Trace, body: Body, sources: Sequence[Term], tangents
     """Emit a body that is linear in its last sources, for tangents of which some are zero (None), in the nodes that rules emit.
 
     `sources` are the first ones. A linear map is its own JVP, so each step that depends on tangents becomes its JVP, which drops
-    zeros and puts constants where they belong. A rule that reads the value of a tangent shows that the step is not linear. What
-    only adds a constant does not show: `tidu_cli.checking` tries that. Raises MissingRuleError.
+    zeros and puts constants where they belong. An own primitive becomes what it stands for: its own JVP may be defined by itself,
+    and of a linear map it is no other. Raises MissingRuleError naming a step that is not linear, if a rule shows it; what only adds
+    a constant does not show, so see `tidu_cli.primitives.linearity` first.
     """
-    values: list[Term] = [*sources, *(_unreadable(trace, t) for t in body.sources[len(sources) :])]
+    types = body.types
+    values: list[Term] = [*sources, *(unreadable(trace, t) for t in body.sources[len(sources) :])]
     depends = [False] * len(sources) + [True] * len(tangents)
     moved: list[Term | None] = [*(None for _ in sources), *tangents]
-    for step in body.steps:
+    for number, step in enumerate(body.steps):
         reads = [values[slot] for slot in step.reads]
-        active = any(depends[slot] for slot in step.reads)
+        mask = [depends[slot] for slot in step.reads]
+        active = any(mask)
         if active:
-            results: Sequence[Term] = [_unreadable(trace, t) for t in step.results]
+            results: Sequence[Term] = [unreadable(trace, t) for t in step.results]
+            incoming = [moved[slot] for slot in step.reads]
             try:
-                moved += _jvp(trace, step, reads, results, [moved[slot] for slot in step.reads])
+                if _stands_for_a_body(trace.primitives, step, incoming):
+                    order, inner = residual_first(expanded(trace.primitives, step, tuple(types[r] for r in step.reads)), mask)
+                    residual = [reads[k] for k in order if not mask[k]]
+                    moved += spliced_linearly(trace, inner, residual, [incoming[k] for k in order if mask[k]])
+                else:
+                    moved += _jvp(trace, step, reads, results, incoming)
             except UnreadableError:
-                raise MissingRuleError(f"it is not linear in its tangents: {step.op} is not") from None
+                raise MissingRuleError(f"node {number} ({step.op}): it is not linear in them") from None
         else:
             results = trace.apply(step.op, step.attrs, reads)
             moved += [None] * len(results)
         values += results
         depends += [active] * len(results)
-    return [None if r is None else moved[r] if depends[r] else _refuse_constant(values[r]) for r in body.results]
+    return [None if r is None else moved[r] for r in body.results]
+
+
+def _stands_for_a_body(primitives: PrimitiveSet, step: Step, tangents: Sequence[Term | None]) -> bool:
+    """Whether a step is of an own primitive that is not declared linear in just these tangents."""
+    primitive = primitives[step.op]
+    declared = primitive.linear_in(len(tangents)) if primitive.linear_in else None
+    return primitive.inlined is not None and declared != tuple(t is not None for t in tangents)
 
 
 def transposed(
@@ -177,6 +193,23 @@ def recorded(trace: Trace, sources: Types, results: Sequence[Term | None]) -> Bo
     return Body(sources, tuple(steps), tuple(None if t is None else slots[t.slot] for t in results))
 
 
+def expanded(primitives: PrimitiveSet, step: Step, types: Types) -> Body:
+    """What a step of an own primitive stands for, one level deep."""
+    rule = primitives[step.op].inlined
+    assert rule is not None
+    trace = Trace(primitives, CaseTable())
+    return recorded(trace, types, rule(step.attrs, [trace.source(t, linear=False) for t in types]))
+
+
+def residual_first(body: Body, active: Sequence[bool]) -> tuple[list[int], Body]:
+    """The order of the sources with the active ones last, and the body whose sources are in it."""
+    order = sorted(range(len(active)), key=lambda k: active[k])
+    slot = {old: new for new, old in enumerate(order)}
+    steps = tuple(Step(s.op, s.attrs, tuple(slot.get(r, r) for r in s.reads), s.results) for s in body.steps)
+    results = tuple(None if r is None else slot.get(r, r) for r in body.results)
+    return order, Body(tuple(body.sources[k] for k in order), steps, results)
+
+
 def flops(body: Body, primitives: PrimitiveSet) -> int:
     """The operations of all steps of a body."""
     types = body.types
@@ -186,10 +219,14 @@ def flops(body: Body, primitives: PrimitiveSet) -> int:
 def kernel(np: Any, body: Body, primitives: PrimitiveSet) -> Kernel:
     """A function of the arrays of a body's sources that gives its result, or a tuple of several."""
     types = body.types
-    steps: list[tuple[Callable[..., Any], tuple[int, ...], bool]] = []
+    steps: list[tuple[Kernel, tuple[int, ...], bool]] = []
+    built: dict[object, Kernel] = {}  # own primitives build those of their own bodies: each once
     for step in body.steps:
         operands = tuple(types[slot] for slot in step.reads)
-        steps.append((primitives[step.op].kernel(np, step.attrs, operands, step.results), step.reads, len(step.results) > 1))
+        case = step.op, step.attrs, operands
+        if case not in built:
+            built[case] = primitives[step.op].kernel(np, step.attrs, operands, step.results)
+        steps.append((built[case], step.reads, len(step.results) > 1))
 
     def run(*arrays: Any) -> Any:
         values = list(arrays)
@@ -212,21 +249,17 @@ class _Unreadable(Trace):
         raise UnreadableError("reads the value of a tangent")
 
 
-def _unreadable(trace: Trace, type_: TensorType) -> Term:
+def unreadable(trace: Trace, type_: TensorType) -> Term:
+    """A value that is not there, only its type."""
     return Term(_Unreadable(trace), -1, type_, False)
 
 
 def _jvp(
     trace: Trace, step: Step, operands: Sequence[Term], results: Sequence[Term], tangents: Sequence[Term | None]
 ) -> Sequence[Term | None]:
-    if not any(t is not None for t in tangents) or not any(t.type.inexact for t in results):
+    if not any(t is not None for t in tangents):
         return [None] * len(results)
-    found = list(trace.primitives.jvp_rule(step.op)(JVP(step.attrs, operands, results, tangents)))
-    return [t if r.type.inexact else None for t, r in zip(found, results, strict=True)]
-
-
-def _refuse_constant(value: Term) -> Term:
-    raise MissingRuleError("it is not linear in its tangents: a result does not depend on them")
+    return tangents_of_results(trace, step.op, JVP(step.attrs, operands, results, tangents))
 
 
 def _known(value: Term | None) -> Term:

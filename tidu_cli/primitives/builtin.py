@@ -12,6 +12,7 @@ from tidu_cli.primitives import (
     elementary,
     gather,
     joining,
+    linear_algebra,
     precision,
     reduction,
     rounding,
@@ -43,6 +44,7 @@ FAMILIES = (
     sorting,
     precision,
     contraction,
+    linear_algebra,
 )
 """The modules that hold the primitives, in the order of the catalogue."""
 

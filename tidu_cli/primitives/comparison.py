@@ -89,10 +89,10 @@ def _clamp_types(attrs: Any, operands: Types) -> Types:
 
 
 def _clamp_jvp(node: JVP) -> Sequence[Term | None]:
-    type_ = node.results[0].type
+    shape = node.results[0].type.shape
 
     def spread(term: Term) -> Term:
-        return term if term.type == type_ else broadcast_in_dim(term, shape=type_.shape, broadcast_dimensions=())
+        return term if term.type.shape == shape else broadcast_in_dim(term, shape=shape, broadcast_dimensions=())
 
     def masked(mask: Callable[[], Term], t: Term | None) -> Term | None:
         return None if t is None else select_n(mask(), 0, spread(t))
@@ -125,6 +125,7 @@ PRIMITIVES = (
         _select_jvp,
         _select_transpose,
         itself_with_scalars("select_n"),
+        indices=(0, 1),
         examples=(
             Example(("bool[]", "T[2,3]", "T[2,3]")),
             Example(("bool[2,3]", "T[2,3]", "T[2,3]")),
@@ -141,6 +142,7 @@ PRIMITIVES = (
         lambda np, attrs, operands, results: lambda low, x, high: np.minimum(np.maximum(x, low), high),
         _clamp_jvp,
         batch=itself_with_scalars("clamp"),
+        integers="exact",
         dtypes=_ORDERED,
         examples=tuple(
             Example(types, within=((-1.5, -0.5), (-2.0, 2.0), (0.5, 1.5)))

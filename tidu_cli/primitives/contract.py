@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,7 +17,7 @@ from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownN
 from tidu_cli.graph.graph import Case, CaseAttrs
 from tidu_cli.graph.types import ALL, TensorType
 from tidu_cli.primitives.flops import ONE_EACH
-from tidu_cli.primitives.plugins import installed
+from tidu_cli.primitives.plugins import announced, installed
 
 if TYPE_CHECKING:
     from tidu_cli.primitives.definitions import OpDefinition
@@ -92,6 +93,12 @@ TransposeRule = Callable[[Transposition], Sequence["Term | None"]]
 BatchRule = Callable[[Batching], Sequence["Term"]]
 """Gives all results, each with the batch as its first axis."""
 
+ReadingRule = Callable[[Any, "Term", Sequence["Term"]], "Term"]
+"""From (attrs, an array in the place of operand 0, the other operands) to the elements of it that the result has.
+
+The array numbers the elements of operand 0 from 0 up; where the result is none of them, their count stands, and numbers none.
+"""
+
 KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 """From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
 
@@ -101,6 +108,14 @@ TypeRule = Callable[[Any, Types], Types]
 FlopsRule = Callable[[Any, Types, Types], int]
 """From (attrs, operand types, result types) to the number of operations (see `tidu_cli.primitives.flops`)."""
 
+Integers = Literal["numbers", "exact", "steps"]
+"""What an operation on integers is to differentiation, where an active operand is of integers.
+
+Their tangents are floats. `numbers`: the JVP rule sees integer operands and results as floats of the tangents' dtypes, so that a
+rule written for floats serves. `exact`: it sees them as they are, since it compares them, and floats round; zeros and weights that
+it makes must have the tangents' dtype. `steps`: the operation rounds, and its derivative is zero.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -108,12 +123,15 @@ class Example:
 
     `operands` are types in which the letter T stands for each dtype of the primitive in turn, such as `T[2,3]` or `i32[2]`.
     `within` are intervals, one per operand or one for all, away from kinks and poles, from which operands are drawn; the parts
-    of complex numbers are both drawn from it. `attrs` are in their file form; a dtype in them may be T, too.
+    of complex numbers are both drawn from it. `diagonals` are numbers, one per operand or one for all, that are added to the
+    diagonals of its matrices (the last two axes), so that they are positive definite or well conditioned. `attrs` are in their
+    file form; a dtype in them may be T, too.
     """
 
     operands: tuple[str, ...]
     attrs: Mapping[str, Any] = field(default_factory=dict)
     within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),)
+    diagonals: tuple[float, ...] = (0.0,)
 
 
 @dataclass(frozen=True)
@@ -123,8 +141,14 @@ class Primitive:
     `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike`
     says that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results`
     counts the results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert`
-    operands have no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `faithful`
-    is False for the few whose derivative is by intention not that of their values (stop_gradient). `flops` counts operations, by
+    operands have no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `inlined` says
+    what an own primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful`
+    is False for the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to
+    the tangents of integers; `indices` are the operands from the first to before the second of two numbers, which say where or
+    which and not how much: integers there contribute nothing. `reads` is given where results are elements of operand 0, at places
+    that do not depend on it: its cotangents need not be dense arrays then. `fresh` says that results with axes are always new
+    arrays, which share memory with no other; `reusing` is a kernel of the same results, which may make them in the memory of
+    operand 0; `passes` says that the results are the operands, one for one, and take no memory. `flops` counts operations, by
     default one for each element of the result. `formula` and `summary` go to the catalogue.
     """
 
@@ -136,6 +160,7 @@ class Primitive:
     transpose: TransposeRule | None = None
     batch: BatchRule | None = None
     inlined: Inlining | None = None
+    linear_in: Callable[[int], tuple[bool, ...]] | None = None
     attrs: type[Attrs] = NoAttrs
     dtypes: frozenset[str] = ALL
     examples: tuple[Example, ...] = ()
@@ -143,22 +168,35 @@ class Primitive:
     n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
     inert: tuple[int, ...] = ()
     faithful: bool = True
+    passes: bool = False
+    integers: Integers = "numbers"
+    indices: tuple[int, int | None] = (0, 0)
+    reads: ReadingRule | None = None
+    fresh: bool = False
+    reusing: KernelRule | None = None
     flops: FlopsRule = ONE_EACH
     formula: str = ""
     summary: str = ""
+
+    def is_index(self, operand: int) -> bool:
+        """Whether the operand of that number is one of `indices`."""
+        first, end = self.indices
+        return first <= operand and (end is None or operand < end)
 
 
 @dataclass(frozen=True)
 class PrimitiveSet:
     """A closed vocabulary of primitives.
 
-    `add` names the one that accumulates cotangents, `constant` that of constant arrays; `definitions` are those of own primitives.
+    `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
+    whose results are other values, which recomputation needs; `definitions` are those of own primitives.
     """
 
     primitives: Mapping[str, Primitive]
     add: str = "add"
     constant: str = "constant"
     definitions: tuple[OpDefinition, ...] = ()
+    barrier: str = "optimization_barrier"
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
@@ -170,8 +208,11 @@ class PrimitiveSet:
 
     def definition_of(self, op: str) -> OpDefinition | None:
         """The definition of an own primitive, or of the one whose derivative `op` is; None for any other."""
-        name = op.partition(".")[0]
-        return next((d for d in self.definitions if d.name == name), None)
+        return self._definition_by_name.get(op.partition(".")[0]) if self.definitions else None
+
+    @cached_property
+    def _definition_by_name(self) -> dict[str, OpDefinition]:
+        return {d.name: d for d in self.definitions}
 
     def reached_from(self, ops: Iterable[str]) -> list[OpDefinition]:
         """The definitions of own primitives among these ops, and of those that their graphs use, in the order of definition."""
@@ -192,7 +233,7 @@ class PrimitiveSet:
         """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
         primitive = self.primitives.get(op) or installed(op)
         if primitive is None:
-            raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, list(self.primitives))} (tidu ops lists them)")
+            raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, [*self.primitives, *announced()])} (tidu ops lists them)")
         return primitive
 
     def __iter__(self) -> Iterator[Primitive]:

@@ -129,6 +129,8 @@ def _outer_product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tupl
 
 def _jvp(node: JVP) -> Sequence[Term | None]:
     (x, y), (tx, ty), attrs = node.operands, node.tangents, dict(node.attrs)
+    if node.attrs.preferred_element_type is not None:
+        attrs["preferred_element_type"] = node.results[0].type.dtype  # of products of integers a float
     return [summed([None if ty is None else dot_general(x, ty, **attrs), None if tx is None else dot_general(tx, y, **attrs)])]
 
 

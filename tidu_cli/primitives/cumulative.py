@@ -123,7 +123,7 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
     assert t is not None
     taken = eq(x, y)
-    total, ties = select_n(taken, 0, t), convert(taken, new_dtype=x.type.dtype)
+    total, ties = select_n(taken, 0, t), convert(taken, new_dtype=t.type.dtype)
     for reach in _reaches(x, attrs):
         same_run = eq(_shifted(y, reach, attrs, 0), y)
         total = total + select_n(same_run, 0, _shifted(total, reach, attrs, 0))
@@ -202,6 +202,7 @@ PRIMITIVES = (
         REALS,
         _kernel(lambda np: np.maximum.accumulate, wide=False),
         _extremum_jvp,
+        integers="exact",
         formula="max x up to each element of an axis",
         summary="cumulative maximum; its derivative is shared equally among ties",
     ),
@@ -210,6 +211,7 @@ PRIMITIVES = (
         REALS,
         _kernel(lambda np: np.minimum.accumulate, wide=False),
         _extremum_jvp,
+        integers="exact",
         formula="min x up to each element of an axis",
         summary="cumulative minimum; its derivative is shared equally among ties",
     ),

@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidu_cli.errors import TiduError, TypeRuleError, UnknownNameError
+from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError
 from tidu_cli.graph.graph import Meta
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import TensorType, tangent_type
-from tidu_cli.primitives.bodies import Body, Step
+from tidu_cli.primitives.bodies import Body, Step, residual_first
 from tidu_cli.primitives.contract import PrimitiveSet, Types
+from tidu_cli.primitives.linearity import require_linear
 from tidu_cli.primitives.own_attrs import REQUIRED, AttrValues, OwnAttrs, substituted
 from tidu_cli.primitives.patterns import Pattern, Variables, fits, match_all
 
@@ -121,7 +122,11 @@ class OpDefinition:
         return data | {kind: graph.to_data() for kind, graph in self.graphs.items()}
 
     def body(self, kind: str, primitives: PrimitiveSet, attrs: OwnAttrs, operands: Types) -> Body:
-        """A graph of the definition at these operand types. Raises TypeRuleError naming the graph and its node."""
+        """A graph of the definition at these operand types.
+
+        Raises TypeRuleError naming the graph and its node where types do not fit, and where a graph that says how to differentiate
+        is not linear in tangents or cotangents.
+        """
         identity = kind, attrs, operands
         known = self._bodies.get(identity)
         if known is None:
@@ -143,7 +148,28 @@ class OpDefinition:
         except TiduError as error:
             raise TypeRuleError(f"its {kind}: {error}") from None
         self._check_results(kind, body, given, types, variables)
+        if kind != "forward":
+            self._check_linear(kind, primitives, body)
+        if kind == "transpose":
+            self._check_linear_forward(primitives, self.body("forward", primitives, attrs, operands))
         return body
+
+    def _check_linear(self, kind: str, primitives: PrimitiveSet, body: Body) -> None:
+        n_moving = len(self.inputs if kind == "jvp" else self.outputs)
+        try:
+            require_linear(primitives, body, len(body.sources) - n_moving, "tangents" if kind == "jvp" else "cotangents")
+        except MissingRuleError as error:
+            raise TypeRuleError(f"its {kind}: {error}") from None
+
+    def _check_linear_forward(self, primitives: PrimitiveSet, forward: Body) -> None:
+        linear = self.linear_in
+        names = ", ".join(p.name for p, is_linear in zip(self.inputs, linear, strict=True) if is_linear)
+        try:
+            require_linear(
+                primitives, residual_first(forward, linear)[1], linear.count(False), f"input{'s' if ',' in names else ''} {names}"
+            )
+        except MissingRuleError as error:
+            raise TypeRuleError(f"its forward: {error}") from None
 
     def _check_results(
         self, kind: str, body: Body, given: Sequence[Key], types: Mapping[Key, TensorType], variables: Variables

@@ -123,3 +123,29 @@ def updating(weight: Weight) -> FlopsRule:
         return weight(operands[2]) * operands[2].size
 
     return flops
+
+
+def cholesky_factor(attrs: Any, operands: Types, results: Types) -> int:
+    """Of each matrix: a root for each element of the diagonal, a quotient for each below it, and the inner products before that."""
+    *batch, n, _ = (x := operands[0]).shape
+    roots, quotients, pairs = n, n * (n - 1) // 2, (n**3 - n) // 6
+    return prod(batch) * (roots * adding(x) + quotients * dividing(x) + pairs * (multiplying(x) + adding(x)))
+
+
+def triangular_systems(attrs: Any, operands: Types, results: Types) -> int:
+    """For each element of the solution a quotient, unless the diagonal is 1, and the inner product of half a row before that."""
+    (a, x) = operands
+    n = a.shape[-1]
+    lines = x.size // n if n else 0
+    quotients = 0 if attrs.unit_diagonal else n
+    return lines * (quotients * dividing(x) + n * (n - 1) // 2 * (multiplying(x) + adding(x)))
+
+
+def lu_factors(attrs: Any, operands: Types, results: Types) -> int:
+    """Of each m x n matrix, in step k of min(m, n): m - k quotients, and for each of them a row of n - k that is taken away."""
+    *batch, m, n = (x := operands[0]).shape
+    steps = min(m, n)
+    ones, squares = steps * (steps + 1) // 2, steps * (steps + 1) * (2 * steps + 1) // 6  # sums of k and k² over the steps
+    quotients = steps * m - ones
+    pairs = steps * m * n - (m + n) * ones + squares
+    return prod(batch) * (quotients * dividing(x) + pairs * (multiplying(x) + adding(x)))

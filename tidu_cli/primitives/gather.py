@@ -114,6 +114,11 @@ def _transpose(node: Transposition) -> Sequence[Term | None]:
     return [scatter_add(zeros(node.types[0], ct), indices, ct, dimension_numbers=numbers, mode=attrs.mode), None]
 
 
+def _reads(attrs: GatherAttrs, positions: Term, others: Sequence[Term]) -> Term:
+    fill_value = positions.type.size if attrs.mode == "fill" else None
+    return gather(positions, *others, **(dict(attrs) | {"fill_value": fill_value}))
+
+
 def _batch(node: Batching) -> Sequence[Term]:
     (x, indices), (of_operand, of_indices), attrs = node.operands, node.batched, node.attrs
     sizes = attrs.slice_sizes
@@ -141,6 +146,7 @@ PRIMITIVES = (
         _jvp,
         _transpose,
         _batch,
+        indices=(1, 2),
         attrs=GatherAttrs,
         examples=(
             Example(
@@ -159,6 +165,8 @@ PRIMITIVES = (
                 ((-2.0, 2.0), (0, 3)),
             ),
         ),
+        reads=_reads,
+        fresh=True,
         flops=free,
         formula="x[indices]",
         summary="windows of an array, at places that the last axis of the integers in input 1 says",

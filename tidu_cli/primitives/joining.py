@@ -248,6 +248,7 @@ PRIMITIVES = (
         _pad_jvp,
         _pad_transpose,
         _pad_batch,
+        fresh=True,
         attrs=PadAttrs,
         examples=(
             Example(("T[2,3]", "T[]"), {"padding_config": [[1, 2, 0], [0, 1, 2]]}),

@@ -9,9 +9,10 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import tangent_type
 from tidu_cli.primitives import bodies
-from tidu_cli.primitives.bodies import Body, Step
+from tidu_cli.primitives.bodies import Body
 from tidu_cli.primitives.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, Types
 from tidu_cli.primitives.definitions import OpDefinition
+from tidu_cli.primitives.linearity import require_linear
 from tidu_cli.primitives.own_attrs import OwnAttrs, attrs_class
 from tidu_cli.primitives.trace import Term, Trace
 
@@ -53,16 +54,22 @@ class _Op:
             n_results=lambda attrs, n_operands: len(definition.outputs),
             batch=lambda node: self.batched(self.forward(node.attrs, node.types), node),
             inlined=self.inlined,
+            linear_in=lambda n_operands: definition.linear_in,
+            integers="exact",
             flops=lambda attrs, operands, results: self.flops(self.forward(attrs, operands)),
             formula=f"{definition.name}({', '.join(p.name for p in definition.inputs)})",
             summary="defined in the document",
         )
 
-    def body(self, kind: str, attrs: OwnAttrs, operands: Types) -> Body:
-        return self.definition.body(kind, self.whole(), attrs, operands)
-
     def forward(self, attrs: OwnAttrs, operands: Types) -> Body:
-        return self.body("forward", attrs, operands)
+        return self.definition.body("forward", self.whole(), attrs, operands)
+
+    def derivative(self, kind: str, attrs: OwnAttrs, operands: Types) -> Body:
+        """The graph `jvp`, `backward` or `transpose`. Raises MissingRuleError if it is wrong, or not linear as it must be."""
+        try:
+            return self.definition.body(kind, self.whole(), attrs, operands)
+        except TypeRuleError as error:
+            raise MissingRuleError(str(error)) from None
 
     def types(self, attrs: OwnAttrs, operands: Types) -> Types:
         body = self.forward(attrs, operands)
@@ -85,27 +92,31 @@ class _Op:
         if not any(t.linear for t in operands):
             return _spliced(body, operands)
         # In the nodes that rules emit: those can be transposed.
-        order, moved = _residual_first(body, [t.linear for t in operands])
+        order, moved = bodies.residual_first(body, [t.linear for t in operands])
         residual = [operands[k] for k in order if not operands[k].linear]
         tangents = [operands[k] for k in order if operands[k].linear]
+        require_linear(self.whole(), moved, len(residual), "active inputs")
         found = bodies.spliced_linearly(operands[0].trace, moved, residual, tangents)
         return [
             operands[0].trace.full(0, t) if r is None else r for r, t in zip(found, self.types(attrs, body.sources), strict=True)
         ]
 
     def jvp(self, node: JVP) -> Sequence[Term | None]:
-        trace, graphs = node.operands[0].trace, self.definition.graphs
+        trace, graphs = next(t.trace for t in node.tangents if t is not None), self.definition.graphs
         operands = tuple(t.type for t in node.operands)
         if "jvp" in graphs:
-            body = self.body("jvp", node.attrs, operands)
+            body = self.derivative("jvp", node.attrs, operands)
             return bodies.spliced_linearly(trace, body, [*node.operands, *node.results], node.tangents)
         if "backward" in graphs:
             active = [t is not None for t in node.tangents]
             attrs = node.attrs.values | {"active": active}
             tangents = [t for t in node.tangents if t is not None]
             return trace.emit_all(self.definition.name + JVP_SUFFIX, *node.operands, *node.results, *tangents, **attrs)
-        if "transpose" in graphs and [t is not None for t in node.tangents] == list(self.definition.linear_in):
-            mixed = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
+        mixed = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
+        is_linear = "transpose" in graphs and [t is not None for t in node.tangents] == list(self.definition.linear_in)
+        # The op itself takes the tangents only where they are of the type of its inputs, as those of integers are not.
+        if is_linear and tuple(t.type for t in mixed) == operands:
+            self.derivative("transpose", node.attrs, operands)  # whether it is linear
             return trace.apply(self.definition.name, node.attrs, mixed)
         _, tangents_out = bodies.pushed_forward(trace, self.forward(node.attrs, operands), node.operands, node.tangents)
         return tangents_out
@@ -113,12 +124,13 @@ class _Op:
     def transpose(self, node: Transposition) -> Sequence[Term | None]:
         trace = next(t.trace for t in node.cotangents if t is not None)
         if node.active == self.definition.linear_in and "transpose" in self.definition.graphs:
-            body = self.body("transpose", node.attrs, node.types)
+            body = self.derivative("transpose", node.attrs, node.types)
             found = iter(bodies.spliced_linearly(trace, body, [t for t in node.operands if t is not None], node.cotangents))
             return [next(found) if a else None for a in node.active]
         forward = self.forward(node.attrs, node.types)
-        order, body = _residual_first(forward, node.active)
+        order, body = bodies.residual_first(forward, node.active)
         residual = [t for t in (node.operands[k] for k in order) if t is not None]
+        require_linear(self.whole(), body, len(residual), "active inputs")
         cotangents = bodies.transposed(trace, body, residual, [True] * (len(order) - len(residual)), node.cotangents)
         by_operand = dict(zip(order[len(residual) :], cotangents, strict=True))
         return [by_operand.get(k) for k in range(len(order))]
@@ -146,7 +158,9 @@ class _Derivative:
             attrs=attrs_class(name, {**self.op.definition.attrs, "active": []}),
             n_results=lambda attrs, n_operands: len(self.op.definition.outputs),
             batch=lambda node: self.op.batched(self.body(node.attrs, node.types), node),
+            integers="exact",
             inlined=lambda attrs, operands: _spliced(self.body(attrs, tuple(t.type for t in operands)), operands),
+            linear_in=lambda n_operands: (False,) * self.n_primal + (True,) * (n_operands - self.n_primal),
             flops=lambda attrs, operands, results: self.op.flops(self.body(attrs, operands)),
             formula=f"the derivative of {self.op.definition.name}",
             summary="the transpose of its backward graph",
@@ -182,7 +196,7 @@ class _Derivative:
         if len(operands) != self.n_primal + len(due) or list(operands[self.n_primal :]) != due:
             tangents_due = ", ".join(map(str, due))
             raise TypeRuleError(f"takes the inputs and outputs of {self.op.definition.name}, and tangents {tangents_due}")
-        backward = self.op.body("backward", own, inputs)
+        backward = self.op.derivative("backward", own, inputs)
         trace = Trace(self.op.whole(), CaseTable())
         primal = [trace.source(t, linear=False) for t in operands[: self.n_primal]]
         tangents = iter([trace.source(t, linear=False) for t in due])
@@ -194,7 +208,7 @@ class _Derivative:
         return bodies.recorded(trace, operands, dense)
 
     def jvp(self, node: JVP) -> Sequence[Term | None]:
-        trace = node.operands[0].trace
+        trace = next(t.trace for t in node.tangents if t is not None)
         if not any(t is not None for t in node.tangents[: self.n_primal]) and all(
             t is not None for t in node.tangents[self.n_primal :]
         ):
@@ -211,7 +225,7 @@ class _Derivative:
         if node.active != (False,) * self.n_primal + (True,) * n_linear:
             name = self.op.definition.name + JVP_SUFFIX
             raise MissingRuleError(f"missing transpose rule for {name} with active inputs {list(node.active)}")
-        backward = self.op.body("backward", own, node.types[: len(self.op.definition.inputs)])
+        backward = self.op.derivative("backward", own, node.types[: len(self.op.definition.inputs)])
         primal = [t for t in node.operands if t is not None]
         found = bodies.spliced_linearly(trace, backward, primal, node.cotangents)
         return [*[None] * self.n_primal, *(c for c, a in zip(found, active, strict=True) if a)]
@@ -220,13 +234,3 @@ class _Derivative:
 def _spliced(body: Body, operands: Sequence[Term]) -> list[Term]:
     found = bodies.spliced(operands[0].trace, body, operands)
     return [t for t in found if t is not None]  # none is: forward graphs give no null, and derivatives write zeros out
-
-
-def _residual_first(body: Body, active: Sequence[bool]) -> tuple[list[int], Body]:
-    """The order of the sources with the active ones last, and the body whose sources are in it."""
-    n = len(active)
-    order = sorted(range(n), key=lambda k: active[k])
-    slot = {old: new for new, old in enumerate(order)}
-    steps = tuple(Step(s.op, s.attrs, tuple(slot.get(r, r) for r in s.reads), s.results) for s in body.steps)
-    results = tuple(None if r is None else slot.get(r, r) for r in body.results)
-    return order, Body(tuple(body.sources[k] for k in order), steps, results)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidu_cli.errors import TiduError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.definitions import OpDefinition, SourceNode, check_references
 from tidu_cli.primitives.own_attrs import OwnAttrs, substituted
-from tidu_cli.primitives.own_rules import own_primitives
+from tidu_cli.primitives.own_rules import JVP_SUFFIX, own_primitives
+from tidu_cli.primitives.plugins import refuse_clash
+
+MAX_NESTING = 64
+"""How deep definitions may nest, ops that are made of ops: rules and types recurse as deep."""
 
 
 def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> PrimitiveSet:
     """`base` with own primitives; one that it has already, in the same words, is no second one.
 
-    Raises UnknownNameError and TypeRuleError for definitions that cannot be.
+    Raises UnknownNameError and TypeRuleError for definitions that cannot be, and PluginError.
     """
     new = [d for d in definitions if not _is_known(base, d)]
     if not new:
@@ -22,10 +27,10 @@ def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> Primiti
     found: list[PrimitiveSet] = []
     every = (*base.definitions, *new)
     own = {p.name: p for d in every for p in own_primitives(d, lambda: found[0])}
-    found.append(PrimitiveSet({**base.primitives, **own}, base.add, base.constant, every))
+    found.append(PrimitiveSet({**base.primitives, **own}, base.add, base.constant, every, base.barrier))
     for definition in new:
         _check_names(definition, found[0])
-    _check_no_recursion(every)
+    _check_uses(every)
     for definition in new:
         _check_concrete(definition, found[0])
     return found[0]
@@ -53,18 +58,23 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
                 known = list(map(str, taken))
                 raise UnknownNameError(f"{place} takes '{key}'{did_you_mean(str(key), known)} (it may take {', '.join(known)})")
         outputs = [key for key, _ in graph.outputs]
+        if kind == "transpose" and not given:
+            raise UnknownNameError(f"{place} gives no cotangent of an input, such as '{definition.input_keys[0].cotangent(1)}'")
         for key in given:
             if key not in outputs:
-                raise UnknownNameError(f"{place} does not give '{key}'; write null if it is zero")
+                way_out = "" if kind == "forward" else "; write null if it is zero"
+                raise UnknownNameError(f"{place} does not give '{key}'{way_out}")
         for key in outputs:
             if key not in given:
                 raise UnknownNameError(f"{place} gives '{key}', which is none of {', '.join(map(str, given))}")
         n_values: int | None = len(graph.inputs)
         for number, node in enumerate(graph.nodes):
             try:
+                if node.op in BUILTIN.primitives:
+                    refuse_clash(node.op)
                 primitives[node.op]
-            except UnknownNameError as error:
-                raise UnknownNameError(f"{place}, node {number}: {error}") from None
+            except (UnknownNameError, PluginError) as error:
+                raise type(error)(f"{place}, node {number}: {error}") from None
             if n_values is not None:
                 check_references(f"{place}, node {number} ({node.op})", node.inputs, n_values)
                 n_results = _n_results(definition, node, primitives)
@@ -83,27 +93,39 @@ def _n_results(definition: OpDefinition, node: SourceNode, primitives: Primitive
     return primitives[node.op].n_results(attrs, len(node.inputs))
 
 
-def _check_no_recursion(definitions: Sequence[OpDefinition]) -> None:
-    uses = {d.name: [n.op for n in d.graphs["forward"].nodes] for d in definitions}
-    state: dict[str, int] = {}
+def _check_uses(definitions: Sequence[OpDefinition]) -> None:
+    """Whether no op is defined by itself, nor by more than MAX_NESTING ops of one another.
+
+    Only what an op stands for counts: its `forward`, and of a derivative `backward`. A `jvp` may use the op itself, and others that
+    use it (sin and cos): each order of differentiation goes through it once.
+    """
+    uses: dict[str, list[str]] = {}
+    for d in definitions:
+        uses[d.name] = list(dict.fromkeys(n.op for n in d.graphs["forward"].nodes))
+        if "backward" in d.graphs:
+            uses[d.name + JVP_SUFFIX] = list(dict.fromkeys([d.name, *(n.op for n in d.graphs["backward"].nodes)]))
+    depth: dict[str, int] = {}
     for start in uses:
-        path = [(start, iter(uses[start]))]
-        if state.get(start):
-            continue
-        state[start] = 1
+        path = [] if start in depth else [(start, iter(uses[start]))]
+        on_path = {start: None}
         while path:
             name, rest = path[-1]
-            step = next((op for op in rest if op in uses and state.get(op) != 2), None)
+            step = next((op for op in rest if op in uses and op not in depth), None)
             if step is None:
-                state[name] = 2
+                depth[name] = 1 + max((depth[op] for op in uses[name] if op in uses), default=0)
+                if depth[name] > MAX_NESTING:
+                    raise TypeRuleError(f"op '{name}': it is of ops of ops, more than {MAX_NESTING} deep; write some of them out")
                 path.pop()
-            elif state.get(step) == 1:
-                names = [n for n, _ in path]
+                del on_path[name]
+            elif step in on_path:
+                names = list(on_path)
                 cycle = " of ".join([*names[names.index(step) + 1 :], step])
-                raise TypeRuleError(f"op '{step}': its forward is of {cycle}; an op may not be defined by itself")
+                base = step.removesuffix(JVP_SUFFIX)
+                kind = "forward" if base == step else "backward"
+                raise TypeRuleError(f"op '{base}': its {kind} is of {cycle}; an op may not be defined by itself")
             else:
-                state[step] = 1
                 path.append((step, iter(uses[step])))
+                on_path[step] = None
 
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:

@@ -109,7 +109,7 @@ def _position(function: str) -> KernelRule:
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), (y,), (t,), axes = node.operands, node.results, node.tangents, node.attrs.axes
     assert t is not None
-    taken = convert(eq(x, _spread(y, axes, x.type)), new_dtype=x.type.dtype)
+    taken = convert(eq(x, _spread(y, axes, x.type)), new_dtype=t.type.dtype)
     ties = reduce_sum(taken, axes=axes)
     return [reduce_sum(taken * t, axes=axes) / ties]
 
@@ -203,6 +203,7 @@ PRIMITIVES = (
         _ORDERED,
         kernel=_extremum("maximum", min),
         jvp=_extremum_jvp,
+        integers="exact",
         formula="max x along axes",
         summary="maximum along axes; its derivative is shared equally among ties",
     ),
@@ -211,6 +212,7 @@ PRIMITIVES = (
         _ORDERED,
         kernel=_extremum("minimum", max),
         jvp=_extremum_jvp,
+        integers="exact",
         formula="min x along axes",
         summary="minimum along axes; its derivative is shared equally among ties",
     ),

@@ -12,7 +12,7 @@ from tidu_cli.primitives.contract import JVP, Attrs, Kernel, Types
 from tidu_cli.primitives.families import binary, elementwise, numpy_function, unary
 from tidu_cli.primitives.trace import Term, op
 
-round_ = op("round")
+convert, eq, round_, select_n = map(op, ("convert_element_type", "eq", "round", "select_n"))
 
 
 class RoundAttrs(Attrs):
@@ -45,6 +45,15 @@ def _rem_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     return remainder
 
 
+def _quotient(t: Term, x: Term, y: Term, z: Term) -> Term:
+    """The q in x = q y + z, a number like the tangent t."""
+    if x.type.dtype in INTEGERS:
+        # x rem 0 is x, which does not depend on the 0.
+        return convert(select_n(eq(y, 0), x / y, 0), new_dtype=t.type.dtype)
+    # x - z is all but a multiple of y, so that rounding finds the quotient also where x / y itself rounds past an integer.
+    return round_((x - z) / y)
+
+
 def _nextafter_jvp(node: JVP) -> Sequence[Term | None]:
     raise MissingRuleError("nextafter has no derivative")
 
@@ -61,12 +70,12 @@ PRIMITIVES = (
         formula="the integer next to x",
         summary="rounding to an integer, of halves as rounding_method says",
     ),
-    # x - z is all but a multiple of y, so that rounding finds the quotient also where x / y itself rounds past an integer.
     binary(
         "rem",
         REALS,
         kernel=_rem_kernel,
-        tangents=(lambda t, x, y, z: t, lambda t, x, y, z: -round_((x - z) / y) * t),
+        tangents=(lambda t, x, y, z: t, lambda t, x, y, z: -_quotient(t, x, y, z) * t),
+        integers="exact",
         within=((2.2, 2.6), (0.9, 1.05)),
         formula="x - y trunc(x / y)",
         summary="remainder, with the sign of x; of integers x rem 0 is x",

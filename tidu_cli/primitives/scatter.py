@@ -20,6 +20,7 @@ from tidu_cli.primitives.contract import (
     Batching,
     BatchRule,
     Example,
+    Integers,
     JVPRule,
     Kernel,
     KernelRule,
@@ -89,10 +90,12 @@ def _combine(function: str) -> Combine:
     return combine
 
 
-def _kernel(combine: Combine) -> KernelRule:
+def _kernel(combine: Combine, *, reusing: bool = False) -> KernelRule:
+    """The kernel rule of a scatter. If `reusing`, results are made in the memory of the operand, where its layout allows it."""
+
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
         if not operands[0].size or not operands[2].size:
-            return lambda x, indices, updates: x
+            return (lambda x, indices, updates: x) if reusing else (lambda x, indices, updates: np.array(x))
         windows = scatter_windows(attrs.dimension_numbers, *operands)
         locate, inverse = locator(np, windows, attrs.mode), sorted(range(len(windows.layout)), key=windows.layout.__getitem__)
         width = math.prod(windows.operand[len(windows.operand) - windows.n_tail :])
@@ -101,7 +104,7 @@ def _kernel(combine: Combine) -> KernelRule:
         through = np.float32 if results[0].dtype in ("f16", "bf16") and combine is not _replace else dtype
 
         def scattered(x: Any, indices: Any, updates: Any) -> Any:
-            out = np.array(x, through, order="C")
+            out = np.asarray(x, through, order="C") if reusing else np.array(x, through, order="C")
             numbers, fits = locate(indices)
             rows = np.reshape(np.transpose(updates, inverse), (*numbers.shape, width)).astype(through, copy=False)
             if not fits.all():
@@ -119,7 +122,8 @@ def _tangents(node: JVP) -> tuple[Term, Term]:
     (x, _, updates), (t, _, tu) = node.operands, node.tangents
     some = t or tu
     assert some is not None
-    return t or zeros(x.type, some), tu or zeros(updates.type, some)
+    dtype = some.type.dtype
+    return t or zeros(x.type.with_dtype(dtype), some), tu or zeros(updates.type.with_dtype(dtype), some)
 
 
 def _read_back(x: Term, indices: Term, attrs: Any, updates: TensorType, fill_value: int | None = None) -> Term:
@@ -224,7 +228,7 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     def put(at_operand: Term, at_updates: Term) -> Term:
         return scatter_add(at_operand, indices, at_updates, **dict(attrs))
 
-    ties = put(convert(is_kept, new_dtype=x.type.dtype), convert(is_taken, new_dtype=x.type.dtype))
+    ties = put(*(convert(mask, new_dtype=t.type.dtype) for mask in (is_kept, is_taken)))
     return [put(select_n(is_kept, 0, t), select_n(is_taken, 0, tu)) / ties]
 
 
@@ -275,6 +279,7 @@ def _primitive(
     weight: Weight | None = adding,
     attrs: type[Attrs] = ScatterAttrs,
     examples: tuple[Example, ...] = (),
+    integers: Integers = "numbers",
     formula: str,
     summary: str,
 ) -> Primitive:
@@ -286,9 +291,13 @@ def _primitive(
         jvp,
         transpose,
         _batch(name),
+        indices=(1, 2),
+        integers=integers,
         attrs=attrs,
         dtypes=dtypes,
         examples=examples or _examples("T"),
+        fresh=True,
+        reusing=_kernel(combine, reusing=True),
         flops=free if weight is None else updating(weight),
         formula=formula,
         summary=f"{summary}; inputs are operand, indices and updates",
@@ -346,6 +355,7 @@ PRIMITIVES = (
         _combine("maximum"),
         _extremum_jvp,
         None,
+        integers="exact",
         formula="x[indices] = max(x[indices], u)",
         summary="maxima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
     ),
@@ -355,6 +365,7 @@ PRIMITIVES = (
         _combine("minimum"),
         _extremum_jvp,
         None,
+        integers="exact",
         formula="x[indices] = min(x[indices], u)",
         summary="minima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
     ),

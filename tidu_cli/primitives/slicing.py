@@ -20,8 +20,8 @@ from tidu_cli.primitives.families import linear_jvp, linear_transpose
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
 
-broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter = map(
-    op, ("broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad", "scatter")
+broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter, slice_ = map(
+    op, ("broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad", "scatter", "slice")
 )
 
 Stride = Annotated[int, Field(strict=True, ge=1)]
@@ -100,6 +100,10 @@ def _slice_transpose(attrs: SliceAttrs, ct: Term, type_: TensorType) -> Term:
     return pad(ct, zeros(TensorType(type_.dtype), ct), padding_config=tuple(config))
 
 
+def _slice_reads(attrs: SliceAttrs, positions: Term, others: Sequence[Term]) -> Term:
+    return slice_(positions, **dict(attrs))
+
+
 def _require_indices(operand: TensorType, indices: Types, first: int) -> None:
     if len(indices) != operand.rank:
         raise TypeRuleError(f"takes one index per axis of the operand {operand}: {operand.rank}, got {len(indices)}")
@@ -140,6 +144,10 @@ def _dynamic_slice_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,), (_, *indices) = node.cotangents, node.operands
     assert ct is not None
     return [dynamic_update_slice(zeros(node.types[0], ct), ct, *indices), *(None for _ in indices)]
+
+
+def _dynamic_slice_reads(attrs: DynamicSliceAttrs, positions: Term, indices: Sequence[Term]) -> Term:
+    return dynamic_slice(positions, *indices, **dict(attrs))
 
 
 def _dynamic_slice_batch(node: Batching) -> Sequence[Term]:
@@ -184,12 +192,17 @@ def _update_types(attrs: Any, operands: Types) -> Types:
 
 
 def _update_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    update = _updating_kernel(np, attrs, operands, results)
+    return lambda x, new, *indices: update(np.array(x), new, *indices)
+
+
+def _updating_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    """The kernel that writes into its operand."""
     shape, sizes = operands[0].shape, operands[1].shape
 
     def update(x: Any, new: Any, *indices: Any) -> Any:
-        out = np.array(x)
-        out[_place(indices, sizes, shape)] = new
-        return out
+        x[_place(indices, sizes, shape)] = new
+        return x
 
     return update
 
@@ -277,6 +290,7 @@ PRIMITIVES = (
             Example(("T[3,5]",), {"start_indices": [0, 1], "limit_indices": [3, 5], "strides": [2, 3]}),
             Example(("f64[3]",), {"start_indices": [0], "limit_indices": [3]}),
         ),
+        reads=_slice_reads,
         flops=free,
         formula="x[start : limit : stride] on each axis",
         summary="slice at a fixed place",
@@ -289,8 +303,11 @@ PRIMITIVES = (
         _dynamic_slice_jvp,
         _dynamic_slice_transpose,
         _dynamic_slice_batch,
+        indices=(1, None),
         attrs=DynamicSliceAttrs,
         examples=(Example(("T[3,5]", "i32[]", "i32[]"), {"slice_sizes": [2, 3]}, ((-2.0, 2.0), (0, 4))),),
+        reads=_dynamic_slice_reads,
+        fresh=True,
         flops=free,
         formula="x[i : i + size] on each axis",
         summary="slice at a computed place; after the operand one index per axis, clamped so that the slice fits",
@@ -303,7 +320,10 @@ PRIMITIVES = (
         _update_jvp,
         _update_transpose,
         _update_batch,
+        indices=(2, None),
         examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),
+        fresh=True,
+        reusing=_updating_kernel,
         flops=free,
         formula="x with x[i : i + size] on each axis replaced by the update",
         summary="operand with a slice replaced; after operand and update one index per axis, clamped so that the update fits",

@@ -161,6 +161,7 @@ PRIMITIVES = (
         batch=itself("sort", dimension=later),
         attrs=SortAttrs,
         n_results=lambda attrs, n_operands: n_operands,
+        integers="exact",
         examples=(
             Example(("T[4]",), {"dimension": 0}),
             Example(("T[2,3]", "f64[2,3]"), {"dimension": 1}),
@@ -179,6 +180,7 @@ PRIMITIVES = (
         batch=itself("top_k", axis=later),
         attrs=TopKAttrs,
         n_results=lambda attrs, n_operands: 2,
+        integers="exact",
         dtypes=REALS | {"bool"},
         examples=(Example(("T[5]",), {"k": 2, "axis": 0}), Example(("T[2,3]",), {"k": 2, "axis": 1})),
         flops=sorting(lambda attrs: attrs.axis),

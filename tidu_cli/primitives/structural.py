@@ -10,7 +10,7 @@ from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INTEGERS
 from tidu_cli.primitives.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.primitives.batching import itself, sized, with_batch_axis
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Types
+from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import elementwise, linear_jvp, linear_transpose, no_tangent
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
@@ -109,7 +109,8 @@ def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
 def _convert_jvp(node: JVP) -> Sequence[Term | None]:
     (t,) = node.tangents
     assert t is not None
-    return [t if t.type.dtype == node.attrs.new_dtype else convert(t, new_dtype=node.attrs.new_dtype)]
+    dtype = node.results[0].type.dtype  # if new_dtype is one of integers, that of their tangents
+    return [t if t.type.dtype == dtype else convert(t, new_dtype=dtype)]
 
 
 def _broadcast_types(attrs: BroadcastAttrs, operands: Types) -> Types:
@@ -161,6 +162,19 @@ def _transpose_types(attrs: TransposeAttrs, operands: Types) -> Types:
     if sorted(attrs.permutation) != list(range(operand.rank)):
         raise TypeRuleError(f"permutation {list(attrs.permutation)} does not permute the {operand.rank} axes of {operand}")
     return (operand.with_shape(tuple(operand.shape[k] for k in attrs.permutation)),)
+
+
+def _barrier_jvp(node: JVP) -> Sequence[Term | None]:
+    # One barrier of the tangents that there are: what waits, waits in the derivative, too.
+    tangents = [t for t in node.tangents if t is not None]
+    passed = iter(tangents[0].trace.emit_all("optimization_barrier", *tangents))
+    return [None if t is None else next(passed) for t in node.tangents]
+
+
+def _barrier_transpose(node: Transposition) -> Sequence[Term | None]:
+    cotangents = [ct for ct, active in zip(node.cotangents, node.active, strict=True) if active and ct is not None]
+    passed = iter(cotangents[0].trace.emit_all("optimization_barrier", *cotangents) if cotangents else ())
+    return [next(passed) if active and ct is not None else None for ct, active in zip(node.cotangents, node.active, strict=True)]
 
 
 def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
@@ -249,5 +263,20 @@ PRIMITIVES = (
         flops=free,
         formula="x",
         summary="identity whose derivative is taken as 0",
+    ),
+    Primitive(
+        "optimization_barrier",
+        None,
+        lambda attrs, operands: operands,
+        lambda np, attrs, operands, results: lambda *xs: xs if len(xs) > 1 else xs[0],
+        _barrier_jvp,
+        _barrier_transpose,
+        itself("optimization_barrier"),
+        n_results=lambda attrs, n_operands: n_operands,
+        passes=True,
+        examples=(Example(("T[2,3]",)), Example(("T[2]", "f64[]", "i32[3]"))),
+        flops=free,
+        formula="the operands",
+        summary="identity whose results are ready only when all operands are, which keeps what is computed twice apart",
     ),
 )

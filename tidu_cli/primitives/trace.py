@@ -7,13 +7,13 @@ node of the case, with no further call of the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import INTEGERS, TensorType, tangent_type
 from tidu_cli.primitives.contract import JVP, Batching, PrimitiveSet, Transposition, Types
 
 Number = int | float | complex
@@ -101,6 +101,11 @@ class Template:
     nodes: tuple[Emitted, ...]
     results: tuple[int | None, ...]
 
+    def ignores(self, sources: Iterable[int]) -> bool:
+        """Whether no result depends on some of these sources: what had been emitted to compute it may be dead."""
+        read = {slot for node in self.nodes for slot in node.reads}.union(self.results)
+        return any(source not in read for source in sources)
+
 
 class Trace:
     """A recording in progress, over the table of cases that the emitted nodes will go to."""
@@ -151,7 +156,7 @@ class Trace:
 
     def template(self, n_sources: int, results: Sequence[Term | None]) -> Template:
         """The finished recording without what no result needs, its closed nodes moved to the front."""
-        live = self._live(results)
+        live = self.live(results)
         slot_after: dict[int, int] = {s: s for s in range(n_sources)}
         closed_slots: set[int] = set()
         closed: list[tuple[int, Emitted]] = []
@@ -177,7 +182,7 @@ class Trace:
             n_sources, renumbered(closed), renumbered(others), tuple(None if r is None else slot_after[r.slot] for r in results)
         )
 
-    def _live(self, results: Sequence[Term | None]) -> set[int]:
+    def live(self, results: Sequence[Term | None]) -> set[int]:
         """The slots that these results need: rules that take a whole graph (own primitives') record more."""
         live = {r.slot for r in results if r is not None}
         first = self.n_slots
@@ -196,20 +201,54 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
     """The template of a case's JVP rule for these active operands.
 
     Its sources are the operands, the results, and one tangent per operand (the slots of inactive ones are never read).
-    A result that carries no tangent, of an integer or bool type, gets None. Raises MissingRuleError.
+    A result without a tangent gets None. Raises MissingRuleError.
     """
     case = cases[code]
-    rule = primitives.jvp_rule(case.op)
     trace = Trace(primitives, cases)
     operands = [trace.source(t, linear=False) for t in case.operands]
     results = [trace.source(t, linear=False) for t in case.results]
-    tangents = [trace.source(t, linear=True) for t in case.operands]
+    tangents = [trace.source(t and tangent_type(t), linear=True) for t in case.operands]
     n_sources = trace.n_slots
-    if not any(t.inexact for t in case.results):
-        return trace.template(n_sources, [None] * len(case.results))
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
-    found = rule(JVP(case.attrs, operands, results, given))
-    return trace.template(n_sources, _checked(found, case.op, case.results))
+    found = tangents_of_results(trace, case.op, JVP(case.attrs, operands, results, given))
+    return trace.template(n_sources, _checked(found, case.op, [tangent_type(t) for t in case.results]))
+
+
+def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | None]:
+    """What a primitive's JVP rule gives, where it has a say.
+
+    A bool has no tangent, and an integer only one that comes from integers: what is made of floats alone is made by rounding. What
+    is an index, or a step function, contributes nothing. Raises MissingRuleError.
+    """
+    primitive, rule = trace.primitives[op], trace.primitives.jvp_rule(op)
+    zeros: list[Term | None] = [None] * len(node.results)
+    integers = {k for k, (x, t) in enumerate(zip(node.operands, node.tangents, strict=True)) if t and _is_integer(x)}
+    if integers:
+        idle = {k for k in integers if primitive.integers == "steps" or primitive.is_index(k)}
+        integers -= idle
+        node = replace(node, tangents=[None if k in idle else t for k, t in enumerate(node.tangents)])
+        if not any(node.tangents):
+            return zeros
+    if not integers:
+        if not any(y.type.inexact for y in node.results):
+            return zeros
+        inactive = {k for k, y in enumerate(node.results) if not y.type.inexact}
+        return [None if k in inactive else t for k, t in enumerate(rule(node))]
+    if all(y.type.dtype == "bool" for y in node.results):
+        return zeros
+    if primitive.integers == "numbers":
+        operands = [x if primitive.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
+        node = replace(node, operands=operands, results=[_as_number(trace, y) for y in node.results])
+    return rule(node)
+
+
+def _is_integer(x: Term) -> bool:
+    return x.known_type is not None and x.known_type.dtype in INTEGERS
+
+
+def _as_number(trace: Trace, x: Term) -> Term:
+    """An integer value in the float dtype of its tangents. (A recording keeps the conversion only if the rule reads it.)"""
+    return trace.emit("convert_element_type", x, new_dtype=tangent_type(x.type).dtype) if _is_integer(x) else x
 
 
 def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:

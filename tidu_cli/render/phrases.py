@@ -232,6 +232,15 @@ def _scattering(formula: str, what: str) -> Callable[[Case, Attributes, Sequence
     return made
 
 
+def _triangular(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
+    matrix, right = operands
+    transposed, conjugated = attrs.get("transpose_a"), attrs.get("conjugate_a") and case.results[0].complex
+    turned = {(True, True): "⁻ᴴ", (True, False): "⁻ᵀ", (False, True): "̄⁻¹"}.get((bool(transposed), bool(conjugated)), "⁻¹")
+    formula = f"{matrix}{turned} @ {right}" if attrs.get("left_side") else f"{right} @ {matrix}{turned}"
+    what = f"{'lower' if attrs.get('lower') else 'upper'} triangular system"
+    return Phrase(formula, what + (", with ones on the diagonal" if attrs.get("unit_diagonal") else ""), noun=True)
+
+
 def _simple(formula: str, what: str, *, noun: bool = False) -> Callable[[Case, Attributes, Sequence[str]], Phrase]:
     """Words in which {0}, {1}, … are operands, {all} the list of them, and names are those of attrs: of axes as `axis 0`."""
 
@@ -284,9 +293,13 @@ _ARRAYS: Mapping[str, Callable[[Case, Attributes, Sequence[str]], Phrase]] = {
     "convert_element_type": _simple("{0} as {new_dtype}", "converted to {new_dtype}"),
     "stop_gradient": _simple("{0}, held fixed", "held fixed"),
     "copy": _simple("{0}", "copied"),
+    "optimization_barrier": _simple("{0}, late", "not before all of {all}"),
     "iota": _simple("0, 1, 2, …", "counting along axis {dimension}", noun=True),
     "sort": _simple("sort({all})", "sorted along axis {dimension}"),
     "top_k": _simple("{k} greatest of {0}", "{k} greatest along axis {axis}"),
+    "cholesky": _simple("cholesky({0})", "lower Cholesky factor", noun=True),
+    "triangular_solve": _triangular,
+    "lu": _simple("lu({0})", "LU factorization", noun=True),
     "reduce_precision": _simple("{0} rounded", "rounded to {exponent_bits} exponent and {mantissa_bits} mantissa bits"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidu_cli.graph.graph import Case, Column, Document, Graph, column
@@ -51,12 +51,12 @@ def evaluation(document: Document, primitives: PrimitiveSet | None = None) -> Ev
 
     The estimate is that of `estimate_memory` for the materialized document, except that nodes that compute the same count each.
     """
-    walk = _Walk(document)
+    primitives = primitives or vocabulary(document.cases)
+    walk = _Walk(document, primitives)
     for g in range(len(document.graphs) - 1, -1, -1):
         walk.through(g)
     used = {code: n for code, n in enumerate(walk.count) if n}
     cases = document.cases.cases
-    primitives = primitives or vocabulary(document.cases)
     hidden = any(None in cases[code].operands for code in used)
     return Evaluation(sum(used.values()), walk.depth, _flops(cases, used, primitives), None if hidden else walk.given + walk.peak)
 
@@ -97,6 +97,19 @@ def _deepest(logical: LogicalGraph, g: int, depth: Column[int]) -> int:
     return deepest
 
 
+def _passed(logical: LogicalGraph, passing: Collection[int]) -> dict[int, int]:
+    """The flat ids of the results of these cases, and of the operands that they are."""
+    passed: dict[int, int] = {}
+    arity, n_results = logical.document.cases.arity, logical.document.cases.n_results
+    for g, graph in enumerate(logical.document.graphs):
+        args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
+        for code in graph.code:
+            if code in passing:
+                passed.update(zip(range(value, value + n_results[code]), args[end : end + arity[code]], strict=True))
+            end, value = end + arity[code], value + n_results[code]
+    return passed
+
+
 _ALIVE, _GIVEN = 1, 2
 
 
@@ -104,17 +117,20 @@ class _Walk:
     """A walk through the logical graph from its end: a value is alive from where it is made up to its last use, met first.
 
     What the caller gives (free inputs, detached values) is held throughout, and so are the zeros of structural zeros.
-    `height` counts, for each value, the nodes on the longest path from it to an output.
+    `height` counts, for each value, the nodes on the longest path from it to an output. `passed` tells of results that are an
+    operand itself which one it is: they hold it, and take no memory of their own.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, primitives: PrimitiveSet) -> None:
         self.logical = logical = link(document)
         self.state = bytearray(logical.n_values)
         self.height = column([0]) * logical.n_values
         self.count = [0] * len(document.cases)
         cases = document.cases.cases
         self.operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
-        self.result_bytes = [[t.nbytes for t in case.results] for case in cases]
+        passing = {code for code, case in enumerate(cases) if primitives[case.op].passes}
+        self.passed: dict[int, int] = _passed(logical, passing) if passing else {}
+        self.result_bytes = [[0 if code in passing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
         self.made = list(map(sum, self.result_bytes))
         self.depth = self.live = self.peak = self.given = 0
         bound = {b.key for b in document.bindings}
@@ -133,10 +149,11 @@ class _Walk:
         self.peak = self.live + max((o.type.nbytes for o in document.head.outputs), default=0)
 
     def _use(self, value: int, size: int) -> None:
-        state = self.state[value]
-        if not state & _ALIVE:
+        while not (state := self.state[value]) & _ALIVE:
             self.state[value] = state | _ALIVE
-            if state & _GIVEN:
+            if value in self.passed:
+                value = self.passed[value]
+            elif state & _GIVEN:
                 self.given += size
             else:
                 self.live += size

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ def estimate_memory(program: Program) -> Estimate:
     graph = program.graph
     values = [(i.type.nbytes, f"input {i.key} {i.type}") for i in program.inputs]
     values += [(o.type.nbytes, f"output {o.key} {o.type}") for o in _zeros(program)]
-    for size, step, k in held.values():
+    for size, step, k in set(held.values()):
         node = program.node[step]
         values.append((size, f"{graph.describe(node)} {graph.case(node).results[k]}"))
     return Estimate(peak, tuple(sorted(values, key=lambda value: -value[0])))
@@ -137,24 +138,41 @@ def _walk(program: Program, last: int) -> tuple[int, int, dict[int, tuple[int, i
     Gives the peak in bytes, the step of the peak, and by slot what is alive at `last`: its bytes, step and result number.
     """
     sizes = {code: [t.nbytes for t in program.graph.cases[code].results] for code in set(program.code)}
+    passing = {code for code in sizes if program.primitives[program.graph.cases[code].op].passes}
     held: dict[int, tuple[int, int, int]] = {}
+    shared: Counter[tuple[int, int, int]] = Counter()  # by how many more slots each is held
     live = _given_bytes(program) + sum(o.type.nbytes for o in _zeros(program))
     peak, at = live, program.n_steps
-    nothing = (0, 0, 0)
+
+    def released(slot: int) -> int:
+        found = held.pop(slot, None)
+        if found is None:
+            return 0
+        if shared and shared[found]:
+            shared[found] -= 1
+            return 0
+        return found[0]
+
     for step, code in enumerate(program.code):
-        slots, made = program.slots(step), sizes[code]
-        live += sum(made)
+        slots = program.slots(step)
+        if code in passing:  # its results are its operands; those that are inputs, the caller holds
+            made = [held.get(slot) for slot in slots.reads]
+            shared.update(value for value in made if value is not None)
+        else:
+            made = [(size, step, k) for k, size in enumerate(sizes[code])]
+            live += sum(sizes[code])
         if live > peak:
             peak, at = live, step
         if step == last:
             # Not yet in their slots, where they might take the place of an operand.
-            held.update({-1 - k: (size, step, k) for k, size in enumerate(made)})
+            held.update({-1 - k: value for k, value in enumerate(made) if value is not None})
             return peak, at, held
-        for k, slot in enumerate(slots.writes):
-            live -= held.get(slot, nothing)[0]
-            held[slot] = made[k], step, k
+        for slot, value in zip(slots.writes, made, strict=True):
+            live -= released(slot)
+            if value is not None:
+                held[slot] = value
         for slot in slots.clears:
-            live -= held.pop(slot, nothing)[0]
+            live -= released(slot)
     # Results are handed over one by one, the greatest perhaps as a copy.
     live += max([o.type.nbytes for o in program.outputs], default=0)
     return (live, program.n_steps, held) if live > peak else (peak, at, held)

@@ -42,9 +42,10 @@ class Wide:
 class Program:
     """A compiled graph: a step is an entry of each column.
 
-    Step i applies the kernel of case `code[i]` to slots `left[i]` and `right[i]`, puts the result into slot `target[i]`,
+    Step i applies a kernel of case `code[i]` to slots `left[i]` and `right[i]`, puts the result into slot `target[i]`,
     then clears slot `cleared[i]`; `node[i]` is the node of `graph` that it computes. Where `right[i]` is UNARY there is one
-    operand; where it is WIDE the slots are those of `wide[left[i]]`.
+    operand; where it is WIDE the slots are those of `wide[left[i]]`. `kernel[i]` is `code[i]`, or -1 - `code[i]` where the kernel
+    may make its result in the memory of operand 0, which dies there, was made by an earlier step, and is seen by no other value.
     `input_slots` and `output_slots` belong to `inputs` and `outputs`; the slot of a structural zero is None.
     """
 
@@ -57,6 +58,7 @@ class Program:
     n_slots: int
     node: Column[int]
     code: Column[int]
+    kernel: Column[int]
     left: Column[int]
     right: Column[int]
     target: Column[int]
@@ -76,14 +78,16 @@ class Program:
         return Wide((left,) if right == UNARY else (left, right), (self.target[step],), (self.cleared[step],))
 
     @cached_property
-    def kernels(self) -> list[Kernel | None]:
-        """The kernel of each case in use. Built at the first run: constants take their memory only then."""
+    def kernels(self) -> dict[int, Kernel]:
+        """The kernels in use, by the numbers in `kernel`. Built at the first run: constants take their memory only then."""
         import numpy as np
 
-        kernels: list[Kernel | None] = [None] * len(self.graph.cases)
-        for code in set(self.code):
-            case = self.graph.cases[code]
-            kernels[code] = self.primitives[case.op].kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+        kernels: dict[int, Kernel] = {}
+        for number in set(self.kernel):
+            case = self.graph.cases[number if number >= 0 else -1 - number]
+            primitive = self.primitives[case.op]
+            rule = primitive.kernel if number >= 0 else primitive.reusing
+            kernels[number] = rule(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type, misc]
         return kernels
 
     def run(self, inputs: Mapping[Key, NDArray[Any]]) -> list[NDArray[Any]]:
@@ -107,15 +111,15 @@ class Program:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 
     def _execute(self, slots: list[Any]) -> None:
-        code = watch("evaluating", self.n_steps)(self.code)
-        steps = zip(map(self.kernels.__getitem__, code), self.left, self.right, self.target, self.cleared, strict=True)
+        numbers = watch("evaluating", self.n_steps)(self.kernel)
+        steps = zip(map(self.kernels.__getitem__, numbers), self.left, self.right, self.target, self.cleared, strict=True)
         for kernel, left, right, target, cleared in steps:
             if right >= 0:
-                slots[target] = kernel(slots[left], slots[right])  # type: ignore[misc]
+                slots[target] = kernel(slots[left], slots[right])
             elif right == UNARY:
-                slots[target] = kernel(slots[left])  # type: ignore[misc]
+                slots[target] = kernel(slots[left])
             else:
-                _execute_wide(kernel, self.wide[left], slots)  # type: ignore[arg-type]
+                _execute_wide(kernel, self.wide[left], slots)
             slots[cleared] = None
 
 
@@ -229,6 +233,8 @@ def _allocated(graph: Graph, primitives: PrimitiveSet, outputs: tuple[Output, ..
     n_slots = SCRATCH + 1 + len(inputs)
     code, left, right, target, cleared = column(), column(), column(), column(), column()
     wide: list[Wide] = []
+    memory = _Memory(graph, primitives)
+    kernel = column()
     start = 0
     for node, first in zip(watch("allocating", len(distinct.node))(distinct.node), distinct.first, strict=True):
         c = graph.code[node]
@@ -240,6 +246,7 @@ def _allocated(graph: Graph, primitives: PrimitiveSet, outputs: tuple[Output, ..
             uses[a] -= 1
             if not uses[a]:
                 dying.append(slot[a])
+        kernel.append(-1 - c if memory.reuses(c, reads, first, uses) else c)
         writes = []
         for v in range(first, first + n_results[c]):
             # A result takes the place of a dying operand, which the same step thus overwrites.
@@ -274,9 +281,42 @@ def _allocated(graph: Graph, primitives: PrimitiveSet, outputs: tuple[Output, ..
         n_slots=n_slots,
         node=distinct.node,
         code=code,
+        kernel=kernel,
         left=left,
         right=right,
         target=target,
         cleared=cleared,
         wide=tuple(wide),
     )
+
+
+class _Memory:
+    """Which values are known to have memory of their own: made by a step, and read only by steps whose results are new arrays.
+
+    Any other kernel may give a view of what it reads, or an array that it keeps.
+    """
+
+    def __init__(self, graph: Graph, primitives: PrimitiveSet) -> None:
+        self.own = bytearray(graph.n_values)
+        self.cases = graph.cases
+        self.primitives = primitives
+        self._known: dict[int, tuple[bool, bool]] = {}
+
+    def reuses(self, code: int, reads: Sequence[int], first: int, uses: Sequence[int]) -> bool:
+        """Whether the next step, of this case, may make its result, value `first`, in the memory of operand 0.
+
+        `uses` counts the reads still to come, without this step's.
+        """
+        found = self._known.get(code)
+        if found is None:
+            case = self.cases[code]
+            primitive, has_axes = self.primitives[case.op], len(case.results) == 1 and case.results[0].rank > 0
+            found = self._known[code] = (primitive.fresh and has_axes, primitive.reusing is not None and has_axes)
+        fresh, can_reuse = found
+        own = self.own
+        if not fresh:
+            for a in reads:
+                own[a] = 0
+            return False
+        own[first] = 1
+        return can_reuse and own[reads[0]] == 1 and not uses[reads[0]] and reads.count(reads[0]) == 1

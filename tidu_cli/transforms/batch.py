@@ -9,6 +9,7 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Graph, column
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, batch_template
+from tidu_cli.watching import watch
 
 
 def append_batched(
@@ -29,7 +30,7 @@ def append_batched(
     stamper = Appender(builder)
     templates: dict[tuple[int, ...], Template] = {}
     end = 0
-    for node, code in enumerate(graph.code):
+    for node, code in enumerate(watch("batch", graph.n_nodes)(graph.code)):
         start, end = end, end + arity[code]
         reads = graph.args[start:end]
         mask = tuple([a >= 0 and flags[a] == 1 for a in reads])

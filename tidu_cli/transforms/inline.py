@@ -12,6 +12,7 @@ from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, Trace
 from tidu_cli.primitives.vocabulary import vocabulary
 from tidu_cli.transforms.batch import Appender
+from tidu_cli.watching import watch
 
 
 def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
@@ -38,7 +39,7 @@ def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
     templates: dict[int, Template | None] = {}
     node_meta = {}
     end = 0
-    for node, code in enumerate(graph.code):
+    for node, code in enumerate(watch("inline", graph.n_nodes)(graph.code)):
         start, end = end, end + cases.arity[code]
         arguments = [new[a] for a in graph.args[start:end]]
         if code not in templates:

@@ -11,7 +11,7 @@ def linked_linear_head(document: Document, command: str) -> LogicalGraph:
     """The logical graph of a document whose head is linear in its inputs.
 
     `command` is how messages call the transform. Raises TransformError if the head is no linear graph, has keys that are neither
-    tangents nor cotangents, or reads values of other graphs that depend on its inputs.
+    tangents nor cotangents, has an input that is bound, or reads values of other graphs that depend on its inputs.
     """
     head = document.head
     if head.linear is None:
@@ -19,6 +19,13 @@ def linked_linear_head(document: Document, command: str) -> LogicalGraph:
     for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
         if not key.path:
             raise TransformError(f"graph '{head.name}': '{key}' is neither a tangent nor a cotangent, as a linear graph's must be")
+    bound = {b.key: document.graphs[b.graph].name for b in document.bindings}
+    for key in (i.key for i in head.inputs):
+        if key in bound:
+            raise TransformError(
+                f"graph '{head.name}': its input '{key}' is bound to a value of graph '{bound[key]}', so that {command} would see "
+                "only a part of the linear map; compose the functions, and linearize the composition"
+            )
     logical = link(document)
     _require_residuals_free_of_tangents(logical)
     return logical

@@ -7,7 +7,7 @@ derivative needs values that the primal graph does not have. Primal values are r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tidu_cli.errors import MissingRuleError, TransformError
@@ -16,7 +16,8 @@ from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
-from tidu_cli.graph.types import tangent_type
+from tidu_cli.graph.types import TensorType, tangent_type
+from tidu_cli.primitives import tangents
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, jvp_template
 from tidu_cli.primitives.vocabulary import vocabulary
@@ -31,13 +32,15 @@ def linearize(
     *,
     outputs: Sequence[Key] | None = None,
     pass_number: int | None = None,
+    tangent_types: Mapping[Key, TensorType] | None = None,
     primitives: PrimitiveSet | None = None,
 ) -> Document:
     """Append the linear graph of the head's outputs (or of `outputs`), and before it, where needed, its residual graph.
 
     Its inputs are the tangents of `wrt`, each once, in order; its outputs the tangents of the outputs, null where they are zero.
-    `pass_number` is by default 1 + the greatest in use. Raises UnknownNameError for keys that do not exist, TransformError for a
-    `wrt` that carries no tangent and for a pass in use, MissingRuleError naming the node.
+    `pass_number` is by default 1 + the greatest in use; `tangent_types` are those of inputs whose tangents shall have another type
+    than their natural one. Raises UnknownNameError for keys that do not exist, TransformError for a `wrt` that carries no tangent,
+    for a tangent type that its primal does not admit and for a pass in use, MissingRuleError naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
     logical = link(document)
@@ -47,14 +50,20 @@ def linearize(
         (output, None if output.value is None else logical.lookup[g][output.value])
         for g, output in select_outputs(document, outputs)
     ]
-    linear = GraphBuilder(document.cases, _tangent_inputs(document, wrt, pass_number))
+    linear = GraphBuilder(document.cases, _tangent_inputs(document, wrt, pass_number, tangent_types or {}))
     residual = GraphBuilder(document.cases)
     seeds = {logical.source[key]: -1 - k for k, key in enumerate(wrt)}
 
     stamper = Stamper(logical, linear, residual, residual_number=len(document.graphs))
     needed = logical.depends_on(flat for _, flat in targets if flat is not None)
     _require_known_paths(logical, needed, wrt)
-    tangent, some_were_dropped = _push_forward(logical, seeds, needed, stamper, primitives)
+    for key, given in (tangent_types or {}).items():
+        source = logical.source[key]
+        primal = logical.type_of(source)
+        if primal is not None and needed[source] and given != tangent_type(primal):
+            template = tangents.conversion(primitives, document.cases, given, tangent_type(primal))
+            seeds[source] = stamper.stamp(template, [seeds[source]])[-1]
+    tangent, some_are_dead = _push_forward(logical, seeds, needed, stamper, primitives)
 
     tangent_outputs = []
     for output, flat in targets:
@@ -66,7 +75,7 @@ def linearize(
     graphs = [linear.build(fresh_name(document, name), tangent_outputs, linear=pass_number)]
     if len(residual.code):
         graphs.insert(0, residual.build(fresh_name(document, f"{name}.residual"), ()))
-    if some_were_dropped:
+    if some_are_dead:
         graphs = drop_dead_nodes(graphs, first_number=len(document.graphs))
     return replace(document, graphs=(*document.graphs, *graphs))
 
@@ -74,14 +83,18 @@ def linearize(
 def _push_forward(
     logical: LogicalGraph, seeds: dict[int, int], needed: bytearray, stamper: Stamper, primitives: PrimitiveSet
 ) -> tuple[Column[int], bool]:
-    """The handle of each flat id's tangent, 0 for zero; and whether a rule gave zero for an active node."""
+    """The handle of each flat id's tangent, 0 for zero; and whether some tangent has been computed that nothing may need.
+
+    That is one of which a rule makes no use (where it gives zero, say), or one of a result that no output needs, of a node that has
+    several results. What has been emitted for it may serve other tangents, too: `drop_dead_nodes` tells.
+    """
     cases, n_results = logical.document.cases, logical.document.cases.n_results
     arity = cases.arity
     tangent = column([0]) * logical.n_values
     for flat, handle in seeds.items():
         tangent[flat] = handle
-    templates: dict[tuple[int, ...], Template] = {}
-    some_were_dropped = False
+    templates: dict[tuple[int, ...], tuple[Template, bool]] = {}
+    some_are_dead = False
     watched = watch("linearizing", logical.n_nodes)
     for g, graph in enumerate(logical.document.graphs):
         args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
@@ -95,20 +108,22 @@ def _push_forward(
             if not any(tangents):
                 continue
             case = (code, *map(bool, tangents))
-            template = templates.get(case)
-            if template is None:
+            known = templates.get(case)
+            if known is None:
                 try:
                     template = jvp_template(primitives, cases, code, tuple(map(bool, tangents)))
                 except MissingRuleError as error:
                     raise MissingRuleError(f"{graph.describe(node)}: {error}") from None
-                templates[case] = template
+                source = template.n_sources - len(tangents)
+                known = templates[case] = template, template.ignores(source + k for k, t in enumerate(tangents) if t)
+            template, ignores = known
+            some_are_dead |= ignores
             environment = stamper.stamp(template, [*operands, *range(first, value), *tangents])
             for k, slot in enumerate(template.results):
-                if slot is None:
-                    some_were_dropped = True
-                else:
+                if slot is not None:
                     tangent[first + k] = environment[slot]
-    return tangent, some_were_dropped
+                    some_are_dead |= not needed[first + k]
+    return tangent, some_are_dead
 
 
 def _pass(document: Document, chosen: int | None) -> int:
@@ -137,7 +152,7 @@ def _require_known_paths(logical: LogicalGraph, needed: bytearray, wrt: Sequence
             )
 
 
-def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int) -> list[Input]:
+def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int, chosen: Mapping[Key, TensorType]) -> list[Input]:
     require_inputs(document, wrt)
     declared = {i.key: i.type for graph in document.graphs for i in graph.inputs}
     bound = {b.key: b for b in document.bindings}
@@ -147,8 +162,15 @@ def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int) ->
             raise TransformError(
                 f"input '{key}' is bound to a value of graph '{graph}'; differentiate with respect to that graph's inputs"
             )
-        if not declared[key].inexact:
+        if tangents.natural(declared[key]) is None:
             raise TransformError(
-                f"input '{key}' has type {declared[key]}, which carries no tangent; wrt takes floats and complex numbers"
+                f"input '{key}' has type {declared[key]}, whose only tangent is zero; if it is meant as a number, "
+                "declare it as a float and use convert_element_type where a bool is needed"
             )
-    return [Input(key.tangent(pass_number), tangent_type(declared[key])) for key in wrt]
+    for key, type_ in chosen.items():
+        if key not in wrt:
+            raise TransformError(f"a tangent type is given for '{key}', which is none of the inputs to differentiate by")
+        if type_ not in (able := tangents.admitted(declared[key])):
+            names = " or ".join(map(str, able))
+            raise TransformError(f"input '{key}' has type {declared[key]}, which admits no tangent {type_}; choose {names}")
+    return [Input(key.tangent(pass_number), chosen.get(key, tangent_type(declared[key]))) for key in wrt]

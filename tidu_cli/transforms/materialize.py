@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
@@ -14,6 +14,27 @@ from tidu_cli.graph.select import select_outputs
 from tidu_cli.watching import watch
 
 
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What became of a document's values in its materialized graph."""
+
+    document: Document
+    logical: LogicalGraph
+    needed: bytearray
+    new_id: Column[int]
+
+    def value(self, graph: int, argument: int) -> int | None:
+        """The new local id of what an argument of a graph stands for; None if no output needs it."""
+        flat = self.logical.lookup[graph][argument]
+        return self.new_id[flat] if self.needed[flat] else None
+
+    def values_of(self, graph: int) -> Iterator[int]:
+        """The new local ids of a graph's own values, as far as they are needed."""
+        for flat in range(self.logical.base[graph], self.logical.base[graph + 1]):
+            if self.needed[flat]:
+                yield self.new_id[flat]
+
+
 def materialize(document: Document, *, outputs: Sequence[Key] | None = None) -> Document:
     """One graph with the head's outputs (or `outputs`), named like the head.
 
@@ -21,6 +42,11 @@ def materialize(document: Document, *, outputs: Sequence[Key] | None = None) -> 
     values apart. Nodes that no output depends on go; the inputs are those needed, in the order in which the document declares
     them. Raises UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
     """
+    return materialize_traced(document, outputs=outputs)[0]
+
+
+def materialize_traced(document: Document, *, outputs: Sequence[Key] | None = None) -> tuple[Document, Trace]:
+    """Likewise, and what became of the document's values."""
     logical = link(document)
     chosen = select_outputs(document, outputs)
     flats = [None if output.value is None else logical.lookup[g][output.value] for g, output in chosen]
@@ -34,7 +60,7 @@ def materialize(document: Document, *, outputs: Sequence[Key] | None = None) -> 
     renamed = [replace(o, value=None if flat is None else new_id[flat]) for (_, o), flat in zip(chosen, flats, strict=True)]
     head = document.head
     graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
-    return Document((graph,), document.cases, meta=document.meta)
+    return Document((graph,), document.cases, meta=document.meta), Trace(document, logical, needed, new_id)
 
 
 def _copy_inputs(logical: LogicalGraph, needed: bytearray, builder: GraphBuilder) -> Column[int]:

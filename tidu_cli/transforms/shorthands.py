@@ -85,7 +85,8 @@ def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int =
     seeds = {}
     for k in range(order):
         run.then(Linearize((wrt,), tuple(outputs) if k == 0 else ()))
-        seeds[run.document.head.inputs[0].key] = filled(type_, 1)
+        (tangent,) = run.document.head.inputs
+        seeds[tangent.key] = filled(tangent.type, 1)
     return run.then(Materialize((), seeds))
 
 

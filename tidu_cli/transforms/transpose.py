@@ -1,7 +1,8 @@
 """transpose: turn a linear graph round, from tangents of inputs to cotangents of outputs.
 
 It walks the linear nodes in reverse; each node's transpose rule turns the cotangents of its results into contributions to the
-cotangents of its active operands, which accumulate with the primitive set's `add` in the order in which they arise.
+cotangents of its active operands, which accumulate with the primitive set's `add` in the order in which they arise. Those of nodes
+that read a few elements of an array are gathered first, and added all at once.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from dataclasses import replace
 
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Column, Document, Graph, Input, Output, column
+from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.select import fresh_name
-from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.scattered import reads_few
 from tidu_cli.primitives.trace import Template, transpose_template
 from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.transforms.cotangents import Cotangents, Read
+from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.linear import linked_linear_head
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch
@@ -37,36 +40,39 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     others = document.graphs[:-1]
     linear = GraphBuilder(document.cases, _seeds(head))
     residual = GraphBuilder(document.cases)
-    cotangent = _pull_back(logical, head, Stamper(logical, linear, residual, residual_number=len(others)), primitives)
+    stamper = Stamper(logical, linear, residual, residual_number=len(others))
+    cotangents, some_are_dead = _pull_back(logical, head, stamper, primitives)
 
     outputs = [
-        Output(i.key.dual(), -1 - handle if (handle := cotangent[k]) else None, i.type, i.meta) for k, i in enumerate(head.inputs)
+        Output(i.key.dual(), -1 - handle if handle else None, i.type, i.meta)
+        for i, handle in zip(head.inputs, cotangents, strict=True)
     ]
     rest = replace(document, graphs=others)
     name = _dual_name(head.name, head.linear)
     graphs = [linear.build(fresh_name(rest, name), outputs, linear=head.linear)]
     if residual.code:
         graphs.insert(0, residual.build(fresh_name(rest, f"{name}.residual"), ()))
+    if some_are_dead:
+        graphs = drop_dead_nodes(graphs, first_number=len(others))
     return replace(document, graphs=(*others, *graphs))
 
 
-def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives: PrimitiveSet) -> Column[int]:
-    """The handle of the cotangent of each of the head's local values, 0 for zero."""
-    cases, linear = head.cases, stamper.linear
+def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives: PrimitiveSet) -> tuple[Sequence[int], bool]:
+    """The handle of the cotangent of each of the head's inputs, 0 for zero; and whether some rule makes no use of a cotangent."""
+    cases, flat_id = head.cases, logical.lookup[-1]
     arity, n_results = cases.arity, cases.n_results
-    flat_id = logical.lookup[-1]
-    cotangent = column([0]) * head.n_values
-    add_of_type: dict[TensorType | None, int] = {}
+    templates = _Templates(primitives, head)
+    some_are_dead = False
 
-    def accumulate(value: int, contribution: int, type_: TensorType | None) -> None:
-        if cotangent[value] == 0:
-            cotangent[value] = contribution
-            return
-        if type_ not in add_of_type:
-            attrs = primitives.parse_attrs(primitives.add, {})
-            add_of_type[type_] = cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
-        cotangent[value] = -1 - linear.append(add_of_type[type_], (-1 - cotangent[value], -1 - contribution))
+    def contribution(read: Read) -> int | None:
+        nonlocal some_are_dead
+        template, ignores = templates.of(read.node, (read.cotangent,))
+        some_are_dead |= ignores
+        slot = template.results[0]
+        return None if slot is None else stamper.stamp(template, [*read.operands, read.cotangent])[slot]
 
+    cotangents = Cotangents(head.n_values, stamper, primitives, contribution)
+    dense, waiting = cotangents.dense, cotangents.waiting
     seeds = [o for o in head.outputs if o.value is not None]
     for k, output in enumerate(seeds):
         assert output.value is not None
@@ -74,32 +80,63 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
             raise TransformError(
                 f"graph '{head.name}', output '{output.key}': it is a value of another graph, not linear in the inputs"
             )
-        accumulate(output.value, -1 - k, output.type)
+        cotangents.add(output.value, -1 - k, output.type)
 
-    templates: dict[tuple[int, ...], Template] = {}
+    few: dict[int, bool] = {}
     end, value = len(head.args), head.n_values
     for node in watch("transposing", head.n_nodes)(range(head.n_nodes - 1, -1, -1)):
         code = head.code[node]
         last, end, value = end, end - arity[code], value - n_results[code]
-        incoming = cotangent[value : value + n_results[code]]
+        if waiting:
+            for result in range(value, value + n_results[code]):
+                if result in waiting:
+                    cotangents.settle(result)
+        incoming = dense[value : value + n_results[code]]
         if not any(incoming):
             continue
         arguments, case = head.args[end:last], cases[code]
         # In a linear graph every local value depends on the tangents, and no other does.
         if case.mask != tuple([argument >= 0 for argument in arguments]):
             raise TransformError(f"{head.describe(node)}: {_not_linear(arguments, case.mask)}")
-        key = (code, *map(bool, incoming))
-        template = templates.get(key)
-        if template is None:
-            try:
-                template = templates[key] = transpose_template(primitives, cases, code, tuple(map(bool, incoming)))
-            except MissingRuleError as error:
-                raise MissingRuleError(f"{head.describe(node)}: {error}") from None
-        environment = stamper.stamp(template, [*(0 if a >= 0 else flat_id[a] for a in arguments), *incoming])
+        operands = [0 if a >= 0 else flat_id[a] for a in arguments]
+        if code not in few:
+            few[code] = reads_few(primitives, case)
+        if few[code]:
+            cotangents.add_read(arguments[0], Read(node, code, operands, incoming[0]))
+            continue
+        template, ignores = templates.of(node, incoming)
+        some_are_dead |= ignores
+        environment = stamper.stamp(template, [*operands, *incoming])
         for argument, slot, type_ in zip(arguments, template.results, case.operands, strict=True):
             if slot is not None:
-                accumulate(argument, environment[slot], type_)
-    return cotangent
+                cotangents.add(argument, environment[slot], type_)
+    for k in range(len(head.inputs)):
+        if k in waiting:
+            cotangents.settle(k)
+    return dense[: len(head.inputs)], some_are_dead
+
+
+class _Templates:
+    """The templates of the transpose rules of a graph's nodes, each recorded once, and whether they ignore a cotangent."""
+
+    def __init__(self, primitives: PrimitiveSet, head: Graph) -> None:
+        self.primitives = primitives
+        self.head = head
+        self.known: dict[tuple[int, ...], tuple[Template, bool]] = {}
+
+    def of(self, node: int, incoming: Sequence[int]) -> tuple[Template, bool]:
+        """For a node whose results have these cotangents, 0 for zero. Raises MissingRuleError naming the node."""
+        code, live = self.head.code[node], tuple(map(bool, incoming))
+        found = self.known.get((code, *live))
+        if found is None:
+            try:
+                template = transpose_template(self.primitives, self.head.cases, code, live)
+            except MissingRuleError as error:
+                raise MissingRuleError(f"{self.head.describe(node)}: {error}") from None
+            first = template.n_sources - len(live)
+            found = template, template.ignores(first + k for k, is_live in enumerate(live) if is_live)
+            self.known[code, *live] = found
+        return found
 
 
 def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:

@@ -1,0 +1,67 @@
+"""Derivatives by integers are judged by those of the same graph of floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.sketch import Value, function, key, listing, op
+from tidu_cli.checking.integers import float_twin
+from tidu_cli.checking.numeric import check_numerically
+from tidu_cli.graph.types import NUMERIC
+from tidu_cli.primitives import arithmetic
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.families import elementwise
+
+TWO = {"n": "i64[]", "m": "i64[]"}
+
+
+def law(body: object, inputs: dict[str, str] = TWO, primitives: PrimitiveSet = BUILTIN, **given: int) -> object:
+    doc = function("f", inputs, body)
+    found = check_numerically(doc, primitives, given={key(k): np.asarray(v) for k, v in given.items()} or None)
+    return next((v for v in found if v.law == "integers"), None)
+
+
+def test_the_twin_computes_with_floats_what_integers_are_numbers_in() -> None:
+    def body(n: Value, m: Value) -> Value:
+        return n * m + op("div")(n, m)
+
+    twin, _ = float_twin(function("f", TWO, body), BUILTIN)
+    assert [str(i.type) for i in twin.head.inputs] == ["i64[]", "i64[]", "f64[]", "f64[]"]
+    # The quotient is not the twins': it is converted.
+    assert listing(twin.head) == [
+        "mul(0, 1)",
+        "mul(2, 3)",
+        "div(0, 1)",
+        "add(4, 6)",
+        "convert_element_type(6)",
+        "add(5, 8)",
+    ]
+
+
+def test_indices_stay_integers() -> None:
+    doc = function("f", {"n": "i32[]", "x": "f64[3]"}, lambda n, x: op("dynamic_slice")(x, n, slice_sizes=(1,)))
+    assert float_twin(doc, BUILTIN) is None
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "max", "rem"])
+def test_right_rules_pass(name: str) -> None:
+    found = law(op(name), n=7, m=3)
+    assert found.ok and found.error is not None
+
+
+def test_where_integers_wrap_there_is_no_verdict() -> None:
+    assert law(op("mul"), {"n": "u8[]", "m": "u8[]"}, n=200, m=2).error is None
+
+
+def test_a_wrong_rule_for_integers_is_found() -> None:
+    def jvp(node: object) -> object:
+        (t,), (x,) = node.tangents, node.operands
+        return [t * 2.0 if x.type.dtype == "i64" else -t]
+
+    wrong = elementwise(
+        "neg", 1, NUMERIC, jvp, kernel=arithmetic.numpy_function("negative"), integers="exact", formula="", summary=""
+    )
+    found = law(op("neg"), {"n": "i64[]"}, PrimitiveSet({**BUILTIN.primitives, "neg": wrong}), n=2)
+    assert not found.ok and found.at is not None

@@ -1,0 +1,2 @@
+# The same, for programs.
+tidu ops --ops samples/activations.json --json silu huber.jvp

@@ -1,0 +1,2 @@
+# Wrong usage: another way.
+tidu compose samples/f.json samples/f.json --by size

@@ -1,0 +1,2 @@
+# No such policy.
+tidu materialize samples/f.json --recompute squrt

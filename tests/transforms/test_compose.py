@@ -1,0 +1,510 @@
+"""compose and rename: pipelines of documents, whose VJPs are the VJPs of the parts in reverse."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tidu_cli
+from tests.cli.running import ROOT, graph, invoke, succeed
+from tests.interpret import evaluate, free_inputs, random_inputs, random_value
+from tests.sketch import Sketch, Value, document, function, key, names, op, ports, structure
+from tests.strategies import ANY, SMOOTH, Pool, documents, seeds
+from tests.transforms.test_laws import law, nearly, same
+from tidu_cli.documents.read import parse_document
+from tidu_cli.documents.write import format_document
+from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import filled
+from tidu_cli.transforms.compose import Composition, compose
+from tidu_cli.transforms.detach import detach
+from tidu_cli.transforms.fix import fix
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.rename import Owner, Renaming, fresh, owner, rename
+from tidu_cli.transforms.resolve import resolve
+from tidu_cli.transforms.shorthands import vjp
+from tidu_cli.transforms.transpose import transpose
+
+X = key("x")
+sin, cos, exp, tanh = map(op, ("sin", "cos", "exp", "tanh"))
+SAMPLES = [ROOT / "samples" / "compose_f.json", ROOT / "samples" / "compose_g.json"]
+
+
+def raises(error: type[Exception], message: str) -> object:
+    return pytest.raises(error, match=f"^{re.escape(message)}$")
+
+
+def scalar(name: str, body: Callable[[Value], Value], *, x: str = "x", y: str = "y") -> Document:
+    """A document of one graph, a function of one number."""
+    return function(name, {x: "f64[]"}, lambda value: {y: body(value)})
+
+
+def bound(composition: Composition) -> list[list[str]]:
+    """What each joint bound, as INPUT=KEY."""
+    return [[f"{i}={o}" for i, o in joint.bound] for joint in composition.joints]
+
+
+def inexact(doc: Document) -> list[Key]:
+    return [k for k, t in free_inputs(doc).items() if t.inexact]
+
+
+# The laws
+
+
+@st.composite
+def composable(draw: Callable[[st.SearchStrategy], object], makers: tuple = SMOOTH) -> tuple[Document, Document, int]:
+    """f; g with an input for each output of f, and an x of its own; and a seed: random_inputs(f, seed) keep g's values tame.
+
+    The two have all names that they can have in common.
+    """
+    f, seed = draw(documents(makers=makers, max_nodes=6)), draw(seeds)
+    magnitude = {k: 1 + float(np.max(np.abs(v), initial=0)) for k, v in evaluate(f, random_inputs(f, seed)).items()}
+    taken = {f"a{k}": (o.type, magnitude[o.key]) for k, o in enumerate(f.head.outputs)}
+    if draw(st.booleans()):
+        taken["x"] = draw(st.sampled_from(list(free_inputs(f).values()))), 2.2
+    sketch = Sketch({name: type_ for name, (type_, _) in taken.items()})
+    own = [replace(v, bound=size) for v, (_, size) in zip(sketch.inputs, taken.values(), strict=True)]
+    pool = Pool(draw, sketch, list(own))
+    for make in draw(st.lists(st.sampled_from(makers), min_size=1, max_size=8)):
+        make(pool)
+    outputs = draw(st.lists(st.sampled_from(pool.values[-4:] + own), min_size=1, max_size=3))
+    g = document(sketch.build(f.head.name, {f"{'uvw'[k]}0": value for k, value in enumerate(outputs)}))
+    return f, g, seed
+
+
+def inputs_of_both(f: Document, g: Document, seed: int) -> tuple[dict[Key, object], dict[Key, object]]:
+    """Inputs of f, and those of g at f's values."""
+    at = random_inputs(f, seed)
+    fed = {key(f"a{k}"): value for k, value in enumerate(evaluate(f, at)[o.key] for o in f.head.outputs)}
+    return at, random_inputs(g, seed + 1) | fed
+
+
+def renamed_x(f: Document, g: Document) -> dict[str, str]:
+    """The new name of g's own input, if it has a new one."""
+    clash = X in free_inputs(g) and any(i.key == X for graph in f.graphs for i in graph.inputs)
+    return {"x": "x.2"} if clash else {}
+
+
+@law
+@given(composable(ANY))
+def test_a_composition_has_the_values_of_the_last_at_the_values_of_the_first(pair: tuple[Document, Document, int]) -> None:
+    f, g, seed = pair
+    at, at_g = inputs_of_both(f, g, seed)
+    own = {k: v for k, v in at_g.items() if k == X}
+    composed = compose([f, g], by="position").document
+    renaming = Renaming(inputs=renamed_x(f, g))
+    assert list(free_inputs(composed)) == [*free_inputs(f), *(renaming.input_key(k) for k in own)]
+    assert same(evaluate(composed, at | {renaming.input_key(k): v for k, v in own.items()}), evaluate(g, at_g))
+
+
+@law
+@given(composable())
+def test_the_vjp_of_a_composition_is_the_composition_of_vjps_reversed(pair: tuple[Document, Document, int]) -> None:
+    """In numbers: z@-1 goes through the VJP of g at f(x), and what comes out through the VJP of f at x."""
+    f, g, seed = pair
+    at, at_g = inputs_of_both(f, g, seed)
+    renaming = Renaming(inputs=renamed_x(f, g))
+    composed = compose([f, g], by="position").document
+    whole = transpose(linearize(composed, inexact(composed)))
+
+    vjp_g = transpose(linearize(g, inexact(g)))
+    rng = np.random.default_rng(seed)
+    cotangents = {i.key: random_value(i.type, rng) for i in vjp_g.head.inputs}
+    back_g = evaluate(vjp_g, at_g | cotangents)
+    vjp_f = transpose(linearize(f, inexact(f)))
+    between = {o.key.cotangent(1): back_g[key(f"a{k}@-1")] for k, o in enumerate(f.head.outputs)}
+    expected = evaluate(vjp_f, at | between)
+    expected |= {renaming.output_key(k): v for k, v in back_g.items() if k == key("x@-1")}
+
+    found = evaluate(whole, at | {renaming.input_key(k): v for k, v in at_g.items()} | cotangents)
+    assert set(found) == set(expected)
+    for k, value in found.items():
+        assert nearly(value, expected[k], 1e-10), k
+
+
+@law
+@given(composable())
+def test_the_vjps_of_the_parts_compose_as_documents(pair: tuple[Document, Document, int]) -> None:
+    """In documents: f, the VJP of g with f's outputs bound to its inputs, and the VJP of f with g's cotangents bound to its."""
+    f, g, seed = pair
+    g = rename(g, Renaming(outputs={o.key.name: f"of_g_{o.key}" for o in g.head.outputs}))  # cotangents of f's and g's are two
+    at, at_g = inputs_of_both(f, g, seed)
+    composed = compose([f, g], by="position").document
+    whole = vjp(composed, inexact(f)).document
+
+    fed = [key(f"a{k}") for k in range(len(f.head.outputs))]
+    vjp_g, vjp_f = vjp(g, fed).document, vjp(f, inexact(f)).document
+    apart = Renaming(inputs=renamed_x(f, g)) if any(i.key == X for i in vjp_g.head.inputs) else Renaming()
+    vjp_g = rename(vjp_g, replace(apart, graphs={vjp_g.head.name: "vjp_g"}))
+    taken = {i.key: i.type for i in (*vjp_g.head.inputs, *vjp_f.head.inputs)}
+    bind = [(a, o.key) for a, o in zip(fed, f.head.outputs, strict=True) if a in taken]
+    for a, o in zip(vjp_g.head.outputs, f.head.outputs, strict=True):
+        if (back := o.key.cotangent(1)) not in taken:
+            continue
+        if a.value is None:
+            vjp_f = fix(vjp_f, {back: filled(taken[back], 0)})
+        else:
+            bind.append((back, a.key))
+    parts = resolve([f, vjp_g, rename(vjp_f, Renaming(graphs={vjp_f.head.name: "vjp_f"}))], bind=bind)
+
+    rng = np.random.default_rng(seed)
+    cotangents = {o.key.cotangent(1): random_value(o.type, rng) for o in g.head.outputs}
+    given_ = at | {Renaming(inputs=renamed_x(f, g)).input_key(k): v for k, v in at_g.items()} | cotangents
+    found, expected = evaluate(parts, given_), evaluate(whole, given_)
+    assert list(found) == list(expected)
+    for k, value in found.items():
+        assert nearly(value, expected[k], 1e-10), k
+
+
+CURVES: dict[str, Callable[[Value], Value]] = {
+    "square": lambda v: v * v,
+    "wave": sin,
+    "growth": lambda v: exp(tanh(v)),
+    "ratio": lambda v: v / (v * v + 2.0),
+    "bump": lambda v: tanh(v) * cos(v * v),
+}
+
+
+@law
+@given(st.lists(st.sampled_from(sorted(CURVES)), min_size=1, max_size=4), st.sampled_from(sorted(CURVES)), seeds)
+def test_the_command_composes_vjps_in_reverse(curves: list[str], last: str, seed: int) -> None:
+    """tidu compose f.json vjp_g.json vjp_f.json --share x is tidu compose f.json g.json | tidu vjp --wrt x, to the last bit."""
+    x, cotangent = np.random.default_rng(seed).uniform(-1.5, 1.5, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        parts = [Path(folder) / f"{k}.json" for k in range(len(curves))]
+        for path, curve in zip(parts, curves, strict=True):
+            path.write_bytes(format_document(scalar(curve, CURVES[curve], y="v"), "json"))
+        f, g, vjp_f, vjp_g = (Path(folder) / name for name in ("f.json", "g.json", "vjp_f.json", "vjp_g.json"))
+        succeed("compose", "--quiet", *parts, "-o", f)
+        g.write_bytes(format_document(scalar(last, CURVES[last], x="u"), "json"))
+        succeed("vjp", f, "--wrt", "x", "-o", vjp_f)
+        succeed("vjp", g, "--wrt", "u", "-o", vjp_g)
+        values = ("--set", f"x={float(x)!r}", "--set", f"y@-1={float(cotangent)!r}")
+        expected = succeed("eval", "-", *values, input=succeed("vjp", "-", "--wrt", "x", input=composed_by_command(f, g)))
+        found = succeed("eval", "-", *values, input=composed_by_command(f, vjp_g, vjp_f, "--share", "x"))
+    assert found == expected
+    assert list(json.loads(found)) == ["x@-1"]
+
+
+def composed_by_command(*arguments: object) -> bytes:
+    return succeed("compose", "--quiet", *arguments)
+
+
+def test_vjps_of_the_samples_compose_in_reverse() -> None:
+    f, g = (parse_document(path.read_bytes(), path.name)[0] for path in SAMPLES)
+    whole = vjp(compose([f, g]).document, [X]).document
+    parts = compose([f, vjp(g, [key("u")]).document, vjp(f, [X]).document], share=[X])
+    assert bound(parts) == [["u=v"], ["v@-1=u@-1"]]
+    at = {X: 0.7, key("y@-1"): 1.3}
+    assert evaluate(parts.document, at) == evaluate(whole, at) == {key("x@-1"): pytest.approx(1.3 * np.cos(0.49) * 1.4, rel=1e-15)}
+
+
+def test_the_vjp_of_a_function_after_itself_is_its_vjp_twice() -> None:
+    f = scalar("f", lambda x: sin(x) * x)
+    backward = vjp(f, [X]).document
+    parts = compose([f, backward, backward], share=[X])
+    assert bound(parts) == [["x.2=y"], ["y.2@-1=x.2@-1"]]
+    at = {X: 0.7, key("y@-1"): 1.3}
+    assert evaluate(parts.document, at) == evaluate(vjp(compose([f, f]).document, [X]).document, at)
+
+
+@law
+@given(documents(makers=ANY, max_graphs=2), seeds)
+def test_renaming_there_and_back_changes_nothing(doc: Document, seed: int) -> None:
+    declared = {i.key.name for graph in doc.graphs for i in graph.inputs}
+    outputs = {o.key.name for graph in doc.graphs for o in graph.outputs}
+    there = Renaming(
+        {old: new for old, new in (("x", "p@q"), ("b1", "x.2")) if old in declared},
+        {old: new for old, new in (("u0", "x"), ("v0", "u0")) if old in outputs},
+        {"f": "the f"},
+    )
+    back = Renaming(*({new: old for old, new in part.items()} for part in (there.inputs, there.outputs, there.graphs)))
+    forward = linearize(doc, inexact(doc))
+    for made in (doc, forward, transpose(forward)):
+        other = rename(made, there)
+        assert structure(rename(other, back)) == structure(made)
+        at = random_inputs(made, seed)
+        renamed = {there.input_key(k): v for k, v in at.items()}
+        assert same(evaluate(other, renamed), {there.output_key(k): v for k, v in evaluate(made, at).items()})
+
+
+def test_derivatives_of_what_was_renamed_are_renamed_derivatives() -> None:
+    doc = function("f", {"x": "f64[]", "w": "f64[]"}, lambda x, w: sin(x * w))
+    renaming = Renaming({"x": "x.2"}, {"y": "z"})
+    steps: list[Callable[[Document, Key], Document]] = [linearized, transposed, linearized, transposed]
+    for step in steps:
+        other = step(rename(doc, replace(renaming, outputs={"y": "z"})), key("x.2"))
+        doc = step(doc, X)
+        assert structure(rename(doc, renaming)) == structure(other)
+
+
+def linearized(doc: Document, wrt: Key) -> Document:
+    return linearize(doc, [wrt])
+
+
+def transposed(doc: Document, wrt: Key) -> Document:
+    return transpose(doc)
+
+
+# Pairs
+
+
+def test_composition_is_resolve_with_bindings_where_no_names_clash() -> None:
+    f, g = scalar("f", sin, y="v"), function("g", {"w": "f64[]", "u": "f64[]"}, lambda w, u: exp(u) * w)
+    assert structure(compose([f, g]).document) == structure(resolve([f, g], bind=[(key("w"), key("v"))]))
+    assert structure(compose([f]).document) == structure(f)
+
+
+def test_the_default_is_by_name_where_a_key_is_on_both_sides() -> None:
+    f = function("f", {"t": "f64[]"}, lambda t: {"w": sin(t), "u": cos(t)})
+    g = function("g", {"u": "f64[]", "w": "f64[]"}, lambda u, w: {"u": exp(u) * w, "z": u})
+    h = function("h", {"p": "f64[]", "q": "f64[]"}, lambda p, q: p - q)
+    composition = compose([f, g, h])
+    assert bound(composition) == [["u=u", "w=w"], ["p=u", "q=z"]]
+    assert [joint.by for joint in composition.joints] == ["name", "position"]
+    assert bound(compose([f, g], by="position")) == [["u=w", "w=u"]]
+    assert evaluate(composition.document, {key("t"): 0.3})[key("y")] == np.exp(np.cos(0.3)) * np.sin(0.3) - np.cos(0.3)
+
+
+def test_outputs_that_feed_nothing_are_told() -> None:
+    f = function("f", {"t": "f64[]"}, lambda t: {"loss": sin(t), "u": cos(t)})
+    composition = compose([f, scalar("g", exp, x="u")])
+    assert bound(composition) == [["u=u"]]
+    assert [joint.idle for joint in composition.joints] == [(key("loss"),)]
+
+
+def test_a_function_composes_with_itself() -> None:
+    f = scalar("f", lambda x: sin(x) * x)
+    composition = compose([f] * 3)
+    assert bound(composition) == [["x.2=y"], ["x.3=y"]]
+    assert names(composition.document) == ["f", "f.2", "f.3"]
+    assert list(free_inputs(composition.document)) == [X]
+    assert ports(composition.document.head)[1] == {"y": 2}
+    values = [0.7]
+    for _ in range(3):
+        values.append(np.sin(values[-1]) * values[-1])
+    assert evaluate(composition.document, {X: 0.7}) == {key("y"): values[3]}
+    slope = np.prod([np.cos(v) * v + np.sin(v) for v in values[:3]])
+    back = transpose(linearize(composition.document, [X]))
+    assert evaluate(back, {X: 0.7, key("y@-1"): 1.0})[key("x@-1")] == pytest.approx(slope, rel=1e-14)
+
+
+def test_a_step_from_y_to_y_composes_with_itself_by_name_and_keeps_its_output() -> None:
+    step = scalar("step", lambda y: sin(y) * y, x="y")
+    composition = compose([step, step])
+    assert (composition.joints[0].by, bound(composition)) == ("name", [["y.2=y"]])
+    assert composition.joints[0].outputs == {}
+    once = np.sin(0.7) * 0.7
+    assert evaluate(composition.document, {key("y"): 0.7}) == {key("y"): np.sin(once) * once}
+
+
+def test_composing_from_the_left_in_two_steps_is_composing_at_once() -> None:
+    parts = [scalar("f", sin), function("f", {"x": "f64[]", "c": "f64[]"}, lambda x, c: exp(x) * c), scalar("f", tanh)]
+    parts.append(function("g", {"y": "f64[]", "c": "f64[]"}, lambda y, c: y - c))
+    whole = compose(parts, share=[key("c")]).document
+    for cut in (1, 2, 3):
+        left = compose(parts[:cut]).document
+        assert structure(compose([left, *parts[cut:]], share=[key("c")]).document) == structure(whole)
+
+
+def test_the_output_that_is_bound_is_the_earlier_documents() -> None:
+    """The later document, of two graphs, has an output of the same key."""
+    f = scalar("f", sin)
+    first = Sketch({"u": "f64[]"})
+    inner = first.apply("exp", first.inputs[0])
+    second = Sketch({}, cases=first.builder.cases, number=1)
+    g = document(first.build("inner", {"e": inner}), second.build("outer", {"y": second.apply("neg", inner)}))
+    assert evaluate(compose([f, g]).document, {X: 0.3}) == {key("y"): -np.exp(np.sin(0.3))}
+
+
+def test_inputs_are_those_that_the_head_declares_or_depends_on() -> None:
+    """A graph that nothing reads has an input before the one that is meant; an unused input of the head counts."""
+    dead = Sketch({"dead": "f64[]"})
+    used = Sketch({"u": "f64[]"}, cases=dead.builder.cases, number=1)
+    value = used.apply("exp", used.inputs[0])
+    head = Sketch({"unused": "f64[]"}, cases=dead.builder.cases, number=2)
+    doc = document(dead.build("dead", {}), used.build("used", {}), head.build("head", {"y": head.apply("neg", value)}))
+    f = function("f", {"t": "f64[]"}, lambda t: {"a": sin(t), "b": cos(t)})
+    assert bound(compose([f, doc])) == [["u=a", "unused=b"]]
+
+
+def test_derivatives_feed_inputs_of_their_kind_or_else_plain_ones() -> None:
+    f = scalar("f", lambda x: sin(x) * x)
+    gradient = vjp(f, [X]).document
+    step = function("step", {"v": "f64[]", "c": "f64[]"}, lambda v, c: {"z": v * c})
+    assert bound(compose([gradient, gradient])) == [["y.2@-1=x@-1"]]
+    assert bound(compose([gradient, step])) == [["v=x@-1"]]
+    linear = vjp(scalar("neg", lambda x: -x), [X]).document
+    assert [str(i.key) for i in linear.head.inputs] == ["y@-1"]
+    with raises(
+        TransformError,
+        "cannot compose by position: the outputs of graph 'f' are 'y' and the inputs of graph 'neg@-1' 'y@-1'; "
+        "compose by name, choose outputs with tidu materialize, or bind them with tidu resolve",
+    ):
+        compose([f, linear])
+
+
+# Names
+
+
+def test_free_inputs_of_one_key_are_two_unless_they_are_shared() -> None:
+    f = function("f", {"x": "f64[]", "w": "f64[]"}, lambda x, w: {"v": sin(x) * w})
+    g = function("g", {"u": "f64[]", "w": "f64[]"}, lambda u, w: exp(u) * w)
+    apart, one = compose([f, g]), compose([f, g], share=[key("w")])
+    assert apart.joints[0].inputs == {key("w"): key("w.2")}
+    assert one.joints[0].inputs == {}
+    assert [list(map(str, free_inputs(c.document))) for c in (apart, one)] == [["x", "w", "w.2"], ["x", "w"]]
+    at = {X: 0.3, key("w"): 0.5}
+    v = np.sin(0.3) * 0.5
+    assert evaluate(apart.document, at | {key("w.2"): 2.0})[key("y")] == np.exp(v) * 2.0
+    assert evaluate(one.document, at)[key("y")] == np.exp(v) * 0.5
+
+
+def test_new_names_are_not_taken_before() -> None:
+    f = function("f", {"x": "f64[]", "x.2": "f64[]"}, lambda x, other: x * other)
+    composition = compose([f, f])
+    assert composition.joints[0].inputs == {X: key("x.3"), key("x.2"): key("x.2.2")}
+    assert fresh("x", {"x.2", "x.4"}) == "x.3"
+
+
+def test_tangents_and_cotangents_are_renamed_with_their_owners() -> None:
+    f = function("f", {"x": "f64[]", "w": "f64[]"}, lambda x, w: sin(x) * w)
+    backward = vjp(f, [X], value=True).document
+    composition = compose([backward, backward])
+    joint = composition.joints[0]
+    assert bound(composition) == [["x.2=y", "y.2@-1=x@-1"]]
+    assert {str(old): str(new) for old, new in joint.inputs.items()} == {"x": "x.2", "w": "w.2", "y@-1": "y.2@-1"}
+    assert {str(old): str(new) for old, new in joint.outputs.items()} == {"y": "y.2", "x@-1": "x.2@-1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "of_an_input", "of_an_output"),
+    [("x", True, False), ("x@1", True, False), ("x@-1", False, True), ("x@-1@2", False, True), ("x@-1@-2", True, False)],
+)
+def test_owners(text: str, of_an_input: bool, of_an_output: bool) -> None:
+    assert owner(key(text), is_input=True) == Owner(of_an_input, "x")
+    assert owner(key(text), is_input=False) == Owner(of_an_output, "x")
+
+
+# What cannot be
+
+
+def test_types_must_agree() -> None:
+    f, g = scalar("f", sin), function("g", {"u": "f64[2]"}, exp)
+    message = "output 'y' of graph 'f' is f64[] and input 'u' of graph 'g' is f64[2] (paired by {}); types must agree"
+    with raises(TransformError, message.format("position")):
+        compose([f, g])
+    with raises(TransformError, message.replace("'u'", "'y'").format("name")):
+        compose([f, rename(g, Renaming({"u": "y"}))])
+
+
+def test_pairs_there_must_be() -> None:
+    f, g = function("f", {"x": "f64[]"}, lambda x: {"a": sin(x), "b": x}), scalar("g", exp)
+    with raises(
+        TransformError,
+        "cannot compose by name: the outputs of graph 'f' are 'a', 'b' and the inputs of graph 'g' 'x'; "
+        "compose by position, or bind them with tidu resolve",
+    ):
+        compose([f, g], by="name")
+    with pytest.raises(TransformError, match=r"^cannot compose by position: the outputs of graph 'f' are 'a', 'b' and the inputs"):
+        compose([f, g])
+    with raises(TransformError, "documents are composed by name or position, not by 'size'"):
+        compose([f, g], by="size")
+    with raises(TransformError, "there is nothing to compose; give a document"):
+        compose([])
+
+
+def test_zeros_and_detached_values_feed_nothing() -> None:
+    f, g = scalar("f", sin), scalar("g", exp)
+    zero = document(replace(f.head, outputs=(replace(f.head.outputs[0], value=None),)))
+    with raises(
+        TransformError,
+        "output 'y' of graph 'f' is zero all over, and feeds no input; make 'x' a constant with tidu materialize --set",
+    ):
+        compose([zero, g])
+    loose = detach(linearize(f, [X]), 1)
+    for pair in ([loose, g], [g, loose]):
+        with pytest.raises(
+            TransformError, match=r"^graph 'f@1\.residual' reads the detached value .*; resolve it with the document that"
+        ):
+            compose(pair)
+
+
+def test_only_free_inputs_of_two_documents_are_shared() -> None:
+    f, g = scalar("f", sin), function("g", {"u": "f64[]", "weight": "f64[]"}, lambda u, w: {"z": exp(u) * w})
+    for name, hint in (("x", ""), ("u", ""), ("weight", ""), ("wait", "; did you mean 'weight'?")):
+        with raises(
+            UnknownNameError, f"there is no input '{name}' that two documents have and no output feeds, so none to share{hint}"
+        ):
+            compose([f, g], share=[key(name)])
+    with pytest.raises(UnknownNameError):
+        compose([f, f], share=[X])
+
+
+def test_own_ops_come_along_and_two_of_one_name_are_refused() -> None:
+    def using(body: str) -> Document:
+        definition = {
+            "inputs": [{"key": "a", "type": "f64[...]"}],
+            "outputs": [{"key": "b", "type": "f64[...]"}],
+            "forward": {"inputs": [{"key": "a"}], "nodes": [{"op": body, "inputs": [0]}], "outputs": [{"key": "b", "value": 1}]},
+        }
+        data = {"tidu": 1, "ops": {"curve": definition}, "graphs": [graph([("curve", 0)], outputs=[("y", 1)])]}
+        return parse_document(json.dumps(data).encode(), "own")[0]
+
+    f, g = using("sin"), scalar("g", exp)
+    for parts, expected in (([f, g], np.exp(np.sin(0.3))), ([g, f], np.sin(np.exp(0.3))), ([f, f], np.sin(np.sin(0.3)))):
+        composed = compose(parts).document
+        assert tidu_cli.evaluate(composed, x=0.3) == {"y": expected}
+        assert json.loads(format_document(composed, "json"))["ops"].keys() == {"curve"}
+    with pytest.raises(TypeRuleError, match="curve"):
+        compose([f, using("cos")])
+
+
+def test_names_to_rename_exist_and_stay_apart() -> None:
+    f = function("f", {"x": "f64[]", "w": "f64[]"}, lambda x, w: sin(x) * w)
+    with raises(UnknownNameError, "there is no output 'yy' to rename; did you mean 'y'?"):
+        rename(f, Renaming(outputs={"yy": "z"}))
+    with raises(TransformError, "two inputs would be named 'w': 'x' and 'w'; choose another name"):
+        rename(f, Renaming({"x": "w"}))
+    assert structure(rename(rename(f, Renaming({"x": "w", "w": "x"})), Renaming({"x": "w", "w": "x"}))) == structure(f)
+    loose = detach(linearize(f, [X]), 1)
+    with pytest.raises(TransformError, match=r"^the document reads the detached value sha256:[0-9a-f]{64}, which may depend on"):
+        rename(loose, Renaming({"x": "z"}))
+    assert names(rename(loose, Renaming(graphs={"f@1": "g@1"})))[-1] == "g@1"
+
+
+def test_a_linear_head_whose_input_is_bound_is_not_transposed() -> None:
+    """Its transpose would be that of one factor only."""
+    forward = linearize(scalar("f", lambda x: sin(x) * x), [X])
+    with pytest.raises(
+        TransformError, match=r"input 'x\.2@1' is bound to a value of graph 'f@1', so that tidu transpose would see"
+    ):
+        transpose(compose([forward, forward]).document)
+
+
+# The command and the function
+
+
+def test_the_command_writes_what_the_function_gives() -> None:
+    f, g = (tidu_cli.load(path) for path in SAMPLES)
+    composed = tidu_cli.compose(f, g)
+    assert composed_by_command(*SAMPLES) == format_document(composed, "json")
+    assert tidu_cli.evaluate(composed, x=0.5) == {"y": np.sin(0.25)}
+    shared = tidu_cli.compose(f, tidu_cli.vjp(g, "u"), tidu_cli.vjp(f, "x"), share="x", by="position")
+    assert set(tidu_cli.evaluate(shared, {"x": 0.5, "y@-1": 1})) == {"x@-1"}
+
+
+def test_the_command_says_what_it_did_unless_quiet() -> None:
+    told = invoke("compose", *SAMPLES)
+    assert told.stderr == f"tidu compose: note: {SAMPLES[1]}: bound by position u=v\n"
+    assert invoke("compose", "--quiet", *SAMPLES).stderr == ""

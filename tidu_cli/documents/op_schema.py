@@ -1,0 +1,98 @@
+"""The shape of own primitives in a document, as pydantic models. They are built when a document has any."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
+from typing_extensions import TypedDict
+
+from tidu_cli.documents.schema import LEFT_OUT, STRICT, Data, KeyField, MetaField, field_parser, kind_of
+from tidu_cli.errors import TypeTextError
+from tidu_cli.graph.types import ITEMSIZE
+from tidu_cli.primitives.patterns import Pattern, parse_pattern
+
+
+def _pattern(text: object) -> Pattern:
+    if not isinstance(text, str):
+        raise TypeTextError(f'a type is text such as "f64[3,4]" or "f64[...]", not {kind_of(text)}')
+    return parse_pattern(text)
+
+
+PatternField = Annotated[
+    Pattern,
+    PlainValidator(field_parser(_pattern)),
+    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)}|T)\[[a-z0-9_,. ]*\]$"}),
+]
+
+
+class OpsData(Data):
+    """Base of the models here."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+
+
+class OpPort(OpsData):
+    """An input or output of an own primitive: its name, and its type, in which variables may stand."""
+
+    key: Annotated[str, Field(min_length=1)]
+    type: PatternField
+
+
+class OpNode(TypedDict):
+    """A node of an own primitive's graph. `{"attr": NAME}` within its attrs stands for the value of the op's attr."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+    op: str
+    inputs: list[Annotated[int, Field(ge=0)]]
+    attrs: NotRequired[MetaField]  # kept like meta: they get their meaning where the op is used
+
+
+class OpGraphInput(OpsData):
+    """An input of an own primitive's graph. Its type is the op's."""
+
+    key: KeyField
+
+
+class OpGraphOutput(OpsData):
+    """An output of an own primitive's graph; null is a structural zero."""
+
+    key: KeyField
+    value: Annotated[int, Field(ge=0)] | None
+
+
+class OpGraph(OpsData):
+    """A graph of an own primitive, whose types are inferred where the op is used."""
+
+    inputs: list[OpGraphInput]
+    nodes: list[OpNode]
+    outputs: list[OpGraphOutput]
+
+
+class OpData(OpsData):
+    """An own primitive.
+
+    `forward` takes the inputs and gives the outputs. In the other graphs x@1 is the tangent of x, and x@-1 its cotangent: `jvp`
+    takes inputs, outputs and tangents of inputs, and gives those of the outputs; `backward` takes inputs, outputs and cotangents of
+    outputs, and gives those of the inputs; `transpose` takes the inputs that the op is not linear in and cotangents of outputs, and
+    gives the cotangents of the others. Of `attrs` there is the default, or null for those that must be given.
+    """
+
+    inputs: Annotated[list[OpPort], Field(min_length=1)]
+    outputs: Annotated[list[OpPort], Field(min_length=1)]
+    attrs: MetaField = Field(default_factory=dict)
+    forward: OpGraph
+    jvp: OpGraph = LEFT_OUT
+    backward: OpGraph = LEFT_OUT
+    transpose: OpGraph = LEFT_OUT
+    meta: MetaField = LEFT_OUT
+
+
+class LibraryData(OpsData):
+    """A library of own primitives: a document of which the ops are wanted only."""
+
+    tidu: Literal[1]
+    meta: MetaField = LEFT_OUT
+    ops: dict[str, Any]
+    graphs: Any = None
+    bindings: Any = None

@@ -1,0 +1,104 @@
+"""Linearity: whether a body is linear in some of its sources, by the rules of the primitives in it.
+
+A step is linear in some operands together if its JVP for just these shows two things: it does not read their values, so that the
+derivative is the same everywhere; and it reads every other operand, since what it would pass over would be something added (the c
+of t + c, the other case of a selection). Such a step is zero where those operands are. A body is linear in its tangents if, step
+by step, its results are seen to be zero with them. Constant zeros count with the tangents: t + 0 is linear in t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.literals import Literal
+from tidu_cli.primitives.bodies import Body, Step, expanded, unreadable
+from tidu_cli.primitives.contract import JVP, PrimitiveSet, Types
+from tidu_cli.primitives.trace import Trace, UnreadableError
+
+Known = dict[tuple[object, ...], tuple[bool, ...]]
+
+_AFFINE = frozenset({("scatter-mul", 2)})
+"""Operands in which a primitive is not linear though its JVP reads all others: it keeps what is not scattered to."""
+
+
+def require_linear(primitives: PrimitiveSet, body: Body, n_primal: int, what: str) -> None:
+    """Whether a body is linear in its sources after the first `n_primal`, which `what` names for messages.
+
+    What is not known to be linear counts as not linear. Raises MissingRuleError naming a step by its number. Takes a step for each
+    of the body's, and each distinct one is looked at once.
+    """
+    types = body.types
+    zero = [False] * n_primal + [True] * (len(body.sources) - n_primal)
+    depends = list(zero)
+    culprit: dict[int, int] = {}
+    known: Known = {}
+    for number, step in enumerate(body.steps):
+        found = _vanishes(primitives, step, tuple(types[r] for r in step.reads), [zero[r] for r in step.reads], known)
+        first = len(zero)
+        zero += found
+        depends += [any(depends[r] for r in step.reads)] * len(found)
+        # The first step that is not linear, of those that a result depends on.
+        before = min((culprit[r] for r in step.reads if r in culprit), default=None)
+        for slot in range(first, len(zero)):
+            if depends[slot] and not zero[slot]:
+                culprit[slot] = number if before is None else before
+    for result in body.results:
+        if result is None or zero[result]:
+            continue
+        if result in culprit:
+            number = culprit[result]
+            raise MissingRuleError(f"node {number} ({body.steps[number].op}): not known to be linear in the {what}")
+        raise MissingRuleError(f"a result does not depend on the {what}, and is not zero; a linear map takes zeros to zero")
+
+
+def _vanishes(primitives: PrimitiveSet, step: Step, types: Types, zero: Sequence[bool], known: Known) -> tuple[bool, ...]:
+    """Of each result of a step, whether it is zero where these operands are, and linear in them."""
+    primitive = primitives[step.op]
+    moving = tuple(z and t.inexact and k not in primitive.inert for k, (z, t) in enumerate(zip(zero, types, strict=True)))
+    if not step.reads:
+        return tuple(_is_zero_constant(primitives, step) for _ in step.results)
+    if not any(moving):
+        return (False,) * len(step.results)
+    case = (step.op, step.attrs, types, moving)
+    if case not in known:
+        declared = primitive.linear_in(len(types)) if primitive.linear_in else None
+        if declared is not None and any(declared) and all(m for m, d in zip(moving, declared, strict=True) if d):
+            known[case] = (True,) * len(step.results)
+        elif primitive.inlined is not None:
+            known[case] = _body_vanishes(primitives, expanded(primitives, step, types), moving, known)
+        elif any(m and (step.op, k) in _AFFINE for k, m in enumerate(moving)):
+            known[case] = (False,) * len(step.results)
+        else:
+            known[case] = _by_jvp(primitives, step, types, moving)
+    return known[case]
+
+
+def _by_jvp(primitives: PrimitiveSet, step: Step, types: Types, moving: Sequence[bool]) -> tuple[bool, ...]:
+    trace = Trace(primitives, CaseTable())
+    values = [trace.source(t, linear=False) for t in types]
+    operands = [unreadable(trace, t) if m else x for x, t, m in zip(values, types, moving, strict=True)]
+    results = [unreadable(trace, t) for t in step.results]
+    tangents = [trace.source(t, linear=True) if m else None for t, m in zip(types, moving, strict=True)]
+    try:
+        rule = primitives.jvp_rule(step.op)
+        found = rule(JVP(step.attrs, operands, results, tangents)) if any(t.inexact for t in step.results) else ()
+    except (UnreadableError, MissingRuleError):
+        found = ()
+    if len(found) != len(step.results):
+        return (False,) * len(step.results)
+    others = {x.slot for x, m in zip(values, moving, strict=True) if not m}
+    return tuple(t is not None and others <= trace.live([t]) for t in found)
+
+
+def _body_vanishes(primitives: PrimitiveSet, body: Body, moving: Sequence[bool], known: Known) -> tuple[bool, ...]:
+    types, zero = body.types, list(moving)
+    for step in body.steps:
+        zero += _vanishes(primitives, step, tuple(types[r] for r in step.reads), [zero[r] for r in step.reads], known)
+    return tuple(r is None or zero[r] for r in body.results)
+
+
+def _is_zero_constant(primitives: PrimitiveSet, step: Step) -> bool:
+    value = getattr(step.attrs, "value", None) if step.op == primitives.constant else None
+    return isinstance(value, Literal) and not any(value.data)
