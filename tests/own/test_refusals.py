@@ -191,7 +191,7 @@ def test_broken_definitions_never_give_a_traceback(data):
                 if how == "drop":
                     del at[key]
                 elif how == "replace" or isinstance(at, list):
-                    at[key] = data.draw(JUNK)
+                    at[key] = copy.deepcopy(data.draw(JUNK))  # it may be broken further
                 else:
                     at[data.draw(st.sampled_from(["x", "jvp", "op", "o"]))] = inner
                 break

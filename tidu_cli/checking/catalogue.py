@@ -9,6 +9,7 @@ from typing import Any
 from tidu_cli.checking.closure import Emissions, emissions
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.primitives.builtin import BUILTIN, FAMILIES
+from tidu_cli.primitives.builtin import family as module_of
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.families import dtype_class
 
@@ -92,7 +93,7 @@ def to_markdown() -> str:
         "sorting n elements n ⌈log₂ n⌉, a fixed integer power what repeated squaring takes. What moves, repeats or converts",
         "elements is free. XLA's cost analysis counts functions apart, and one for a conversion and any complex operation.",
     ]
-    for family in FAMILIES:
+    for family in map(module_of, FAMILIES):
         title = (family.__doc__ or "").partition("\n")[0].partition(":")[0].rstrip(".")
         lines += ["", f"## {title}", ""]
         for primitive in family.PRIMITIVES:
