@@ -45,14 +45,14 @@ def test_the_gradient_is_the_closed_form(function, problem, tmp_path):
     inverse = np.linalg.inv(covariance)
     alpha = inverse @ y
     expected = [np.sum((np.outer(alpha, alpha) - inverse) * d) / 2 for d in derivatives]
-    assert found["y"] == pytest.approx(multivariate_normal(cov=covariance).logpdf(y), rel=1e-12)
+    assert found["out"] == pytest.approx(multivariate_normal(cov=covariance).logpdf(y), rel=1e-12)
     assert norm_error(found["theta@-1"], expected) <= 1e-12
 
 
 def test_gradients_by_the_observations_are_in_closed_form_too(problem, tmp_path):
     _, covariance, _ = problem
     tidu(f"tidu build samples/gaussian_process/gp.py:log_likelihood {INPUTS} | tidu hessian --wrt y {GIVEN} -o h.npz", tmp_path)
-    assert norm_error(arrays(tmp_path / "h.npz")["y/y/y"], -np.linalg.inv(covariance)) <= 1e-12
+    assert norm_error(arrays(tmp_path / "h.npz")["out/y/y"], -np.linalg.inv(covariance)) <= 1e-12
 
 
 def test_forward_and_reverse_hessians_agree_by_both_factorizations(tmp_path):
@@ -60,6 +60,6 @@ def test_forward_and_reverse_hessians_agree_by_both_factorizations(tmp_path):
     for function in ("log_likelihood", "by_determinant"):
         command = f"tidu build samples/gaussian_process/gp.py:{function} {INPUTS} | tidu hessian --wrt theta {GIVEN} -o h.npz"
         tidu(command, tmp_path)
-        found.append(arrays(tmp_path / "h.npz")["y/theta/theta"])
+        found.append(arrays(tmp_path / "h.npz")["out/theta/theta"])
     assert norm_error(found[0], found[1]) <= 1e-11
     assert norm_error(found[0], found[0].T) <= 1e-12

@@ -152,7 +152,7 @@ def ignoring(rule: str) -> PrimitiveSet:
         return [node.cotangents[0] if node.active[0] else None, None]
 
     change = {"jvp": half_of_add} if rule == "jvp" else {"transpose": half_of_add_transposed}
-    return PrimitiveSet(BUILTIN.primitives | {"add": dataclasses.replace(BUILTIN["add"], **change)})
+    return PrimitiveSet(dict(BUILTIN.primitives) | {"add": dataclasses.replace(BUILTIN["add"], **change)})
 
 
 @pytest.mark.parametrize("rule", ["jvp", "transpose"])
@@ -170,7 +170,7 @@ def test_a_cotangent_that_a_rule_ignores_is_not_computed() -> None:
     def nothing(node: Transposition) -> object:
         return [None]
 
-    primitives = PrimitiveSet(BUILTIN.primitives | {"neg": dataclasses.replace(BUILTIN["neg"], transpose=nothing)})
+    primitives = PrimitiveSet(dict(BUILTIN.primitives) | {"neg": dataclasses.replace(BUILTIN["neg"], transpose=nothing)})
     f = function("f", {"x": "f64[]"}, lambda x: add(sin(x.sketch.apply("neg", x)), x), primitives=primitives)
     back = transpose(linearize(f, [X], primitives=primitives), primitives=primitives)
     assert listing(back.head) == [] and ports(back.head) == (["y@-1"], {"x@-1": 0})

@@ -132,7 +132,7 @@ def test_keys_of_a_linear_graph_are_tangents_or_cotangents() -> None:
 def test_a_transpose_rule_that_gives_something_wrong_is_caught(rule: Callable[[Transposition], object], complaint: str) -> None:
     from dataclasses import replace
 
-    wrong = PrimitiveSet(BUILTIN.primitives | {"neg": replace(BUILTIN["neg"], transpose=rule)})
+    wrong = PrimitiveSet(dict(BUILTIN.primitives) | {"neg": replace(BUILTIN["neg"], transpose=rule)})
     with raises(MissingRuleError, f"graph 'f@1', node 0 (neg): {complaint}"):
         transpose(by_hand(with_op("neg", "t", mask=(T,))), primitives=wrong)
 

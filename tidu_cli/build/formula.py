@@ -9,7 +9,7 @@ from typing import Any
 
 from tidu_cli.build.array import Array
 from tidu_cli.build.language import function_names
-from tidu_cli.build.recorder import Recorder
+from tidu_cli.build.recorder import Recorder, default_output
 from tidu_cli.build.walker import MAX_DEPTH, FormulaError, Walker
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
@@ -21,16 +21,13 @@ __all__ = ["FormulaError", "build_formula", "function_names"]
 MAX_LENGTH = 10_000
 """The longest formula, in characters."""
 
-DEFAULT_OUTPUT = "y"
-"""The name of the output of a formula without assignment, and of a function that returns one array."""
-
 
 def build_formula(text: str, inputs: Mapping[str, TensorType], *, name: str = "f", outputs: Sequence[str] = ()) -> Document:
     """The graph of a formula, a document of one graph.
 
     `inputs` are the types of the names that it may use, in the order in which the graph declares them. Assignments name outputs, of
-    which `outputs` chooses; without one, the output is called `outputs[0]`, or y. Raises FormulaError with the column, and
-    UnknownNameError for an output that is not assigned.
+    which `outputs` chooses; without one, the output is called `outputs[0]`, or as `default_output` says. Raises FormulaError with
+    the column, and UnknownNameError for an output that is not assigned.
     """
     statements = _parsed(text)
     recorder = Recorder()
@@ -41,7 +38,7 @@ def build_formula(text: str, inputs: Mapping[str, TensorType], *, name: str = "f
         if isinstance(statement, ast.Expr):
             if k < len(statements) - 1:
                 walker.refuse(statement, "only the last part may go without a name; write NAME = ...")
-            alone = outputs[0] if len(outputs) == 1 and not assigned else DEFAULT_OUTPUT
+            alone = outputs[0] if len(outputs) == 1 and not assigned else default_output(inputs)
             assigned[alone] = walker.output(statement.value)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             for target, value in _assigned(walker, statement.targets[0], statement.value):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -129,3 +130,10 @@ def require_possible(type_: TensorType) -> None:
         raise BuildError(f"an array of {type_.rank} axes; the most are {MAX_RANK}")
     if math.prod(n or 1 for n in type_.shape) * ITEMSIZE[type_.dtype] > MAX_BYTES:
         raise BuildError(f"an array of type {type_} is larger than any memory")
+
+
+def default_output(inputs: Collection[str]) -> str:
+    """What an output is called where nobody says: y, or where an input has that name out, or else out.2, ..."""
+    names = chain(("y", "out"), (f"out.{k}" for k in count(2)))
+    name: str = next(name for name in names if name not in inputs)
+    return name

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidu_cli.build.calling import called, name_of_function, signature_of
 from tidu_cli.build.nesting import Filling, Tree, filled, inputs_of, outputs_of, tree_of
-from tidu_cli.build.recorder import Recorder
+from tidu_cli.build.recorder import Recorder, default_output
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
@@ -66,7 +66,7 @@ def build_function(
     with contextlib.redirect_stdout(sys.stderr):
         result = called(function, *_positional(function, values), **values)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
-    alone = outputs[0] if len(outputs) == 1 and single else "y"
+    alone = outputs[0] if len(outputs) == 1 and single else default_output(inputs)
     found = outputs_of(recorder, result, alone)
     for key in outputs:
         if key not in found:
