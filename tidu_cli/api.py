@@ -16,9 +16,10 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import parse_type
-from tidu_cli.render.dot import to_dot
+from tidu_cli.render.dot import to_dot as to_dot
 from tidu_cli.transforms import compose as _compose
 from tidu_cli.transforms import detach as _detach
+from tidu_cli.transforms import inline as _inline
 from tidu_cli.transforms import linearize as _linearize
 from tidu_cli.transforms import materialize as _materialize
 from tidu_cli.transforms import matrix as _matrix
@@ -29,27 +30,6 @@ from tidu_cli.transforms.fix import fix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = [
-    "compose",
-    "derivative",
-    "evaluate",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "linearize",
-    "load",
-    "materialize",
-    "matrix",
-    "resolve",
-    "save",
-    "to_dot",
-    "trace",
-    "transpose",
-    "vjp",
-]
 
 KeyText = str | Key
 """A key, or its text form."""
@@ -112,9 +92,12 @@ def matrix(document: Document, holomorphic: bool = False) -> Document:
     return _matrix.matrix(document, holomorphic=holomorphic)
 
 
-def materialize(document: Document, output: KeyTexts = (), set: Mapping[Any, object] | None = None) -> Document:
-    """One self-contained graph with the head's outputs (or `output`), inputs of `set` made constants.
+def materialize(
+    document: Document, output: KeyTexts = (), set: Mapping[Any, object] | None = None, inline: bool = False
+) -> Document:
+    """One self-contained graph with the head's outputs (or `output`).
 
+    Inputs of `set` are made constants; with `inline` the document's own ops are written out.
     Raises UnknownNameError, TransformError, EvaluationError for a constant of another type than the input.
     """
     if set:
@@ -124,7 +107,8 @@ def materialize(document: Document, output: KeyTexts = (), set: Mapping[Any, obj
         require_inputs(document, given)
         types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
         document = fix(document, {k: input_literal(k, types[k], v) for k, v in given.items()})
-    return _materialize.materialize(document, outputs=_keys(output))
+    found = _materialize.materialize(document, outputs=_keys(output))
+    return _materialize.materialize(_inline.inline(found)) if inline else found
 
 
 def jvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:

@@ -80,6 +80,15 @@ def test_materialize_chooses_outputs() -> None:
     assert [str(o.key) for o in tidu_cli.materialize(document, "b").head.outputs] == ["b"]
 
 
+def test_materialize_writes_own_ops_out_and_makes_constants() -> None:
+    document = tidu_cli.load("samples/softplus.json")
+    written_out = tidu_cli.materialize(document, inline=True)
+    ops = {written_out.head.case(node).op for node in range(written_out.head.n_nodes)}
+    assert "softplus" in {document.head.case(node).op for node in range(document.head.n_nodes)} and "softplus" not in ops
+    fixed = tidu_cli.materialize(tidu_cli.load("samples/rosenbrock.json"), set={"y": 2})
+    assert [str(i.key) for i in fixed.head.inputs] == ["x"] and tidu_cli.evaluate(fixed, x=1.0) == {"f": 100.0}
+
+
 def test_evaluate(f) -> None:
     assert tidu_cli.evaluate(f, x=3.0) == tidu_cli.evaluate(f, {"x": 3.0, "unused": 1.0}) == {"y": 18.0}
     with pytest.raises(EvaluationError, match="missing inputs: x"):

@@ -23,21 +23,12 @@ from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import Example
 from tidu_cli.primitives.structural import dtype_name, numpy_dtype
 
-pytestmark = pytest.mark.jax
+pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
 OPS = sorted(primitive.name for primitive in BUILTIN)
 NARROW = ("f16", "bf16")
 TOLERANCE = {"f16": 2e-2, "bf16": 1e-1, "f32": 3e-5, "f64": 1e-10, "c64": 3e-5, "c128": 1e-10}
 """By dtype, relative to an element but at least to a tenth: JAX's special functions are not more accurate than that."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def jax() -> Any:
-    """JAX in double precision on the CPU; here and not above, so that the tests are collected without it."""
-    module = pytest.importorskip("jax")
-    module.config.update("jax_enable_x64", True)
-    module.config.update("jax_platforms", "cpu")
-    return module
 
 
 def drawn(example: Example, case: Case) -> list[Any]:

@@ -11,16 +11,7 @@ from tests.jax.calls import jax_function
 from tidu_cli.graph.types import parse_type
 from tidu_cli.primitives.builtin import BUILTIN
 
-pytestmark = pytest.mark.jax
-
-
-@pytest.fixture(scope="module", autouse=True)
-def jax() -> Any:
-    """JAX in double precision, imported here and not above, so that the tests are collected without it."""
-    module = pytest.importorskip("jax")
-    module.config.update("jax_enable_x64", True)
-    module.config.update("jax_platforms", "cpu")
-    return module
+pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-pytestmark = pytest.mark.jax
+pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
 RNG = np.random.default_rng(3)
 A = RNG.normal(size=(2, 4, 4)) + 2 * np.eye(4)
@@ -40,15 +40,6 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cholesky, complex": (lambda np, a: np.linalg.cholesky((a + a.mT.conj()) / 2), HERMITIAN),
     "cholesky, upper": (lambda np, a: np.linalg.cholesky((a + a.mT.conj()) / 2, upper=True), HERMITIAN),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def jax() -> Any:
-    """JAX in double precision on the CPU."""
-    module = pytest.importorskip("jax")
-    module.config.update("jax_enable_x64", True)
-    module.config.update("jax_platforms", "cpu")
-    return module
 
 
 def directions(like: Any) -> Any:

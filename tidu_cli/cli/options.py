@@ -42,6 +42,9 @@ BINARY = frozenset({"msgpack", "npz", "png", "pdf"})
 _LIBRARIES = "tidu.libraries"
 """Under which key click's context holds the files of --ops."""
 
+_PRIMITIVES = "tidu.primitives"
+"""Under which it holds the primitives of `known_primitives`."""
+
 _TOLD = 6  # how many graphs --verbose tells of, the last ones
 
 
@@ -168,14 +171,18 @@ def known_primitives() -> PrimitiveSet:
     """The built-in primitives and those of the libraries that --ops gives. Raises DocumentError."""
     from tidu_cli.primitives.builtin import BUILTIN
 
-    primitives = BUILTIN
-    if libraries := click.get_current_context().meta.get(_LIBRARIES, ()):
-        from tidu_cli.documents.files import read_bytes
-        from tidu_cli.documents.read import parse_library
+    meta = click.get_current_context().meta
+    if _PRIMITIVES not in meta:  # once, also where a command loads several documents
+        primitives = BUILTIN
+        if libraries := meta.get(_LIBRARIES, ()):
+            from tidu_cli.documents.files import read_bytes
+            from tidu_cli.documents.read import parse_library
 
-        for library in libraries:
-            primitives = parse_library(read_bytes(library), shown(library), primitives)
-    return primitives
+            for library in libraries:
+                primitives = parse_library(read_bytes(library), shown(library), primitives)
+        meta[_PRIMITIVES] = primitives
+    found: PrimitiveSet = meta[_PRIMITIVES]
+    return found
 
 
 def _told(document: Document) -> str:

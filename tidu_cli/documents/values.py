@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from tidu_cli.errors import DocumentError, KeyTextError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE, spelled
+from tidu_cli.graph.select import listed
 from tidu_cli.primitives.attrs import literal_from_file
 from tidu_cli.primitives.structural import dtype_name
 
@@ -64,8 +65,8 @@ def parse_assignment(text: str, declared: Collection[Key]) -> tuple[Key, object]
     if key_text not in known:
         _key(key_text, "--set")
         names = sorted(known)
-        listed = ", ".join(names[:8]) + (f", ... {len(names)} in all" if len(names) > 8 else "") or "none"
-        raise UnknownNameError(f"no graph has an input '{_short(key_text)}'{did_you_mean(key_text, names)} (inputs: {listed})")
+        hint = did_you_mean(key_text, names)
+        raise UnknownNameError(f"no graph has an input '{_short(key_text)}'{hint} (inputs: {listed(names)})")
     where = f"--set {key_text}"
     value = _read_npy(value_text[1:], where) if value_text.startswith("@") else _parse_json(value_text, where)
     return known[key_text], _value(value, where)

@@ -23,7 +23,7 @@ def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple
     for key in keys:
         if key not in found:
             known = list(map(str, found))
-            raise UnknownNameError(f"no graph has an output '{key}'{did_you_mean(str(key), known)} (outputs: {_listed(known)})")
+            raise UnknownNameError(f"no graph has an output '{key}'{did_you_mean(str(key), known)} (outputs: {listed(known)})")
     return [found[key] for key in dict.fromkeys(keys)]
 
 
@@ -34,7 +34,7 @@ def require_inputs(document: Document, keys: Iterable[Key]) -> None:
         if key not in declared:
             known = list(map(str, declared))
             raise UnknownNameError(
-                f"no graph has an input '{key}'{did_you_mean(str(key), known)} (inputs: {_listed(sorted(known))})"
+                f"no graph has an input '{key}'{did_you_mean(str(key), known)} (inputs: {listed(sorted(known))})"
             )
 
 
@@ -47,6 +47,7 @@ def fresh_name(document: Document, name: str) -> str:
     return candidate
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names as messages tell them: the first few, and how many there are."""
     shown = ", ".join(names[:8])
     return f"{shown}, ... {len(names)} in all" if len(names) > 8 else shown or "none"

@@ -13,7 +13,7 @@ from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
-from tidu_cli.graph.select import require_inputs, select_outputs
+from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix, Pipeline, Transpose
 
 Keys = Sequence[Key]
@@ -97,7 +97,7 @@ def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[
 def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
     chosen = [output for _, output in select_outputs(document, outputs)]
     if len(chosen) != 1:
-        names = ", ".join(str(o.key) for o in chosen[:8])
+        names = listed([str(o.key) for o in chosen])
         raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with --output")
     (output,) = chosen
     if output.type.rank or output.type.complex or not output.type.inexact:

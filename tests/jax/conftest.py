@@ -1,0 +1,16 @@
+"""JAX for the tests that need it. Others of this folder run without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def jax() -> Any:
+    """JAX in double precision on the CPU; here and not at the tops of files, so that tests are collected without it."""
+    module = pytest.importorskip("jax")
+    module.config.update("jax_enable_x64", True)
+    module.config.update("jax_platforms", "cpu")
+    return module
