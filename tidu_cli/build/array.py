@@ -38,9 +38,9 @@ def _operator(name: str, *, swapped: bool = False) -> Callable[[Array, object], 
     def apply(self: Array, other: object) -> Array:
         if type(other) is not Array and not isinstance(other, _OPERANDS):
             return cast(Array, NotImplemented)  # as Python's operators say it
-        from tidu_cli.build.ufuncs import apply_ufunc
+        from tidu_cli.build.ufuncs import apply_operator
 
-        return apply_ufunc(name, other, self) if swapped else apply_ufunc(name, self, other)
+        return apply_operator(name, other, self) if swapped else apply_operator(name, self, other)
 
     return apply
 
@@ -283,6 +283,12 @@ class Array:
 
         return transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
+    def conj(self) -> Array:
+        """The complex conjugate. Unlike np.conjugate, which makes i8 of them, NumPy's method leaves bools as they are."""
+        return self.emit("conj") if self.type.complex else self
+
+    conjugate = conj
+
     def flatten(self, order: str = "C") -> Array:
         """All elements in a row."""
         from tidu_cli.build.shaping import require_row_major
@@ -296,7 +302,6 @@ class Array:
     argmin = _method("argmin")
     argsort = _method("argsort")
     clip = _method("clip")
-    conj = conjugate = _unary("conjugate")
     copy = _method("copy")
     cumprod = _method("cumprod")
     cumsum = _method("cumsum")

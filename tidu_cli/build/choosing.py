@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.build.array import Array
 from tidu_cli.build.elementwise import select, truth
-from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, result_dtype
+from tidu_cli.build.operands import NUMBERS, Operand, arrays_in, lift, result_dtype
 from tidu_cli.build.trouble import UntraceableError
 from tidu_cli.build.ufuncs import apply_ufunc, common_shape
 from tidu_cli.graph.types import INTEGERS
@@ -30,10 +30,12 @@ def choose(conditions: Sequence[Operand], choices: Sequence[Operand], default: O
     """np.select."""
     if len(conditions) != len(choices):
         raise ValueError("as many conditions as choices")
-    found: Operand = default
+    like = arrays_in([conditions, choices, default])[0]
+    dtype = result_dtype(*choices, default)
+    found = lift(default, like, dtype)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        found = where(condition, choice, found)
-    return an_array(found)
+        found = where(condition, lift(choice, like, dtype), found)
+    return found
 
 
 def clip(
@@ -63,8 +65,9 @@ def _in_range(x: Operand, bound: Operand, *, low: bool) -> Operand:
 def isclose(a: Operand, b: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
     """np.isclose."""
     like = arrays_in([a, b])[0]
-    x, y = lift(a, like), lift(b, like)
-    x, y = (v.convert("f64") if v.type.dtype == "bool" else v for v in (x, y))
+    # Python numbers give way, but b is inexact in any case: differences of bools and of the least integers are not integers.
+    x = lift(a, like, result_dtype(a, b))
+    y = lift(b, like, result_dtype(a, b, 0.0) if isinstance(b, NUMBERS) else result_dtype(b, 0.0))
     near = (abs(x - y) <= atol + rtol * abs(y)) & apply_ufunc("isfinite", y) | (x == y)
     return near | (apply_ufunc("isnan", x) & apply_ufunc("isnan", y)) if equal_nan else near
 

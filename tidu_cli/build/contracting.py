@@ -1,4 +1,4 @@
-"""Linear algebra: all products onto dot_general."""
+"""Linear algebra: all products onto dot_general. NumPy's ufuncs among them let numbers give way, the others make arrays of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.build.array import Array
 from tidu_cli.build.matrices import diagonal
-from tidu_cli.build.operands import Operand, lifted
+from tidu_cli.build.operands import Operand, lifted_as_arrays, lifted_weak
 from tidu_cli.build.shaping import moveaxis, normal_axes, squeeze
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.build.ufuncs import common_shape
@@ -30,7 +30,7 @@ def product(x: Array, y: Array, contract: tuple[Axes, Axes], batch: tuple[Axes, 
 
 def matmul(x: Operand, y: Operand, **options: Any) -> Array:
     """np.matmul."""
-    a, b = lifted(x, y)
+    a, b = lifted_weak(x, y)
     if not (a.ndim and b.ndim):
         raise ValueError(f"@ takes arrays with axes, got {a.type} and {b.type}; write * for scalars")
     if b.ndim <= 2:
@@ -45,7 +45,7 @@ def matmul(x: Operand, y: Operand, **options: Any) -> Array:
 
 def dot(x: Operand, y: Operand, out: object = None) -> Array:
     """np.dot."""
-    a, b = lifted(x, y)
+    a, b = lifted_as_arrays(x, y)
     if not (a.ndim and b.ndim):
         return a * b
     return product(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
@@ -53,25 +53,25 @@ def dot(x: Operand, y: Operand, out: object = None) -> Array:
 
 def inner(x: Operand, y: Operand) -> Array:
     """np.inner."""
-    a, b = lifted(x, y)
+    a, b = lifted_as_arrays(x, y)
     return product(a, b, ((a.ndim - 1,), (b.ndim - 1,))) if a.ndim and b.ndim else a * b
 
 
 def outer(x: Operand, y: Operand, out: object = None) -> Array:
     """np.outer."""
-    a, b = lifted(x, y)
+    a, b = lifted_as_arrays(x, y)
     return a.reshaped((a.size, 1)) * b.reshaped((1, b.size))
 
 
 def vdot(x: Operand, y: Operand) -> Array:
     """np.vdot."""
-    a, b = lifted(x, y)
+    a, b = lifted_as_arrays(x, y)
     return product(a.reshaped((a.size,)).conj(), b.reshaped((b.size,)), ((0,), (0,)))
 
 
 def vecdot(x: Operand, y: Operand, axis: int = -1, **options: Any) -> Array:
     """np.vecdot: products summed over an axis, of the first operand's conjugate."""
-    a, b = lifted(x, y)
+    a, b = lifted_weak(x, y)
     a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
     shape = common_shape(a.shape, b.shape)
     axes = tuple(range(len(shape) - 1))
@@ -82,19 +82,19 @@ def vecdot(x: Operand, y: Operand, axis: int = -1, **options: Any) -> Array:
 
 def matvec(x: Operand, y: Operand, **options: Any) -> Array:
     """np.matvec."""
-    a, b = lifted(x, y)
+    a, b = lifted_weak(x, y)
     return squeeze(matmul(a, b.reshaped((*b.shape, 1))), -1)
 
 
 def vecmat(x: Operand, y: Operand, **options: Any) -> Array:
     """np.vecmat."""
-    a, b = lifted(x, y)
+    a, b = lifted_weak(x, y)
     return squeeze(matmul(a.conj().reshaped((*a.shape[:-1], 1, a.shape[-1])), b), -2)
 
 
 def tensordot(x: Operand, y: Operand, axes: Any = 2) -> Array:
     """np.tensordot."""
-    a, b = lifted(x, y)
+    a, b = lifted_as_arrays(x, y)
     if isinstance(axes, int | np.integer):
         n = int(axes)
         if not 0 <= n <= min(a.ndim, b.ndim):
@@ -109,7 +109,7 @@ def tensordot(x: Operand, y: Operand, axes: Any = 2) -> Array:
 
 def multi_dot(arrays: Sequence[Operand], *, out: object = None) -> Array:
     """np.linalg.multi_dot, from the left."""
-    first, *others = lifted(*arrays)
+    first, *others = lifted_as_arrays(*arrays)
     for other in others:
         first = dot(first, other)
     return first
@@ -122,7 +122,7 @@ def trace(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: An
 
 def cross(x: Operand, y: Operand, axis: int = -1) -> Array:
     """np.cross of vectors of three elements."""
-    a, b = lifted(x, y)
+    a, b = lifted_as_arrays(x, y)
     a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise BuildError(f"cross takes vectors of 3 elements, got {a.type} and {b.type}")
@@ -133,7 +133,7 @@ def cross(x: Operand, y: Operand, axis: int = -1) -> Array:
 
 def kron(x: Operand, y: Operand) -> Array:
     """np.kron."""
-    a, b = lifted(x, y)
+    a, b = lifted_as_arrays(x, y)
     rank = max(a.ndim, b.ndim)
     one, other = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
     paired = a.reshaped(tuple(k for n in one for k in (n, 1))) * b.reshaped(tuple(k for n in other for k in (1, n)))

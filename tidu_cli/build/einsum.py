@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.build.array import Array
 from tidu_cli.build.contracting import product
 from tidu_cli.build.matrices import diagonal
-from tidu_cli.build.operands import Operand, lifted
+from tidu_cli.build.operands import Operand, lifted_as_arrays
 from tidu_cli.build.trouble import UntraceableError
 
 
@@ -17,7 +17,7 @@ def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: obje
     """np.einsum with subscripts as text: pair by pair, from the left."""
     if not isinstance(subscripts, str):
         raise UntraceableError("np.einsum is traced with subscripts as text, such as np.einsum('ij,j->i', a, x)")
-    arrays = lifted(*operands) if operands else []
+    arrays = lifted_as_arrays(*operands) if operands else []
     if not arrays:
         raise ValueError("einsum takes at least one operand")
     terms, result = _subscripts(subscripts, arrays)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.build.array import Array
 from tidu_cli.build.choosing import where
-from tidu_cli.build.operands import Operand, an_array
+from tidu_cli.build.operands import Operand, an_array, lift
 from tidu_cli.build.trouble import UntraceableError
 from tidu_cli.build.ufuncs import apply_ufunc
 from tidu_cli.graph.types import FLOATS
@@ -29,7 +29,8 @@ def imag(x: Operand) -> Array:
 
 def angle(z: Operand, deg: bool = False) -> Array:
     """np.angle."""
-    found = apply_ufunc("arctan2", imag(z), real(z))
+    z = an_array(z)
+    found = apply_ufunc("arctan2", imag(z) if z.type.complex else 0, real(z))
     return found * (180 / np.pi) if deg else found
 
 
@@ -83,7 +84,7 @@ def round(x: Operand, decimals: int = 0, out: object = None) -> Array:
 
 def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """np.nan_to_num."""
-    x = an_array(x)
+    x = an_array(x, nan)
     if x.type.complex:
         parts = (nan_to_num(x.emit(part), copy, nan, posinf, neginf) for part in ("real", "imag"))
         return next(parts).emit("complex", next(parts))
@@ -92,7 +93,7 @@ def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = No
     bounds = finfo(x)
     x = where(x == np.inf, x.dtype.type(bounds.max if posinf is None else posinf), x)
     x = where(x == -np.inf, x.dtype.type(bounds.min if neginf is None else neginf), x)
-    return where(x.emit("ne", x), x.dtype.type(nan), x)
+    return where(x.emit("ne", x), lift(nan, x, x.dtype), x)
 
 
 def finfo(x: Array) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -83,6 +84,19 @@ def _heaviside(x: Array, at_zero: Array) -> Array:
     return select(x.emit("ne", x), x, select(x.emit("eq", zero), at_zero, step))
 
 
+def _comparison(op: str) -> Rule:
+    def compare(x: Array, y: Array) -> Array:
+        if x.type.dtype == y.type.dtype:
+            return x.emit(op, y)
+        # NumPy compares i64 with u64 exactly: what is negative is less than all that is unsigned.
+        signed = x if x.type.dtype in SIGNED else y
+        of_negative = getattr(operator, op)(*((-1, 0) if signed is x else (0, -1)))
+        negative = signed.emit("lt", _number(signed, 0))
+        return select(negative, _number(negative, of_negative), x.convert("u64").emit(op, y.convert("u64")))
+
+    return compare
+
+
 def _is_finite(x: Array) -> Array:
     if x.type.complex:
         return x.emit("real").emit("is_finite").emit("and", x.emit("imag").emit("is_finite"))
@@ -117,7 +131,7 @@ def _x_times(log: str) -> Rule:
 def _power(x: Array, y: Array) -> Array:
     if x.type.dtype not in INEXACT:
         raise BuildError(
-            f"power of integers ({x.type}) with an exponent that is no constant; convert the base first: x.astype(float)"
+            f"power of integers ({x.type}) with an exponent that is no constant number; convert the base first: x.astype(float)"
         )
     return x.emit("pow", y)
 
@@ -212,12 +226,12 @@ UFUNCS: Mapping[str, Rule] = {
     "copysign": _copysign,
     "heaviside": _heaviside,
     "nextafter": _op("nextafter"),
-    "equal": _op("eq"),
-    "not_equal": _op("ne"),
-    "less": _op("lt"),
-    "less_equal": _op("le"),
-    "greater": _op("gt"),
-    "greater_equal": _op("ge"),
+    "equal": _comparison("eq"),
+    "not_equal": _comparison("ne"),
+    "less": _comparison("lt"),
+    "less_equal": _comparison("le"),
+    "greater": _comparison("gt"),
+    "greater_equal": _comparison("ge"),
     "logical_and": _logical("and"),
     "logical_or": _logical("or"),
     "logical_xor": _logical("xor"),

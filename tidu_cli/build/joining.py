@@ -11,7 +11,7 @@ import numpy as np
 
 from tidu_cli.build.array import Array
 from tidu_cli.build.indexing import indexed
-from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted
+from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, lifted_weak
 from tidu_cli.build.shaping import (
     atleast_1d,
     atleast_2d,
@@ -34,10 +34,10 @@ MAX_REPEATS = 10_000_000
 def concatenate(
     arrays: Sequence[Operand], axis: int | None = 0, out: object = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Array:
-    """np.concatenate."""
+    """np.concatenate. Python numbers, which it takes for axis=None, give way."""
     if isinstance(arrays, Array):
         arrays = list(arrays)
-    parts = lifted(*arrays)
+    parts = lifted_weak(*arrays)
     if dtype is not None:
         parts = [x.astype(dtype) for x in parts]
     if axis is None:
@@ -50,7 +50,7 @@ def concatenate(
 
 def stack(arrays: Sequence[Operand], axis: int = 0, out: object = None, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """np.stack."""
-    parts = lifted(*arrays)
+    parts = lifted_as_arrays(*arrays)
     if any(x.shape != parts[0].shape for x in parts):
         raise ValueError(f"stack takes arrays of one shape, got {', '.join(str(x.type) for x in parts[:8])}")
     axis = normal_axis(axis, parts[0].ndim + 1)
@@ -59,28 +59,28 @@ def stack(arrays: Sequence[Operand], axis: int = 0, out: object = None, *, dtype
 
 def vstack(arrays: Sequence[Operand], **options: Any) -> Array:
     """np.vstack."""
-    return concatenate([atleast_2d(x) for x in lifted(*arrays)], 0, **options)
+    return concatenate([atleast_2d(x) for x in lifted_as_arrays(*arrays)], 0, **options)
 
 
 def hstack(arrays: Sequence[Operand], **options: Any) -> Array:
     """np.hstack."""
-    parts = [atleast_1d(x) for x in lifted(*arrays)]
+    parts = [atleast_1d(x) for x in lifted_as_arrays(*arrays)]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, **options)
 
 
 def dstack(arrays: Sequence[Operand]) -> Array:
     """np.dstack."""
-    return concatenate([atleast_3d(x) for x in lifted(*arrays)], 2)
+    return concatenate([atleast_3d(x) for x in lifted_as_arrays(*arrays)], 2)
 
 
 def column_stack(arrays: Sequence[Operand]) -> Array:
     """np.column_stack."""
-    return concatenate([x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted(*arrays)], 1)
+    return concatenate([x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*arrays)], 1)
 
 
 def append(x: Operand, values: Operand, axis: int | None = None) -> Array:
     """np.append."""
-    return concatenate([x, values], axis)
+    return concatenate(lifted_as_arrays(x, values), axis)
 
 
 def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Array]:
@@ -188,7 +188,7 @@ _PAD_BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
 
 def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
     """np.pad, with the modes constant, edge, reflect, symmetric and wrap."""
-    x = an_array(x)
+    x = an_array(x, constant_values)
     widths = _each_side(pad_width, x.ndim)
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError("pad widths cannot be negative")
@@ -200,11 +200,11 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     if mode != "constant":
         modes = ", ".join(("constant", *_PAD_BY_PLACES))
         raise UntraceableError(f"np.pad with mode={mode!r} cannot be traced (modes: {modes}); write np.concatenate")
-    if not arrays_in([constant_values]) and not np.ndim(constant_values):
+    if isinstance(constant_values, Array | int | float | complex | np.generic) and not np.ndim(constant_values):
         value = lift(constant_values, x, x.dtype)
         return x.emit("pad", value, padding_config=tuple((a, b, 0) for a, b in widths))
     if arrays_in([constant_values]):
-        raise UntraceableError("np.pad with a traced constant_values= cannot be traced; write np.concatenate")
+        raise UntraceableError("np.pad with several traced constant_values= cannot be traced; write np.concatenate")
     for axis, ((before, after), values) in enumerate(zip(widths, np.broadcast_to(constant_values, (x.ndim, 2)), strict=True)):
         for config, value in zip((((before, 0, 0)), ((0, after, 0))), values, strict=True):
             around = tuple(config if k == axis else (0, 0, 0) for k in range(x.ndim))
@@ -238,7 +238,7 @@ def block(arrays: Any) -> Array:
     def leaves(value: Any) -> list[Operand]:
         return [leaf for part in value for leaf in leaves(part)] if isinstance(value, list) else [value]
 
-    levels, parts = depth(arrays), lifted(*leaves(arrays))
+    levels, parts = depth(arrays), lifted_as_arrays(*leaves(arrays))
     rank, rest = max(levels, *(x.ndim for x in parts)), iter(parts)
 
     def joined(value: Any, level: int) -> Array:
@@ -267,7 +267,7 @@ def insert(x: Operand, obj: Any, values: Operand, axis: int | None = None) -> Ar
     """np.insert at one constant place."""
     if arrays_in([obj]) or not isinstance(obj, int | np.integer):
         raise UntraceableError("np.insert is traced for one constant place; write np.concatenate for more")
-    x = an_array(x) if arrays_in([x]) else lift(x, arrays_in([values])[0])
+    x = an_array(x, values)
     new = lift(values, x, x.dtype)
     x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
     n, whole = x.shape[axis], (slice(None),) * axis

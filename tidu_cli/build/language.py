@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.build import series
 from tidu_cli.build.array import Array
 from tidu_cli.build.elementwise import SPECIAL, UFUNCS
 from tidu_cli.build.functions import ALIASES, FUNCTIONS
@@ -100,11 +101,16 @@ def _arange(recorder: Recorder, start: int, stop: int | None = None, step: int =
     return (found if start == 0 else found + start).convert(dtype or np.dtype(np.int64))
 
 
-def _linspace(recorder: Recorder, start: float, stop: float, num: int = 50) -> Array:
+def _linspace(recorder: Recorder, start: Any, stop: Any, num: int = 50, **options: Any) -> Array:
+    if arrays_in([start, stop]):
+        return series.linspace(start, stop, num, **options)
+    if options:
+        raise ValueError(f"linspace of numbers takes no {next(iter(options))}=")
     if not isinstance(num, int) or num < 1:
         raise ValueError("linspace takes a number of points from 1 up")
     counted = recorder.emit("iota", dtype="f64", shape=(num,), dimension=0)
-    return counted * ((stop - start) / max(num - 1, 1)) + start
+    found: Array = counted * ((stop - start) / max(num - 1, 1)) + start
+    return found
 
 
 def _eye(recorder: Recorder, n: int, m: int | None = None, k: int = 0, dtype: Any = None) -> Array:

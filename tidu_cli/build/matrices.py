@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tidu_cli.build.array import Array
 from tidu_cli.build.elementwise import select
 from tidu_cli.build.indexing import indexed
 from tidu_cli.build.joining import pad, stack
-from tidu_cli.build.operands import Operand, an_array, lift
+from tidu_cli.build.operands import Operand, an_array, array_dtype, lift
 from tidu_cli.build.shaping import moveaxis, ravel
 
 
@@ -65,14 +67,14 @@ def diagflat(x: Operand, k: int = 0) -> Array:
 
 
 def vander(x: Operand, N: int | None = None, increasing: bool = False) -> Array:  # noqa: N803
-    """np.vander: powers, the highest first."""
+    """np.vander: powers, the highest first. NumPy computes them in what the dtype and i64 promote to."""
     x = an_array(x)
     if x.ndim != 1:
         raise ValueError(f"vander takes a vector, got {x.type}")
     n = x.size if N is None else N
     if not 0 <= n <= 1000:
         raise ValueError("vander makes 1000 columns at most")
-    x = x if x.type.inexact else x.convert("i64" if x.type.dtype != "u64" else "u64")
+    x = x.convert(array_dtype(x, np.int64(0)))
     if not n:
         return x.constant(x.dtype.type(0)).broadcast((x.size, 0))
     # Products and no powers, which would cost a logarithm each.

@@ -48,23 +48,32 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
         return like.recorder.constant(np.asarray(value))
     wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
     if isinstance(value, NUMBERS):
+        if isinstance(value, complex) and wanted.kind not in "bc":
+            raise BuildError(f"{value} is complex and does not become {name_of(wanted)}; write its real part")
         return like.recorder.constant(wanted.type(value))
     array = np.asarray(value)
     return like.recorder.constant(array if array.dtype == wanted else array.astype(wanted))
 
 
-def lifted(*values: Operand) -> list[Array]:
-    """Operands as Arrays of one dtype, the one that NumPy promotes them to. One of them is an Array, or holds one."""
+def lifted_weak(*values: Operand) -> list[Array]:
+    """Operands as Arrays of one dtype, in which Python numbers give way, as in ufuncs. One of them is an Array, or holds one."""
     like = arrays_in(values)[0]
     dtype = result_dtype(*values)
     return [lift(v, like, dtype) for v in values]
 
 
-def an_array(x: Operand) -> Array:
-    """An Array from itself or from nested lists that hold some. Raises BuildError if they hold none."""
+def lifted_as_arrays(*values: Operand) -> list[Array]:
+    """Operands as Arrays of one dtype, in which Python numbers count as arrays: for what calls np.asarray of its operands first."""
+    like = arrays_in(values)[0]
+    dtype = array_dtype(*values)
+    return [lift(v, like, dtype) for v in values]
+
+
+def an_array(x: Operand, *others: Operand) -> Array:
+    """x as an Array. Raises BuildError if neither x nor one of the other operands is one, or holds one."""
     if isinstance(x, Array):
         return x
-    held = arrays_in([x])
+    held = arrays_in([x, *others])
     if not held:
         raise BuildError("what it is applied to is a constant, and the traced array is another argument; compute it beforehand")
     return lift(x, held[0])
@@ -86,7 +95,7 @@ def kind(value: Operand) -> Any:
         if isinstance(value, number):
             return number
     if isinstance(value, list | tuple) and _holds_array(value):
-        return name_of(result_dtype(*value))
+        return name_of(array_dtype(*value))
     return _known(np.asarray(value).dtype)
 
 
@@ -98,12 +107,25 @@ def _known(dtype: Any) -> str:
 
 
 def result_dtype(*values: Operand) -> Any:
-    """The NumPy dtype that NumPy promotes these operands to."""
+    """np.result_type: what NumPy promotes these operands to, where Python numbers give way to the dtypes of arrays."""
     kinds = [kind(v) for v in values]
     strong = [k for k in kinds if k not in _EXAMPLE]
     if "bf16" in strong and len(strong) < len(kinds) and complex not in kinds:
-        return np.result_type(*map(dtype_of, strong))  # NumPy does not know how numbers give way to bf16
-    return np.result_type(*(_EXAMPLE[k] if k in _EXAMPLE else dtype_of(k) for k in kinds))
+        kinds = strong  # NumPy does not know how numbers give way to bf16
+    return _promoted(kinds)
+
+
+def array_dtype(*values: Operand) -> Any:
+    """np.result_type of the operands as arrays: a Python number has the dtype that np.asarray gives it."""
+    return _promoted([_known(np.asarray(v).dtype) if k in _EXAMPLE else k for v, k in ((v, kind(v)) for v in values)])
+
+
+def _promoted(kinds: list[Any]) -> Any:
+    try:
+        return np.result_type(*(_EXAMPLE[k] if k in _EXAMPLE else dtype_of(k) for k in kinds))
+    except TypeError:  # of bf16 and f16, or integers of more than 8 bits
+        names = ", ".join(dict.fromkeys(k for k in kinds if isinstance(k, str)))
+        raise BuildError(f"NumPy has no common dtype of {names}; convert one of them, such as x.astype(np.float32)") from None
 
 
 def real_of(x: Array) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from tidu_cli.build.array import Array
 from tidu_cli.build.choosing import where
 from tidu_cli.build.indexing import indexed
-from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted
+from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays
 from tidu_cli.build.reducing import not_a_number, sum
 from tidu_cli.build.shaping import normal_axis, ravel
 from tidu_cli.build.trouble import UntraceableError
@@ -48,7 +48,7 @@ def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None)
     """np.searchsorted: how many elements come before each value. It compares each value with each element."""
     if side not in ("left", "right"):
         raise ValueError(f"side is 'left' or 'right', not {side!r}")
-    ordered, values = lifted(a, v)
+    ordered, values = lifted_as_arrays(a, v)
     if ordered.ndim != 1:
         raise ValueError(f"searchsorted takes a vector, got {ordered.type}")
     if ordered.size * values.size > MAX_COMPARISONS:
@@ -82,10 +82,10 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = 
     """np.interp: the chord between the points that x lies between, and `left` and `right` of them the outermost values."""
     if period is not None:
         raise UntraceableError("np.interp with period= cannot be traced; take x % period, and add a point at either end")
-    like = arrays_in([x, xp, fp])[0]
+    like = arrays_in([x, xp, fp, left, right])[0]
     at, points = lift(x, like, "f64"), lift(xp, like, "f64")
     values = lift(fp, like)
-    values = values if values.type.complex else values.convert("f64")
+    values = values.convert("c128" if values.type.complex else "f64")
     n = points.size
     if points.ndim != 1 or values.shape != points.shape or not n:
         raise ValueError(f"interp takes vectors of points and values of one size, got {points.type} and {values.type}")

@@ -62,7 +62,7 @@ def _accumulating(op: str, neutral: int) -> Callable[..., Array]:
         initial: Any = None,
         where: Any = None,
     ) -> Array:
-        x = an_array(x)
+        x = an_array(x, initial, where)
         x = _masked(x.convert(_summed_dtype(x, dtype)), where, neutral)
         if x.type.dtype == "bool":
             found = reduce(x, "reduce_or" if op == "sum" else "reduce_and", axis, keepdims)
@@ -70,7 +70,7 @@ def _accumulating(op: str, neutral: int) -> Callable[..., Array]:
             found = reduce(x, f"reduce_{op}", axis, keepdims)
         if not given(initial):
             return found
-        return apply_ufunc("add" if op == "sum" else "multiply", found, initial)
+        return apply_ufunc("add" if op == "sum" else "multiply", found, lift(initial, found, found.dtype))
 
     reduced.__name__ = op
     reduced.__doc__ = f"np.{op}."
@@ -81,7 +81,7 @@ sum, prod = _accumulating("sum", 0), _accumulating("prod", 1)
 
 
 def _extremum(x: Operand, op: str, axis: Any, keepdims: Any, initial: Any, where: Any) -> Array:
-    x = an_array(x)
+    x = an_array(x, initial, where)
     if given(where) and where is not True:
         if not given(initial):
             raise ValueError("where= needs initial=")
@@ -91,7 +91,7 @@ def _extremum(x: Operand, op: str, axis: Any, keepdims: Any, initial: Any, where
     if x.type.complex:
         raise BuildError(f"{x.type} has no order; take the {op[7:]}imum of its magnitude, np.abs")
     found = reduce(x, op, axis, keepdims)
-    return apply_ufunc(f"{op[7:]}imum", found, initial) if given(initial) else found
+    return apply_ufunc(f"{op[7:]}imum", found, lift(initial, x, x.dtype)) if given(initial) else found
 
 
 def max(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Array:
@@ -106,12 +106,12 @@ def min(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False,
 
 def all(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
     """np.all."""
-    return reduce(_masked(truth(an_array(x)), where, True), "reduce_and", axis, keepdims)
+    return reduce(_masked(truth(an_array(x, where)), where, True), "reduce_and", axis, keepdims)
 
 
 def any(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
     """np.any."""
-    return reduce(_masked(truth(an_array(x)), where, False), "reduce_or", axis, keepdims)
+    return reduce(_masked(truth(an_array(x, where)), where, False), "reduce_or", axis, keepdims)
 
 
 def count_nonzero(x: Operand, axis: Any = None, *, keepdims: bool = False) -> Array:
@@ -127,6 +127,8 @@ def ptp(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False)
 def _position(op: str) -> Callable[..., Array]:
     def position(x: Operand, axis: int | None = None, out: object = None, *, keepdims: Any = False) -> Array:
         x = an_array(x)
+        if x.type.complex:
+            raise BuildError(f"{x.type} has no order; take the {op} of its magnitude, np.abs")
         flat, k = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
         if not flat.shape[k]:
             raise ValueError(f"{op} of no elements ({x.type})")
@@ -213,7 +215,7 @@ def not_a_number(x: Array) -> Array:
 
 def _without_nan(reduction: Callable[..., Array], neutral: float) -> Callable[..., Array]:
     def reduced(x: Operand, *args: Any, **options: Any) -> Array:
-        x = an_array(x)
+        x = an_array(x, *args, *options.values())
         return reduction(where_(not_a_number(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
 
     reduced.__doc__ = f"np.nan{reduction.__name__}."
@@ -225,12 +227,16 @@ nancumsum, nancumprod = _without_nan(cumsum, 0), _without_nan(cumprod, 1)
 
 
 def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Callable[..., Array]:
-    def reduced(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False) -> Array:
-        x = an_array(x)
+    def reduced(
+        x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        x = an_array(x, initial, where)
         if x.type.dtype not in FLOATS:
-            return extremum(x, axis, keepdims=keepdims)
+            return extremum(x, axis, keepdims=keepdims, initial=initial, where=where)
         missing = not_a_number(x)
-        found = extremum(where_(missing, x.dtype.type(neutral), x), axis, keepdims=keepdims)
+        found = extremum(where_(missing, x.dtype.type(neutral), x), axis, keepdims=keepdims, initial=initial, where=where)
+        if given(initial):
+            return found
         return where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), found)
 
     reduced.__doc__ = f"np.nan{extremum.__name__}."

@@ -10,9 +10,9 @@ from tidu_cli.build.array import Array
 from tidu_cli.build.contracting import matmul
 from tidu_cli.build.indexing import indexed
 from tidu_cli.build.joining import MAX_REPEATS, concatenate, pad, sliding_window_view
-from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted, real_of
+from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, lifted_weak, real_of
 from tidu_cli.build.reducing import sum
-from tidu_cli.build.shaping import expand_dims, normal_axes, normal_axis, ravel
+from tidu_cli.build.shaping import atleast_1d, expand_dims, normal_axes, normal_axis, ravel
 from tidu_cli.build.trouble import UntraceableError
 from tidu_cli.build.ufuncs import common_shape
 
@@ -25,7 +25,7 @@ def linspace(
     start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Array:
     """np.linspace between ends of which one is traced."""
-    a, b = lifted(start, stop)
+    a, b = lifted_weak(start, stop)
     a, b = (v if v.type.inexact else v.convert("f64") for v in (a, b))
     shape = common_shape(a.shape, b.shape)
     if retstep or not 0 <= num <= MAX_REPEATS:
@@ -42,7 +42,7 @@ def linspace(
 
 def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """np.diff."""
-    x = an_array(x)
+    x = an_array(x, prepend, append)
     if not 0 <= n <= 1000:
         raise ValueError("n is from 0 to 1000")
     k = normal_axis(axis, x.ndim)
@@ -64,21 +64,21 @@ def _end(value: Any, x: Array, axis: int) -> Array | None:
 
 def ediff1d(ary: Operand, to_end: Any = None, to_begin: Any = None) -> Array:
     """np.ediff1d."""
-    x = diff(ravel(ary))
+    x = diff(ravel(an_array(ary, to_end, to_begin)))
     parts = [None if e is None else ravel(lift(e, x, x.dtype)) for e in (to_begin, to_end)]
     return concatenate([part for part in (parts[0], x, parts[1]) if part is not None])
 
 
 def gradient(f: Operand, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """np.gradient: central differences, for distances that are numbers or constant coordinates."""
-    f = an_array(f)
+    f = an_array(f, *varargs)
     f = f if f.type.inexact else f.convert("f64")
     axes = normal_axes(axis, f.ndim)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes):
         raise ValueError(f"{len(spacings)} distances for {len(axes)} axes")
-    if edge_order != 1 or arrays_in(spacings):
-        raise UntraceableError("np.gradient is traced with edge_order=1 and constant distances; write differences of slices")
+    if edge_order != 1 or arrays_in(spacings) or any(np.iscomplexobj(h) for h in spacings):
+        raise UntraceableError("np.gradient is traced with edge_order=1 and constant real distances; write differences of slices")
     found = [_gradient(f, np.asarray(h, float), k) for h, k in zip(spacings, axes, strict=True)]
     return found[0] if len(found) == 1 else tuple(found)
 
@@ -123,7 +123,7 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
     """np.convolve: a product with the windows of the longer operand."""
-    x, kernel = lifted(a, v)
+    x, kernel = (atleast_1d(operand) for operand in lifted_as_arrays(a, v))
     if x.ndim != 1 or kernel.ndim != 1 or not x.size or not kernel.size:
         raise ValueError(f"convolve takes vectors that are not empty, got {x.type} and {kernel.type}")
     x, kernel = (kernel, x) if kernel.size > x.size else (x, kernel)
@@ -139,10 +139,10 @@ def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
 
 def correlate(a: Operand, v: Operand, mode: str = "valid") -> Array:
     """np.correlate."""
-    x, kernel = lifted(a, v)
-    if kernel.ndim != 1:
+    x, kernel = lifted_as_arrays(a, v)
+    if x.ndim != 1 or kernel.ndim != 1:
         raise ValueError(f"correlate takes vectors, got {x.type} and {kernel.type}")
-    if x.ndim == 1 and kernel.size > x.size:
+    if kernel.size > x.size:
         return correlate(kernel, x, mode).conj().emit("rev", dimensions=(0,))
     return convolve(x, kernel.conj().emit("rev", dimensions=(0,)), mode)
 
@@ -151,7 +151,7 @@ def polyval(p: Operand, x: Operand) -> Array:
     """np.polyval, by Horner's rule."""
     like = arrays_in([p, x])[0]
     coefficients, at = lift(p, like), lift(x, like)
-    found = at * 0
+    found = at.constant(0, at.dtype).broadcast(at.shape)
     for c in coefficients:
         found = found * at + c
     return found

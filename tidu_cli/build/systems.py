@@ -11,7 +11,7 @@ from tidu_cli.build.array import Array
 from tidu_cli.build.contracting import matmul
 from tidu_cli.build.elementwise import select
 from tidu_cli.build.matrices import positions
-from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted
+from tidu_cli.build.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays
 from tidu_cli.build.reducing import prod
 from tidu_cli.build.reducing import sum as sum_
 from tidu_cli.build.shaping import moveaxis
@@ -141,7 +141,8 @@ def matrix_power(x: Operand, n: int) -> Array:
 
 def tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Array:
     """np.linalg.tensorsolve."""
-    a, b = lifted(a, b)
+    like = arrays_in([a, b])[0]
+    a, b = lift(a, like), lift(b, like)
     if axes is not None:
         a = moveaxis(a, tuple(axes), tuple(range(a.ndim - len(axes), a.ndim)))
     shape = a.shape[b.ndim :]
@@ -182,4 +183,4 @@ def _square(x: Operand, name: str) -> Array:
 def _system(a: Operand, b: Operand, name: str) -> list[Array]:
     """Square matrices and right-hand sides, of one dtype."""
     like = arrays_in([a, b])[0]
-    return lifted(_square(lift(a, like), name), _inexact(b, like, name))
+    return lifted_as_arrays(_square(lift(a, like), name), _inexact(b, like, name))

@@ -11,7 +11,7 @@ import numpy as np
 
 from tidu_cli.build.array import Array, dtype_of, name_of
 from tidu_cli.build.elementwise import SPECIAL, UFUNCS
-from tidu_cli.build.operands import Operand, arrays_in, kind, lift
+from tidu_cli.build.operands import Operand, an_array, arrays_in, kind, lift
 from tidu_cli.build.refused import FUNCTIONS as REFUSED
 from tidu_cli.build.trouble import BuildError, UnknownFunctionError, UntraceableError
 from tidu_cli.errors import did_you_mean
@@ -47,6 +47,16 @@ def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Array:
         if simple is not None:
             return simple
     return apply_ufunc_all(name, *operands, dtype=dtype)[0]
+
+
+def apply_operator(name: str, x: Operand, y: Operand) -> Array:
+    """What an operator between x and y gives: the result of the ufunc, but for the square of bools.
+
+    NumPy computes `x ** 2` as np.square, which makes i8 of bools, where np.power makes i64.
+    """
+    if name == "power" and type(y) is int and y == 2 and isinstance(x, Array) and x.type.dtype == "bool":
+        return apply_ufunc("square", x)
+    return apply_ufunc(name, x, y)
 
 
 def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[Array, ...]:
@@ -124,7 +134,7 @@ def _fixed_power(name: str, base: Operand, exponent: Operand) -> Array | None:
     if not isinstance(base, Array) or isinstance(exponent, Array | list | tuple) or np.ndim(exponent):  # type: ignore[arg-type]
         return None
     value = exponent.item() if isinstance(exponent, np.ndarray | np.generic) else exponent
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if not isinstance(value, int | float) or not math.isfinite(value):
         return None
     (loop, _), (result,) = _dtypes(name, (kind(base), kind(exponent)), None)
     x = base.convert(loop)
@@ -147,6 +157,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
             "and leave out= out"
         )
     if method == "reduce" and name in _REDUCTIONS:
+        if name == "logaddexp":
+            ((loop, _), _), (x, *rest) = _dtypes(name, (kind(inputs[0]),) * 2, None), inputs
+            inputs = [an_array(x).convert(loop), *rest]
         return FUNCTIONS[_REDUCTIONS[name]](*inputs, **{"axis": 0, **options})
     if method == "accumulate" and name in _ACCUMULATIONS:
         return FUNCTIONS[_ACCUMULATIONS[name]](*inputs, **{"axis": 0, **options})

@@ -21,7 +21,7 @@ from tidu_cli.build.language import (
 from tidu_cli.build.operands import arrays_in
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.build.trouble import BuildError
-from tidu_cli.build.ufuncs import apply_ufunc
+from tidu_cli.build.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.primitives.structural import numpy_dtype
@@ -286,7 +286,7 @@ class Walker:
         if not (isinstance(left, Number) and isinstance(right, Number)):
             if not arrays_in([left, right]):
                 left = self.recorded(node, left)
-            return self.checked(node, name, lambda: apply_ufunc(name, left, right))
+            return self.checked(node, name, lambda: apply_operator(name, left, right))
         if name == "power":
             return self._small(node, self._number_power(node, left, right))
         if name not in _NUMBERS:
