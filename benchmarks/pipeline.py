@@ -1,4 +1,4 @@
-"""How long each stage takes, and how much memory, as graphs grow; and how long a command takes to start.
+"""How long each stage takes, and how much memory, as graphs grow.
 
     python benchmarks/pipeline.py --markdown
 
@@ -14,7 +14,6 @@ import argparse
 import gc
 import json
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -29,11 +28,8 @@ if TYPE_CHECKING:
     from tidu_cli.graph.graph import Graph
 
 HERE = Path(__file__).parent
-SAMPLE = HERE.parent / "samples" / "f.json"
 PEAK_RESET = Path("/proc/self/clear_refs")
 STATUS = Path("/proc/self/status")
-BASELINES = ("import click", "import click, msgpack, pydantic")
-"""What start-up times are compared to: what a command line cannot do without, and what tidu reads documents with."""
 
 
 @dataclass(frozen=True)
@@ -156,32 +152,6 @@ def medians(runs: Sequence[Sequence[Stage]]) -> list[Stage]:
     ]
 
 
-def start_up(rounds: int) -> list[tuple[str, float]]:
-    """The median seconds of small commands, run in turn, so that a change of the machine's speed hits all alike."""
-    imports = "import click, msgpack; from pydantic import BaseModel"
-    programs = {
-        "pass": "pass",
-        "import click": "import click",
-        "import click, msgpack, pydantic": imports,
-        "the same, and one pydantic model": f"{imports}\nclass Model(BaseModel):\n  x: int",
-        "import numpy": "import numpy",
-    }
-    calls = ("--version", "linearize f.json --wrt x", "transpose f@1.json", "materialize f.json", "eval f.json --set x=3")
-    tidu = str(Path(sys.executable).with_name("tidu"))
-    commands = {name: [sys.executable, "-c", program] for name, program in programs.items()}
-    commands |= {f"tidu {call}": [tidu, *call.split()] for call in calls}
-    taken: dict[str, list[float]] = {name: [] for name in commands}
-    with tempfile.TemporaryDirectory() as scratch:
-        shutil.copy(SAMPLE, scratch)
-        subprocess.run([tidu, "linearize", "f.json", "--wrt", "x", "-o", "f@1.json"], check=True, cwd=scratch)
-        for _ in range(rounds + 1):  # the first one warms the caches up, and does not count
-            for name, command in commands.items():
-                start = time.perf_counter()
-                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=scratch)
-                taken[name].append(time.perf_counter() - start)
-    return [(name, statistics.median(times[1:])) for name, times in taken.items()]
-
-
 def stage_table(sizes: Sequence[int], columns: Sequence[Sequence[Stage]]) -> list[list[str]]:
     """A row a stage: for each size µs per node of the graph that is differentiated, and peak MB; then nodes made per node."""
     header = ["stage"]
@@ -193,15 +163,6 @@ def stage_table(sizes: Sequence[int], columns: Sequence[Sequence[Stage]]) -> lis
         for n, stage in zip(sizes, stages, strict=True):
             row += [f"{1e6 * stage.seconds / n:.2f}", f"{stage.peak / 1e6:.0f}"]
         rows.append([*row, f"{stages[-1].nodes / sizes[-1]:.2f}" if stages[-1].nodes else ""])
-    return rows
-
-
-def start_table(commands: Sequence[tuple[str, float]]) -> list[list[str]]:
-    """A row a command: milliseconds, and ratios to two baselines."""
-    seconds = dict(commands)
-    rows = [["program", "ms", *(f"× {name}" for name in BASELINES)]]
-    for name, taken in commands:
-        rows.append([name, f"{1e3 * taken:.0f}", *(f"{taken / seconds[base]:.2f}" for base in BASELINES)])
     return rows
 
 
@@ -217,11 +178,10 @@ def rendered(rows: Sequence[Sequence[str]], *, markdown: bool) -> Iterator[str]:
 
 def main() -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description="Measure the stages of tidu and the start-up of its commands.")
+    parser = argparse.ArgumentParser(description="Measure the stages of tidu.")
     parser.add_argument("--sizes", default="10000,100000,1000000", help="numbers of nodes, separated by commas")
     parser.add_argument("--shapes", default="dag,chain", help="dag, chain, or both")
     parser.add_argument("--repeat", type=int, default=3, help="processes to take the median of")
-    parser.add_argument("--rounds", type=int, default=15, help="of start-ups; 0 leaves them out")
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -233,8 +193,6 @@ def main() -> None:
     for shape in chosen.shapes.split(",") if sizes else []:
         columns = [measured(shape, n, chosen.repeat) for n in sizes]
         print("\n".join([f"{shape}:", "", *rendered(stage_table(sizes, columns), markdown=chosen.markdown), ""]))
-    if chosen.rounds:
-        print("\n".join(["start-up:", "", *rendered(start_table(start_up(chosen.rounds)), markdown=chosen.markdown)]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,178 @@
+"""What depends on what in a large document, as NumPy columns, and how that spreads at any depth.
+
+Values that nothing holds any more are peeled off: those that a peeled one was the last to hold follow it. The rounds of peeling
+take whole arrays where many values go at once, and a plain loop where it is one after the other, as along a chain. So the work is
+linear in what is peeled, however deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tidu_cli.graph.graph import CaseTable, Column, Externals, column
+
+if TYPE_CHECKING:
+    from tidu_cli.graph.link import LogicalGraph
+
+Ints = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.integer]
+
+FEW = 64
+"""Up to so many values at once, a plain loop is quicker than a round of NumPy calls."""
+
+
+def array_of(values: Column[int]) -> Ints:
+    """The array that shares a column's memory. While it exists, the column cannot grow."""
+    return np.frombuffer(values, np.int32) if values else np.empty(0, np.int32)
+
+
+def column_of(values: npt.NDArray[np.integer]) -> Column[int]:
+    """A column of these integers."""
+    made = column()
+    made.frombytes(np.ascontiguousarray(values, np.int32).data.cast("B") if len(values) else b"")
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Values, numbered so that each comes after those that it reads.
+
+    Value v is made by a node of case `code[v]`, which reads `args[start[v]:start[v + 1]]`; `start` has an entry more than there are
+    values. Inputs have the code -1, and read nothing. Arguments below 0 are none of these values.
+    """
+
+    code: Ints
+    start: Ints
+    args: Ints
+
+    @property
+    def n_values(self) -> int:
+        """The number of values."""
+        return len(self.code)
+
+    @classmethod
+    def of(cls, code: Ints, args: Ints, cases: CaseTable) -> Flow:
+        """The flow of values of these cases."""
+        arity = np.array([*cases.arity, 0], np.int32)  # of code -1 the last one
+        start = np.zeros(len(code) + 1, np.int32)
+        np.cumsum(arity[code], out=start[1:])
+        return cls(code, start, args)
+
+
+def has_single_results(cases: CaseTable, code: Ints) -> bool:
+    """Whether all nodes of these cases (-1 means none) have one result."""
+    n_results = np.array([*cases.n_results, 1], np.int32)
+    return bool(np.all(n_results == 1)) or bool(np.all(n_results[code] == 1))
+
+
+def flow_of(logical: LogicalGraph) -> Flow | None:
+    """The flow of a logical graph's flat ids; None if some node has several results."""
+    document, base = logical.document, logical.base
+    code = np.full(logical.n_values, -1, np.int32)
+    if sum(len(g.inputs) + g.n_nodes for g in document.graphs) != base[-1]:
+        return None
+    args = np.empty(sum(len(g.args) for g in document.graphs), np.int32)
+    end = 0
+    for first, table, graph in zip(base, logical.lookup, document.graphs, strict=False):
+        at = first + len(graph.inputs)
+        code[at : at + graph.n_nodes] = array_of(graph.code)
+        start, end = end, end + len(graph.args)
+        args[start:end] = array_of(table)[array_of(graph.args)]
+    return Flow.of(code, args, document.cases) if has_single_results(document.cases, code) else None
+
+
+def counting(first: int, end: int) -> Column[int]:
+    """The numbers from `first` to before `end`."""
+    return column_of(np.arange(first, end, dtype=np.int32))
+
+
+def in_flat_ids(external: Externals, lookup: Sequence[Column[int]], n_document: int) -> Column[int]:
+    """The flat ids of externals: those of graph g are looked up in `lookup[g]`, and detached ones go on from `n_document`."""
+    graphs, values = array_of(external.graph), array_of(external.value)
+    found = values + np.int32(n_document)  # right for detached ones
+    by_graph = np.argsort(graphs, kind="stable")
+    ends = np.cumsum(np.bincount(graphs + 1, minlength=len(lookup) + 1))
+    for table, first, end in zip(lookup, ends[:-1], ends[1:], strict=True):
+        of_graph = by_graph[first:end]
+        if len(of_graph):
+            found[of_graph] = array_of(table)[values[of_graph]]
+    return column_of(found)
+
+
+def depended_on(flow: Flow, roots: Iterable[int]) -> Bools:
+    """For each value, whether one of `roots` is it or depends on it."""
+    held = np.bincount(flow.args, minlength=flow.n_values).astype(np.int32)
+    np.add.at(held, np.fromiter(roots, np.int64), 1)
+    peel(held, flow.start, flow.args)
+    return held > 0
+
+
+def readers(flow: Flow) -> tuple[Ints, Ints]:
+    """The other way round: value v is read by `reader[start[v]:start[v + 1]]`, in increasing order. Gives `start` and `reader`."""
+    start = np.zeros(flow.n_values + 1, np.int32)
+    np.cumsum(np.bincount(flow.args, minlength=flow.n_values), out=start[1:])
+    pairs = flow.args.astype(np.int64)
+    pairs <<= 32
+    pairs |= owners(flow.start)
+    pairs.sort()
+    return start, pairs.astype(np.int32)  # the lower half of each pair
+
+
+def peel(held: Ints, start: Ints, targets: Ints, loose: Indices | None = None) -> None:
+    """Let go of `targets[start[v]:start[v + 1]]`, for each v in `loose` (by default all with `held[v]` 0), and on from there.
+
+    `held[v]` counts what holds value v, and is counted down in place. What comes to 0 lets go in its turn.
+    """
+    if loose is None:
+        loose = np.flatnonzero(held == 0)
+    while len(loose):
+        if len(loose) <= FEW:
+            loose = _peel_singly(held, start, targets, loose)
+            continue
+        reached = targets[spans(start[loose], start[loose + 1])]
+        np.subtract.at(held, reached, 1)
+        loose = distinct(reached[held[reached] == 0])
+
+
+def _peel_singly(held: Ints, start: Ints, targets: Ints, loose: Indices) -> Indices:
+    # Memory views are what Python indexes quickest. Back to arrays where it is worth the while.
+    counts, first, target, stack = held.data, start.data, targets.data, loose.tolist()
+    while 0 < len(stack) <= 2 * FEW:
+        value = stack.pop()
+        for reached in target[first[value] : first[value + 1]]:
+            left = counts[reached] - 1
+            counts[reached] = left
+            if not left:
+                stack.append(reached)
+    return np.array(stack, np.int64)
+
+
+def spans(first: Indices, end: Indices) -> Ints:
+    """The numbers from first[0] to before end[0], then those from first[1] to before end[1], and so on."""
+    some = np.flatnonzero(end > first)
+    first, end = first[some], end[some]
+    begins = np.cumsum(end - first)
+    steps = np.ones(begins[-1] if len(some) else 0, np.int32)
+    steps[:1] = first[:1]
+    steps[begins[:-1]] = first[1:] - end[:-1] + 1
+    return np.cumsum(steps, out=steps)  # NumPy's repeat would take ten times as long
+
+
+def owners(start: Ints) -> Ints:
+    """The v of each number from start[v] to before start[v + 1]."""
+    some = np.flatnonzero(start[1:] > start[:-1])
+    steps = np.zeros(start[-1], np.int32)
+    steps[start[some]] = np.diff(some, prepend=0)
+    return np.cumsum(steps, out=steps)
+
+
+def distinct(values: Ints) -> Ints:
+    """The values, each once, in increasing order."""
+    ordered = np.sort(values)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]

@@ -1,0 +1,101 @@
+"""Contributions to cotangents, in the order in which they arise, and the adds that add them up.
+
+First come those of the head's outputs, the *seeds*; then those of each item, for one operand after the other. The first that a
+value gets is its cotangent so far; each one more makes an add of that and of itself, right after what its item emits. So the
+cotangent is the last add, or the only contribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.flow import Ints, array_of
+from tidu_cli.graph.types import Type
+from tidu_cli.transforms.bulk.aliases import follow
+from tidu_cli.transforms.bulk.stamps import Places, before_each
+
+_SEED = -1
+"""The item of contributions that no item makes."""
+
+
+class Contributions:
+    """Item i makes the contributions from number `first[i]` to before `first[i + 1]`; before all come seeds, as (value, type)."""
+
+    def __init__(self, seeds: Sequence[tuple[int, Type]], n_of_item: Ints) -> None:
+        self.first = before_each(n_of_item)
+        self.first += len(seeds)
+        n = int(self.first[-1])
+        self._target = np.empty(n, np.int32)
+        self._item = np.full(n, _SEED, np.int32)
+        self._given = np.arange(n, dtype=np.int32)  # that of output k is input k of the new graph
+        self._type = np.empty(n, np.int32)
+        self._types: dict[Type, int] = {}
+        for k, (value, type_) in enumerate(seeds):
+            self._target[k] = value
+            self._type[k] = self._number(type_)
+
+    def enter(self, items: Ints, place: int, targets: Ints, type_: Type) -> None:
+        """The contribution in this place of each item goes to a target of this type."""
+        at = self.first[items] + place
+        self._target[at] = targets
+        self._item[at] = items
+        self._type[at] = self._number(type_)
+
+    def give(self, items: Ints, place: int, given: Ints) -> None:
+        """It is a local value of the new graph; or, where it is -2-v, the cotangent of value v."""
+        self._given[self.first[items] + place] = given
+
+    def find_adds(self, n_values: int) -> Ints:
+        """Once all are entered: the number of adds that are made before each item, and in the end the total."""
+        number = np.arange(len(self._target), dtype=np.int32)
+        first_to = np.empty(n_values, np.int32)
+        first_to[self._target[::-1]] = number[::-1]  # the last assignment stays
+        is_add = first_to[self._target] != number
+        self._adds = np.flatnonzero(is_add)
+        self._adds_before = before_each(is_add)
+        return self._adds_before[self.first]
+
+    def add_up(self, linear: GraphBuilder, before: Places, add_code: Callable[[Type], int], cotangent: Ints) -> None:
+        """Once all are given: enter the cotangents of all values, and write the adds into a graph whose columns are long enough.
+
+        `before` tells of the nodes and arguments of all items before each, adds left out.
+        """
+        adds, given = self._adds, self._given
+        after = self._item[adds] + 1  # what the item itself emits comes before its adds; of seeds nothing does
+        node = before.node[after] + self._adds_before[adds]
+        arg = before.arg[after] + 2 * self._adds_before[adds]
+        right = given[adds]
+        given[adds] = node + len(linear.inputs)  # from here on: the sum so far
+        cotangent[self._target] = given  # the last assignment stays
+        follow(cotangent, np.flatnonzero(cotangent < -1))
+        for values in (given, right):
+            pointers = np.flatnonzero(values < -1)
+            values[pointers] = cotangent[-2 - values[pointers]]
+
+        codes = np.zeros(len(self._types), np.int32)
+        present = np.bincount(self._type[adds], minlength=len(codes))
+        for type_, number in self._types.items():
+            if present[number]:
+                codes[number] = add_code(type_)
+        array_of(linear.code)[node] = codes[self._type[adds]]
+        args = array_of(linear.args)
+        args[arg] = given[self._before_adds()]
+        args[arg + 1] = right
+
+    def _before_adds(self) -> Ints:
+        """For each add the number of the contribution before it to the same target."""
+        is_added_to = np.zeros(int(self._target.max(initial=0)) + 1, np.bool_)
+        is_added_to[self._target[self._adds]] = True
+        pairs = np.flatnonzero(is_added_to[self._target])
+        pairs |= self._target[pairs].astype(np.int64) << 32
+        pairs.sort()
+        numbers = pairs.astype(np.int32)  # the lower halves
+        before = np.empty(len(self._target), np.int32)
+        before[numbers[1:]] = numbers[:-1]
+        return before[self._adds]
+
+    def _number(self, type_: Type) -> int:
+        return self._types.setdefault(type_, len(self._types))
