@@ -14,7 +14,8 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import parse_type
-from tidu_cli.runtime.evaluate import evaluate, input_array
+from tidu_cli.runtime.evaluate import evaluate
+from tidu_cli.runtime.inputs import input_array
 from tidu_cli.runtime.program import compile_graph
 
 X = Key("x")
@@ -45,7 +46,7 @@ def test_all_missing_inputs_are_told_at_once():
 )  # fmt: skip
 def test_untyped_values_are_converted(type_, value):
     declared = parse_type(type_)
-    found = input_array(X, declared, value)
+    found = input_array("input x", declared, value)
     assert found.shape == declared.shape
     plain = [float(v) if isinstance(v, str) else v for v in np.array(value, object).ravel().tolist()]
     np.testing.assert_array_equal(found.ravel(), np.array(plain).astype(found.dtype))
@@ -76,7 +77,7 @@ def test_untyped_values_are_converted(type_, value):
 )
 def test_untyped_values_that_do_not_fit(type_, value, message):
     with pytest.raises(EvaluationError, match=re.escape(message)) as caught:
-        input_array(parse_key("x@1"), parse_type(type_), value)
+        input_array("input x@1", parse_type(type_), value)
     assert str(caught.value).startswith("input x@1: expected")
 
 
@@ -95,11 +96,11 @@ def test_untyped_values_that_do_not_fit(type_, value, message):
 )
 def test_typed_values_must_have_exactly_the_declared_type(type_, value, given):
     with pytest.raises(EvaluationError, match=re.escape(f"input x: expected {type_}, got {given}; give exactly that type")):
-        input_array(X, parse_type(type_), value)
+        input_array("input x", parse_type(type_), value)
 
 
 def test_typed_values_pass():
-    assert input_array(X, parse_type("f64[2]"), np.array([1.0, math.pi], ">f8")).tolist() == [1, math.pi]
+    assert input_array("input x", parse_type("f64[2]"), np.array([1.0, math.pi], ">f8")).tolist() == [1, math.pi]
     stored = np.array([1.5, -2.0], ml_dtypes.bfloat16)
-    assert input_array(X, parse_type("bf16[2]"), stored.view("V2")).tobytes() == stored.tobytes()
-    assert input_array(X, parse_type("u8[3]"), Literal(parse_type("u8[3]"), b"abc")).tolist() == [97, 98, 99]
+    assert input_array("input x", parse_type("bf16[2]"), stored.view("V2")).tobytes() == stored.tobytes()
+    assert input_array("input x", parse_type("u8[3]"), Literal(parse_type("u8[3]"), b"abc")).tolist() == [97, 98, 99]

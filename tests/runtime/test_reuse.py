@@ -148,7 +148,7 @@ def test_what_others_see_is_not_overwritten() -> None:
 
     assert steps(lambda x: add(x, x)) == 0
     assert steps(lambda x: add(p := mul(x, x), p)) == 0
-    assert steps(lambda x: add(x, neg(x))) == 0
+    assert steps(lambda x: add(x, neg(x))) == 1  # the second operand's
     assert steps(lambda x: add(constant(x), x)) == 0
     assert steps(lambda x: add(mul(x, x), x)) == 1
     assert steps(lambda x: {"s": add(p := mul(x, x), x), "p": p}) == 0
@@ -162,8 +162,8 @@ def test_what_others_see_is_not_overwritten() -> None:
         view = reshape(p, new_sizes=(2, 2))
         return mul(add(p, x), reshape(view, new_sizes=(4,)))
 
-    assert steps(read_again) == 0
-    assert steps(seen_through_a_view) == 0
+    assert steps(read_again) == 1  # the sum's, in the end
+    assert steps(seen_through_a_view) == 1
     x = np.arange(4.0)
     (found,) = compile_graph(function("f", {"x": "f64[4]"}, seen_through_a_view).head).run({X: x})
     assert found.tolist() == ((x * x + x) * x * x).tolist()

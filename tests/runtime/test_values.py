@@ -22,8 +22,9 @@ from tests.templates import type_of
 from tidu_cli.documents.values import parse_assignment, read_values, write_values
 from tidu_cli.errors import DocumentError, UnknownNameError
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.structural import numpy_dtype
-from tidu_cli.runtime.evaluate import input_array
+from tidu_cli.runtime.inputs import input_array
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 PASSES = st.lists(st.integers(1, 9) | st.integers(-9, -1), max_size=3).map(tuple)
@@ -50,7 +51,7 @@ def test_typed_values_round_trip_bit_for_bit(format, data):
     read = read_values(written, "v")
     assert list(read) == keys
     for key, value in values.items():
-        found = input_array(key, type_of(value), read[key])
+        found = input_array("input x", type_of(value), read[key])
         assert (found.dtype, found.shape, found.tobytes()) == (value.dtype, value.shape, value.tobytes())
 
 
@@ -61,7 +62,7 @@ def test_json_round_trips_exactly(dtype, shape):
     if value.dtype.kind in "fV" and value.size > 3:
         value.flat[0], value.flat[1], value.flat[2] = math.nan, math.inf, -math.inf
     text = write_values({Key("x"): value}, "json")
-    found = input_array(Key("x"), type_of(value), read_values(text, "v")[Key("x")])
+    found = input_array("input x", type_of(value), read_values(text, "v")[Key("x")])
     assert found.dtype == value.dtype
     np.testing.assert_array_equal(found.astype(complex), value.astype(complex))
     assert text.count(b"\n") == 1 and text.endswith(b"}\n")
@@ -143,7 +144,7 @@ def npy(array, **options):
 )
 def test_malformed_files_are_refused_in_one_line(data, message):
     with pytest.raises(DocumentError, match=re.escape(message)) as caught:
-        read_values(data, "v")
+        read_values(data, "v", {Key("x"): TensorType("f64")})
     assert "\n" not in str(caught.value) and str(caught.value).startswith("v")
 
 

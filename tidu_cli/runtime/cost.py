@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from tidu_cli.graph.graph import Case, Column, Document, Graph, column
 from tidu_cli.graph.link import LogicalGraph, link
-from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.graph.types import TensorType, Type, leaves
+from tidu_cli.primitives.contract import PrimitiveSet, ValueTypes
 from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.runtime.sharing import Sharing, shared_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +100,36 @@ def _deepest(logical: LogicalGraph, g: int, depth: Column[int]) -> int:
     return deepest
 
 
-def _passed(logical: LogicalGraph, passing: Collection[int]) -> dict[int, int]:
-    """The flat ids of the results of these cases, and of the operands that they are."""
-    passed: dict[int, int] = {}
-    arity, n_results = logical.document.cases.arity, logical.document.cases.n_results
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An array that a value is, or is made of: that of a value of its own (a flat id), or of tensor number `tensor` in a record."""
+
+    flat: int
+    tensor: int | None
+    nbytes: int
+
+
+def _parts(flat: int, type_: Type) -> tuple[_Part, ...]:
+    if isinstance(type_, TensorType):
+        return (_Part(flat, None, type_.nbytes),)
+    return tuple(_Part(flat, k, tensor.nbytes) for k, (_, tensor) in enumerate(leaves(type_)))
+
+
+def _shared(logical: LogicalGraph, sharing: Mapping[int, Sharing[_Part]]) -> dict[int, tuple[_Part | None, ...]]:
+    """Of the results of these cases, by flat id, the arrays of other values that they are."""
+    found: dict[int, tuple[_Part | None, ...]] = {}
+    cases = logical.document.cases
+    arity, n_results = cases.arity, cases.n_results
     for g, graph in enumerate(logical.document.graphs):
         args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
         for code in graph.code:
-            if code in passing:
-                passed.update(zip(range(value, value + n_results[code]), args[end : end + arity[code]], strict=True))
-            end, value = end + arity[code], value + n_results[code]
-    return passed
+            start, end = end, end + arity[code]
+            if code in sharing:
+                types = cast(ValueTypes, cases[code].operands)
+                operands = [found.get(a) or _parts(a, type_) for a, type_ in zip(args[start:end], types, strict=True)]
+                found.update(zip(range(value, value + n_results[code]), sharing[code](operands), strict=True))
+            value += n_results[code]
+    return found
 
 
 _ALIVE, _GIVEN = 1, 2
@@ -117,8 +139,8 @@ class _Walk:
     """A walk through the logical graph from its end: a value is alive from where it is made up to its last use, met first.
 
     What the caller gives (free inputs, detached values) is held throughout, and so are the zeros of structural zeros.
-    `height` counts, for each value, the nodes on the longest path from it to an output. `passed` tells of results that are an
-    operand itself which one it is: they hold it, and take no memory of their own.
+    `height` counts, for each value, the nodes on the longest path from it to an output. `shared` tells of results that take no
+    memory of their own which arrays they hold; of a record some may be alive before it is itself, which `fields` and `early` tell.
     """
 
     def __init__(self, document: Document, primitives: PrimitiveSet) -> None:
@@ -128,9 +150,15 @@ class _Walk:
         self.count = [0] * len(document.cases)
         cases = document.cases.cases
         self.operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
-        passing = {code for code, case in enumerate(cases) if primitives[case.op].passes}
-        self.passed: dict[int, int] = _passed(logical, passing) if passing else {}
-        self.result_bytes = [[0 if code in passing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
+        sharing: dict[int, Sharing[_Part]] = {}
+        for code, case in enumerate(cases):
+            shared: Sharing[_Part] | None = shared_by(primitives[case.op], case)
+            if shared is not None:
+                sharing[code] = shared
+        self.shared = _shared(logical, sharing) if sharing else {}
+        self.fields: set[_Part] = set()
+        self.early: Counter[int] = Counter()
+        self.result_bytes = [[0 if code in sharing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
         self.made = list(map(sum, self.result_bytes))
         self.depth = self.live = self.peak = self.given = 0
         bound = {b.key for b in document.bindings}
@@ -149,14 +177,26 @@ class _Walk:
         self.peak = self.live + max((o.type.nbytes for o in document.head.outputs), default=0)
 
     def _use(self, value: int, size: int) -> None:
-        while not (state := self.state[value]) & _ALIVE:
-            self.state[value] = state | _ALIVE
-            if value in self.passed:
-                value = self.passed[value]
-            elif state & _GIVEN:
-                self.given += size
-            else:
-                self.live += size
+        state = self.state[value]
+        if state & _ALIVE:
+            return
+        self.state[value] = state | _ALIVE
+        if value in self.shared:
+            for part in self.shared[value]:
+                if part is not None:
+                    self._use_part(part)
+        elif state & _GIVEN:
+            self.given += size
+        else:
+            self.live += size - (self.early[value] if self.early else 0)
+
+    def _use_part(self, part: _Part) -> None:
+        if part.tensor is None:
+            self._use(part.flat, part.nbytes)
+        elif not self.state[part.flat] and part not in self.fields:
+            self.fields.add(part)
+            self.early[part.flat] += part.nbytes
+            self.live += part.nbytes
 
     def through(self, g: int) -> None:
         """Walk back through the nodes of graph g."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path as FilePath
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Output
-from tidu_cli.runtime.program import Program
+from tidu_cli.graph.types import Path, RecordType, Type, leaves
+from tidu_cli.runtime.groups import GroupedProgram
+from tidu_cli.runtime.interpreter import Program
+from tidu_cli.runtime.sharing import Sharing, shared_by
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
 _NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -54,13 +57,13 @@ def format_size(n_bytes: int) -> str:
 
 def machine_memory() -> int | None:
     """The bytes this process may use: physical memory or its control group's limit, the lesser. None if neither is known."""
-    found = list(_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
+    found = list(_cgroup_limits(FilePath("/proc/self/cgroup"), FilePath("/sys/fs/cgroup")))
     with suppress(AttributeError, ValueError, OSError):  # not a POSIX system
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(found, default=None)
 
 
-def _cgroup_limits(membership: Path, root: Path) -> Iterator[int]:
+def _cgroup_limits(membership: FilePath, root: FilePath) -> Iterator[int]:
     """The limits on this process's control groups (v1 or v2) and on those around them.
 
     Within a container the paths that the kernel tells may be the host's: then the mounted root stands for the container.
@@ -96,25 +99,43 @@ def estimate_memory(program: Program) -> Estimate:
     graph = program.graph
     values = [(i.type.nbytes, f"input {i.key} {i.type}") for i in program.inputs]
     values += [(o.type.nbytes, f"output {o.key} {o.type}") for o in _zeros(program)]
-    for size, step, k in set(held.values()):
-        node = program.node[step]
-        values.append((size, f"{graph.describe(node)} {graph.case(node).results[k]}"))
+    for array in dict.fromkeys(array for value in held.values() for array in value if array is not None):
+        node = program.node[array.step]
+        type_: Type | None = graph.case(node).results[array.result]
+        for name in array.path:
+            assert isinstance(type_, RecordType)
+            type_ = type_.get(name)
+        values.append((array.nbytes, f"{graph.describe(node)}{''.join(f'.{name}' for name in array.path)} {type_}"))
     return Estimate(peak, tuple(sorted(values, key=lambda value: -value[0])))
 
 
-def check_memory(program: Program, limit: int | None) -> None:
+def check_memory(program: Program | GroupedProgram, limit: int | None) -> None:
     """Raise EvaluationError if a run would take more than `limit` bytes; None means what the machine has."""
     allowed = machine_memory() if limit is None else limit
-    if allowed is None or _bound(program) <= allowed:
+    if allowed is None:
         return
-    estimate = estimate_memory(program)
-    if estimate.peak > allowed:
-        values = ", ".join(f"{what} {format_size(size)}" for size, what in estimate.largest[:_SHOWN])
-        owner = "the machine's memory" if limit is None else "the limit"
-        raise EvaluationError(
-            f"evaluation would take about {format_size(estimate.peak)}, more than {owner} of {format_size(allowed)}; "
-            f"largest values: {values}; evaluate fewer outputs, or allow more with --max-memory SIZE"
-        )
+    if isinstance(program, GroupedProgram):
+        if (needed := program.nbytes()) > allowed:
+            raise _too_much(needed, f"{program.n_steps} values, most of them scalars", limit, allowed)
+    elif _bound(program) > allowed:
+        estimate = estimate_memory(program)
+        if estimate.peak > allowed:
+            values = ", ".join(f"{what} {format_size(size)}" for size, what in estimate.largest[:_SHOWN])
+            raise _too_much(estimate.peak, f"largest values: {values}", limit, allowed)
+
+
+def _too_much(needed: int, what: str, limit: int | None, allowed: int) -> EvaluationError:
+    owner = "the machine's memory" if limit is None else "the limit"
+    return EvaluationError(
+        f"evaluation would take about {format_size(needed)}, more than {owner} of {format_size(allowed)}; "
+        f"{what}; evaluate fewer outputs, or allow more with --max-memory SIZE"
+    )
+
+
+def fits(program: GroupedProgram, limit: int | None) -> bool:
+    """Whether a run takes no more than `limit` bytes; None means what the machine has."""
+    allowed = machine_memory() if limit is None else limit
+    return allowed is None or program.nbytes() <= allowed
 
 
 def _bound(program: Program) -> int:
@@ -132,45 +153,61 @@ def _zeros(program: Program) -> list[Output]:
     return [o for o, slot in zip(program.outputs, program.output_slots, strict=True) if slot is None]
 
 
-def _walk(program: Program, last: int) -> tuple[int, int, dict[int, tuple[int, int, int]]]:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An array that a step made: its bytes, the step, the number of the result, and where in that it is."""
+
+    nbytes: int
+    step: int
+    result: int
+    path: Path
+
+
+def _walk(program: Program, last: int) -> tuple[int, int, dict[int, tuple[_Held | None, ...]]]:
     """Follow what is alive up to step `last`, whose operands and results are both alive; past all steps, to the end.
 
-    Gives the peak in bytes, the step of the peak, and by slot what is alive at `last`: its bytes, step and result number.
+    Gives the peak in bytes, the step of the peak, and by slot what is alive at `last`, array by array; None where the caller
+    holds it, and for zeros.
     """
-    sizes = {code: [t.nbytes for t in program.graph.cases[code].results] for code in set(program.code)}
-    passing = {code for code in sizes if program.primitives[program.graph.cases[code].op].passes}
-    held: dict[int, tuple[int, int, int]] = {}
-    shared: Counter[tuple[int, int, int]] = Counter()  # by how many more slots each is held
+    cases = {code: program.graph.cases[code] for code in set(program.code)}
+    tensors = {code: [[(t.nbytes, path) for path, t in leaves(type_)] for type_ in case.results] for code, case in cases.items()}
+    sharing: dict[int, Sharing[_Held] | None] = {code: shared_by(program.primitives[case.op], case) for code, case in cases.items()}
+    held: dict[int, tuple[_Held | None, ...]] = {
+        slot: (None,) * sum(1 for _ in leaves(i.type)) for i, slot in zip(program.inputs, program.input_slots, strict=True)
+    }
+    shared: Counter[_Held] = Counter()  # by how many more places each is held
     live = _given_bytes(program) + sum(o.type.nbytes for o in _zeros(program))
     peak, at = live, program.n_steps
 
     def released(slot: int) -> int:
-        found = held.pop(slot, None)
-        if found is None:
-            return 0
-        if shared and shared[found]:
-            shared[found] -= 1
-            return 0
-        return found[0]
+        size = 0
+        for array in held.pop(slot, ()):
+            if array is None:
+                continue
+            if shared and shared[array]:
+                shared[array] -= 1
+            else:
+                size += array.nbytes
+        return size
 
     for step, code in enumerate(program.code):
-        slots = program.slots(step)
-        if code in passing:  # its results are its operands; those that are inputs, the caller holds
-            made = [held.get(slot) for slot in slots.reads]
-            shared.update(value for value in made if value is not None)
+        slots, passed = program.slots(step), sharing[code]
+        made: Sequence[tuple[_Held | None, ...]]
+        if passed is not None:  # of arrays that are there
+            made = passed([held[slot] for slot in slots.reads])
+            shared.update(array for value in made for array in value if array is not None)
         else:
-            made = [(size, step, k) for k, size in enumerate(sizes[code])]
-            live += sum(sizes[code])
+            made = [tuple(_Held(size, step, k, path) for size, path in value) for k, value in enumerate(tensors[code])]
+            live += sum(size for value in tensors[code] for size, _ in value)
         if live > peak:
             peak, at = live, step
         if step == last:
             # Not yet in their slots, where they might take the place of an operand.
-            held.update({-1 - k: value for k, value in enumerate(made) if value is not None})
+            held.update({-1 - k: value for k, value in enumerate(made)})
             return peak, at, held
         for slot, value in zip(slots.writes, made, strict=True):
             live -= released(slot)
-            if value is not None:
-                held[slot] = value
+            held[slot] = value
         for slot in slots.clears:
             live -= released(slot)
     # Results are handed over one by one, the greatest perhaps as a copy.

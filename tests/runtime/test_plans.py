@@ -1,0 +1,197 @@
+"""Speed changes no result: every plan gives the bits of the plain interpreter, on random graphs, complex ones included."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.generate import chain, dag
+from tests.interpret import evaluate, random_inputs
+from tests.strategies import ANY, documents, seeds
+from tidu_cli.documents.programs import format_program, parse_program
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.runtime.groups import FEWEST_STEPS, GroupedProgram
+from tidu_cli.runtime.interpreter import Program
+from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
+from tidu_cli.runtime.stored import restored, stored
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+law = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+Values = Mapping[Key, Any]
+
+
+def bits(values: Any) -> list[bytes]:
+    """The bits of arrays; which NaN one is, is no number's business."""
+    return [_with_one_nan(np.asarray(v)).tobytes() for v in values]
+
+
+def _with_one_nan(x: Any) -> Any:
+    if x.dtype.kind not in "fc":
+        return x
+    parts = np.ascontiguousarray(x).reshape(-1).view(x.real.dtype)
+    return np.where(np.isnan(parts), np.array(np.nan, parts.dtype), parts)
+
+
+def at_random(document: Document, seed: int) -> Values:
+    return random_inputs(document, seed)
+
+
+def through_a_file(program: Program | GroupedProgram) -> Program | GroupedProgram:
+    return restored(*parse_program(format_program(*stored(program)), "file"), "file")
+
+
+def assert_plans_agree(document: Document, at: Values) -> None:
+    plain = plain_program(document.head)
+    with np.errstate(all="ignore"):
+        expected = bits(evaluate(document, at).values())
+    grouped = grouped_program(document.head)
+    for program in (plain, compile_graph(document.head), *([] if grouped is None else [grouped])):
+        assert bits(program.run(at)) == expected
+        assert bits(program.run(at)) == expected  # in the arrays of the first run
+        again = through_a_file(program)
+        assert type(again) is type(program)
+        assert bits(again.run(at)) == expected
+
+
+@law
+@given(documents(makers=ANY, max_graphs=2, max_nodes=20), seeds)
+def test_of_arrays_and_scalars(document: Document, seed: int) -> None:
+    assert_plans_agree(materialize(document), at_random(document, seed))
+
+
+@law
+@given(documents(makers=ANY, shapes=((),), max_graphs=1, max_nodes=40), seeds)
+def test_of_scalars(document: Document, seed: int) -> None:
+    assert_plans_agree(materialize(document), at_random(document, seed))
+
+
+@law
+@given(documents(shapes=((), (2,)), max_graphs=1, max_nodes=12), seeds)
+def test_of_derivatives(document: Document, seed: int) -> None:
+    head = document.head
+    keys = [i.key for i in head.inputs]
+    back = linearize(document, keys)
+    if any(o.value is not None for o in back.head.outputs):
+        back = transpose(back)
+    one = materialize(back)
+    assert_plans_agree(one, at_random(one, seed))
+
+
+WAYS = ("add", "sub", "mul", "max", "sin", "tanh", "logistic", "neg", "select_n", "lt", "pow", "clamp", "integer_pow")
+
+
+@st.composite
+def wide(draw: Any) -> Graph:
+    """Layers of scalars of one dtype, wide enough for groups, of operations of one to three operands."""
+    dtype = draw(st.sampled_from(["f64", "f32", "f16", "c128", "i32"]))
+    type_ = TensorType(dtype)
+    ways = [w for w in WAYS if dtype in BUILTIN[w].dtypes or w in ("select_n", "lt")]
+    ways = [w for w in ways if not (dtype == "c128" and w in ("lt", "clamp")) and not (dtype == "i32" and w in ("pow",))]
+    cases, width = CaseTable(), draw(st.integers(1, 12))
+    builder = GraphBuilder(cases, [Input(Key(f"x{k}"), type_) for k in range(width)])
+    random = np.random.default_rng(draw(seeds))
+    values, flags = list(range(width)), []
+    for _ in range(draw(st.integers(1, 60))):
+        way = ways[random.integers(len(ways))]
+        primitive = BUILTIN[way]
+        if way == "select_n" and not flags:
+            continue
+        attrs = {"y": int(random.integers(0, 4))} if way == "integer_pow" else {}
+        reads = [int(random.choice(values)) for _ in range(3 if way == "select_n" else primitive.arity)]
+        types = [type_] * len(reads)
+        if way == "select_n":
+            reads[0], types[0] = int(random.choice(flags)), TensorType("bool")
+        case = BUILTIN.case(way, BUILTIN.parse_attrs(way, attrs), None, types)
+        (flags if case.results[0].dtype == "bool" else values).append(builder.append(cases.intern(case), reads))
+    chosen = {*values[-4:], *flags[-2:]}
+    return builder.build("f", [Output(Key(f"y{v}"), v, type_ if v in values else TensorType("bool")) for v in sorted(chosen)])
+
+
+@law
+@given(wide(), seeds)
+def test_of_every_way_to_combine_scalars(graph: Graph, seed: int) -> None:
+    document = Document((graph,), graph.cases)
+    assert_plans_agree(document, at_random(document, seed))
+
+
+def gradient(document: Document) -> Graph:
+    return materialize(transpose(linearize(document, [i.key for i in document.head.inputs]))).head
+
+
+def test_the_shape_of_the_graph_decides() -> None:
+    assert isinstance(compile_graph(gradient(dag(2000))), GroupedProgram)
+    assert isinstance(compile_graph(gradient(chain(2000))), Program)
+    assert isinstance(compile_graph(dag(FEWEST_STEPS // 2).head), Program)
+
+
+@pytest.mark.parametrize("make", [dag, chain])
+def test_large_graphs(make: Any) -> None:
+    graph = gradient(make(3000))
+    rng = np.random.default_rng(0)
+    at = {i.key: np.array(rng.uniform(-1, 1)) for i in graph.inputs}
+    expected = bits(plain_program(graph).run(at))
+    for program in (compile_graph(graph), grouped_program(graph)):
+        assert program is not None
+        assert bits(program.run(at)) == expected
+
+
+@pytest.mark.parametrize("make", [dag, chain])
+def test_compiling_takes_linear_time(make: Any) -> None:
+    def seconds(n: int) -> float:
+        graph, best = gradient(make(n)), float("inf")
+        for _ in range(5):
+            start = time.process_time()
+            compile_graph(graph)
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert seconds(20_000) < 2.6 * seconds(10_000)
+
+
+def test_dead_and_equal_nodes_are_left_out_of_large_graphs() -> None:
+    """Which are found one by one, and not in bulk."""
+    f64 = TensorType("f64")
+    cases = CaseTable()
+    builder = GraphBuilder(cases, [Input(Key("x"), f64), Input(Key("y"), f64)])
+    sin, add = (cases.intern(BUILTIN.case(op, BUILTIN[op].attrs(), None, [f64] * n)) for op, n in (("sin", 1), ("add", 2)))
+    value = 0
+    for _ in range(1000):
+        a, b = builder.append(sin, [value]), builder.append(sin, [value])
+        builder.append(sin, [1])
+        value = builder.append(add, [a, b])
+    graph = builder.build("f", [Output(Key("z"), value, f64)])
+    program = compile_graph(graph)
+    assert program.n_steps == 2000
+    assert [str(i.key) for i in program.inputs] == ["x"]
+    x = 0.3
+    for _ in range(1000):
+        x = 2 * np.sin(x)
+    assert program.run({Key("x"): np.array(0.3)}) == [x]
+
+
+def test_groups_need_memory_that_is_told_before() -> None:
+    from tidu_cli.errors import EvaluationError
+    from tidu_cli.runtime.evaluate import evaluate as run
+    from tidu_cli.runtime.memory import check_memory
+
+    graph = gradient(dag(2000))
+    program = compile_graph(graph)
+    assert isinstance(program, GroupedProgram)
+    with pytest.raises(EvaluationError, match="more than the limit of 1000 B"):
+        check_memory(program, 1000)
+    at = {i.key: 0.1 for i in graph.inputs}
+    few = plain_program(graph).n_slots * 8 + 2000  # the interpreter can do with less
+    assert few < program.nbytes()
+    assert bits(run(graph, at, max_memory=few).values()) == bits(run(graph, at).values())

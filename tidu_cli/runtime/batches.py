@@ -1,0 +1,207 @@
+"""One graph at many values of some inputs: batches in chunks, each chunk one run of a graph that takes so many values at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from tidu_cli.errors import EvaluationError
+from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves
+from tidu_cli.runtime.evaluate import outward, require_given
+from tidu_cli.runtime.groups import Workspace
+from tidu_cli.runtime.inputs import input_value, record_fields
+from tidu_cli.runtime.memory import check_memory, estimate_memory
+from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
+from tidu_cli.watching import watch
+
+Vectorize = Callable[[Graph, Collection[Key], int], tuple[Graph, list[bool]]]
+"""`tidu_cli.transforms.vectorize.vectorized`, which this layer may not import."""
+
+Run = Callable[[Mapping[Key, Any]], list[Any]]
+"""From the inputs of a chunk, with the batch as their first axis, to the values of the outputs."""
+
+CACHE_BYTES = 2**20
+"""What is alive at once in a chunk should take no more, where it can: about what a core has of cache to itself."""
+
+CALL_BYTES = 2**13
+"""A call whose result takes so much spends most of its time on numbers: 1,024 of f64."""
+
+GROUP_ITEMS = 2**12
+"""So many numbers to a group do the same where operands are gathered."""
+
+MOST_BYTES = 2**28
+"""What is alive at once in a chunk takes no more, even if calls cost most then."""
+
+
+def evaluate_batch(
+    graph: Graph,
+    inputs: Mapping[Key, object],
+    axes: Mapping[Key, int],
+    vectorize: Vectorize,
+    *,
+    max_memory: int | None = None,
+    chunk: int | None = None,
+) -> tuple[dict[Key, Any], dict[Key, Type]]:
+    """The values of a graph's outputs for each item of a batch, and their types: all have the batch as their first axis.
+
+    Inputs of `axes` have one more axis than declared, the batch, at the place that `axes` says; -1 is the last one. The others are
+    shared by all items. All else is as in `evaluate`. `chunk` items go through at once; by default as many as fit into cache. Where
+    the arithmetic is elementwise the results are bit for bit those of the items one by one; sums and products of matrices may be
+    added in another order. Raises EvaluationError for axes that are not there and batches of different sizes, and MissingRuleError.
+    """
+    require_given(graph.inputs, inputs)
+    items: dict[Key, Any] = {}
+    size_of: dict[Key, int] = {}
+    for i in graph.inputs:
+        place = f"input {i.key}"
+        if i.key in axes:
+            items[i.key], size_of[i.key] = _batch(place, i.type, axes[i.key], inputs[i.key])
+        else:
+            items[i.key] = input_value(place, i.type, inputs[i.key])
+    size = _one_size(size_of, axes)
+    if not size_of:
+        raise EvaluationError(f"graph '{graph.name}': no output depends on a batch; leave --batch out")
+    run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
+    found = [_empty(o.type, size) for o in graph.outputs]
+    n_chunks = -(-size // chunk)
+    for k in watch("evaluating", n_chunks)(range(n_chunks)):
+        begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
+        part = {key: _part(value, begin, chunk) if key in size_of else value for key, value in items.items()}
+        for target, value in zip(found, run(part), strict=True):
+            _fill(target, begin, begin + chunk, value)
+    types = {o.key: map_leaves(o.type, lambda t: t.with_shape((size, *t.shape))) for o in graph.outputs}
+    return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
+
+
+def _one_size(size_of: Mapping[Key, int], axes: Mapping[Key, int]) -> int:
+    sizes = set(size_of.values())
+    if len(sizes) > 1:
+        told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
+        raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
+    return max(sizes, default=0)
+
+
+def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None) -> tuple[Run, int] | None:
+    """For a graph of scalars: each scalar is a row of items, and rows of equal steps are one array operation."""
+    program = grouped_program(graph)
+    if program is None or not program.of_scalars():
+        return None
+    n_steps, n_groups = program.n_steps, len(program.code)
+    chunk = _chunk(size, chunk, program.nbytes(), -(-GROUP_ITEMS * n_groups // n_steps), max_memory)
+    check_memory(program, max_memory)
+    return Workspace(program, (chunk,)).run, chunk
+
+
+def _vectorized(
+    graph: Graph, keys: Collection[Key], size: int, chunk: int | None, max_memory: int | None, vectorize: Vectorize
+) -> tuple[Run, int]:
+    """For any graph: the graph that its primitives' batch rules make of it."""
+    alone = plain_program(graph)
+    check_memory(alone, max_memory)
+    sizes = [sum(t.nbytes for t in graph.cases[code].results) for code in alone.code]
+    mean = max(sum(sizes) // max(len(sizes), 1), 1)
+    chunk = _chunk(size, chunk, estimate_memory(alone).peak, -(-CALL_BYTES // mean), max_memory)
+    batched, depend = vectorize(graph, keys, chunk)
+    program = compile_graph(batched)
+    check_memory(program, max_memory)
+    shared = [not d for d in depend]
+
+    def run(part: Mapping[Key, Any]) -> list[Any]:
+        return [_repeated(value) if s else value for value, s in zip(program.run(part), shared, strict=True)]
+
+    return run, chunk
+
+
+def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_memory: int | None) -> int:
+    """How many items go through at once, in chunks of about equal size. `worthwhile` are so many that calls cost little by then."""
+    per_item = max(per_item, 1)
+    chunk = wanted or max(CACHE_BYTES // per_item, min(worthwhile, MOST_BYTES // per_item))
+    if max_memory is not None:
+        chunk = min(chunk, max_memory // per_item)
+    chunk = max(min(chunk, size), 1)
+    return -(-size // -(-size // chunk)) if size else 1
+
+
+def _repeated(value: Any) -> Any:
+    """What is the same for all items, with an axis for them."""
+    return tuple(map(_repeated, value)) if isinstance(value, tuple) else value[None]
+
+
+def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
+    """A batch of values, as arrays whose first axis it is, and its size."""
+    import numpy as np
+
+    sizes = dict.fromkeys(_sizes(place, type_, axis, value))
+    if len(sizes) != 1:
+        raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
+    (size,) = sizes
+
+    def with_batch(t: TensorType) -> TensorType:
+        at = axis % (t.rank + 1)
+        return t.with_shape((*t.shape[:at], size, *t.shape[at:]))
+
+    def in_front(x: Any) -> Any:
+        return tuple(map(in_front, x)) if isinstance(x, tuple) else None if x is None else np.moveaxis(x, axis, 0)
+
+    return in_front(input_value(place, map_leaves(type_, with_batch), value)), size
+
+
+def _sizes(place: str, type_: Type, axis: int, value: object) -> Iterator[int]:
+    """The size of the batch, as each tensor of a value has it."""
+    if isinstance(type_, RecordType):
+        fields = record_fields(place, type_, value)
+        for name, field_type in type_.fields:
+            if fields.get(name) is not None:
+                yield from _sizes(f"{place}.{name}", field_type, axis, fields[name])
+        return
+    shape = _shape(value)
+    if len(shape) != type_.rank + 1:
+        raise EvaluationError(
+            f"{place}: expected a batch of {type_}, {_axes(type_.rank + 1)}, got {_axes(len(shape))}; the batch is one more axis"
+        )
+    if not -len(shape) <= axis < len(shape):
+        told = f"a batch of {type_}, {_axes(len(shape))}"
+        raise EvaluationError(f"{place}: axis {axis} is out of range for {told}; the first is 0, the last -1")
+    yield shape[axis]
+
+
+def _axes(n: int) -> str:
+    return f"{n} ax{'i' if n == 1 else 'e'}s"
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    if isinstance(value, Literal):
+        return value.type.shape
+    if isinstance(value, list):
+        return (len(value), *_shape(value[0])) if value else (0,)
+    return tuple(getattr(value, "shape", ()))
+
+
+def _part(value: Any, begin: int, chunk: int) -> Any:
+    import numpy as np
+
+    if isinstance(value, tuple):
+        return tuple(None if field is None else _part(field, begin, chunk) for field in value)
+    return np.ascontiguousarray(value[begin : begin + chunk])
+
+
+def _empty(type_: Type, size: int) -> Any:
+    import numpy as np
+
+    from tidu_cli.graph.types import storage_dtype
+    from tidu_cli.primitives.structural import numpy_dtype
+
+    if isinstance(type_, RecordType):
+        return tuple(_empty(field_type, size) for _, field_type in type_.fields)
+    return np.empty((size, *type_.shape), numpy_dtype(np, storage_dtype(type_.dtype)))
+
+
+def _fill(target: Any, begin: int, end: int, value: Any) -> None:
+    if isinstance(target, tuple):
+        for field, part in zip(target, value, strict=True):
+            _fill(field, begin, end, part)
+    else:
+        target[begin:end] = 0 if value is None else value

@@ -1,0 +1,246 @@
+"""What users give for values, made values of the declared types.
+
+What is given is typed (a NumPy array or scalar, or a `Literal`) or untyped (numbers, nested lists of them, and objects of fields,
+as JSON has them). Messages begin with the place: `input p`, say, and for a field `input p.x`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from tidu_cli.errors import EvaluationError, TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.literals import Constant, Literal, literal_from_numbers
+from tidu_cli.graph.types import (
+    COMPLEXES,
+    DATETIMES,
+    DURATIONS,
+    FLOATS,
+    TIMES,
+    RecordType,
+    TensorType,
+    Type,
+    real_dtype,
+    unit_of,
+)
+from tidu_cli.primitives.structural import dtype_name, literal_array, numpy_dtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def input_value(place: str, type_: Type, value: object) -> Any:
+    """What a user gave, as a value of its declared type: an array, or a tuple of a record's fields in order.
+
+    In records of tangents null is zero, and stays None. Raises EvaluationError.
+    """
+    if isinstance(type_, TensorType):
+        return input_array(place, type_, value)
+    if value is None and type_.inexact:
+        return (None,) * len(type_.fields)
+    given = record_fields(place, type_, value)
+    for name, field_type in type_.fields:
+        if name not in given:
+            zero = ", or null for zero" if type_.inexact else ""
+            raise EvaluationError(f"{place}.{name}: missing; {field_type} is due{zero}")
+    return tuple(_field(f"{place}.{name}", field_type, given[name], type_.inexact) for name, field_type in type_.fields)
+
+
+def _field(place: str, type_: Type, value: object, may_be_zero: bool) -> Any:
+    return None if value is None and may_be_zero else input_value(place, type_, value)
+
+
+def record_fields(place: str, type_: RecordType, value: object) -> Mapping[str, object]:
+    """What a user gave for fields of a record, by name: of an object, or of the items of a tuple. Some may be missing.
+
+    Raises EvaluationError for anything else, and for what is no field of the record.
+    """
+    if isinstance(value, complex) and set(type_.names) == {"re", "im"}:
+        value = {"re": value.real, "im": value.imag}  # which files cannot tell from a complex number
+    if isinstance(value, list | tuple) and type_.is_tuple:
+        if len(value) != len(type_.fields):
+            raise EvaluationError(f"{place}: expected {_told(type_)}, got {len(value)} item{'' if len(value) == 1 else 's'}")
+        value = dict(zip(type_.names, value, strict=True))
+    if not isinstance(value, Mapping):
+        raise EvaluationError(f"{place}: expected {_told(type_)}, got {_shape_text(value)}")
+    for name in value:
+        if name not in type_.names:
+            hint = did_you_mean(str(name), list(type_.names))
+            raise EvaluationError(f"{place}.{name}: {type_} has no such field{hint} (fields: {', '.join(type_.names)})")
+    return value
+
+
+def _told(type_: RecordType) -> str:
+    if type_.is_tuple:
+        return f"{type_}, a list of {len(type_.fields)}"
+    fields = "" if not type_.name or type_.tangent else f" {{{', '.join(f'{name}: {field}' for name, field in type_.fields)}}}"
+    return f"{type_}{fields}, an object of its fields"
+
+
+def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
+    """What a user gave, as an array of its declared type; of times, of the numbers that hold them. Raises EvaluationError.
+
+    Times that are typed may have another unit: durations are converted, datetimes if nothing is lost.
+    """
+    import numpy as np  # here and not above, as everywhere: commands that evaluate nothing start without it
+
+    if isinstance(value, Literal):
+        array: NDArray[Any] = literal_array(np, value)
+        return array if value.type == type_ else _in_unit(place, type_, value.type, array)
+    if not isinstance(value, np.ndarray | np.generic):
+        return _converted(place, type_, value)
+    array = np.asarray(value)
+    array = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind in "mM":
+        return _of_numpy_times(place, type_, array)
+    if type_.dtype == "bf16" and array.dtype == np.dtype("V2"):
+        array = array.view(numpy_dtype(np, "bf16"))  # as .npy files hold it: they have no name for bf16
+    if array.dtype != numpy_dtype(np, type_.dtype) or array.shape != type_.shape:
+        raise _mismatch(place, type_, f"{dtype_name(array.dtype)}[{','.join(map(str, array.shape))}]")
+    if type_.dtype in DATETIMES:
+        _require_times(place, type_, array)
+    return array
+
+
+def input_constant(place: str, type_: Type, value: object) -> Constant:
+    """What a user gave, as a constant of its declared type. Raises EvaluationError."""
+    if isinstance(value, int | float | complex) and isinstance(type_, TensorType) and str(type_) in ("f64[]", "c128[]"):
+        return _literal(place, type_, _parts(type_, [value]))  # most seeds, without NumPy
+    return _constant(type_, input_value(place, type_, value))
+
+
+def _constant(type_: Type, value: Any) -> Constant:
+    if isinstance(type_, RecordType):
+        fields = zip(type_.fields, value, strict=True)
+        return tuple(None if field is None else _constant(field_type, field) for (_, field_type), field in fields)
+    return Literal(type_, value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes())
+
+
+def _of_numpy_times(place: str, type_: TensorType, array: NDArray[Any]) -> NDArray[Any]:
+    """An array of datetime64 or timedelta64 in the declared unit."""
+    import numpy as np
+
+    unit, count = np.datetime_data(array.dtype)
+    if type_.dtype not in TIMES or unit == "generic":
+        raise _mismatch(place, type_, f"{array.dtype.name}[{','.join(map(str, array.shape))}]")
+    if count != 1:
+        array = array.astype(f"{array.dtype.kind}8[{unit}]")
+    given = TensorType(dtype_name(array.dtype), array.shape)
+    counts = array.view(np.int64)
+    _require_times(place, type_, counts)
+    return _in_unit(place, type_, given, counts if given.dtype in DATETIMES else counts.astype(np.float64))
+
+
+def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[Any]) -> NDArray[Any]:
+    """Times in a unit of their own in that of their declared type."""
+    import numpy as np
+
+    from tidu_cli.primitives.units import conversion, require_conversion
+
+    kinds = next((kinds for kinds in (DATETIMES, DURATIONS) if type_.dtype in kinds and given.dtype in kinds), None)
+    if kinds is None or given.shape != type_.shape:
+        raise _mismatch(place, type_, str(given))
+    if given.dtype == type_.dtype:
+        return counts
+    try:
+        require_conversion(given.dtype, type_.dtype)
+    except TypeRuleError as error:
+        raise EvaluationError(f"{place}: expected {type_}, got {given}: {error}") from None
+    found: NDArray[Any] = conversion(np, given.dtype, type_.dtype)(counts)
+    if kinds is DATETIMES and (conversion(np, type_.dtype, given.dtype)(found) != counts).any():
+        raise EvaluationError(
+            f"{place}: expected {type_}, got {given}, of which some are no whole count of {unit_of(type_.dtype)} in 64 bits"
+        )
+    return found
+
+
+def _require_times(place: str, type_: TensorType, counts: NDArray[Any]) -> None:
+    from tidu_cli.graph.instants import NOT_A_TIME
+
+    if (counts == NOT_A_TIME).any():
+        raise EvaluationError(
+            f"{place}: expected {type_}, got NaT, which is no time, and no arithmetic would keep it apart from times"
+        )
+
+
+def _literal(place: str, type_: TensorType, elements: list[object]) -> Literal:
+    try:
+        return literal_from_numbers(type_, elements)
+    except TypeTextError as error:
+        reason = str(error).removeprefix(f"constant of type {type_}: ")
+        raise EvaluationError(f"{place}: expected {type_}, but {reason}") from None
+
+
+def _parts(type_: TensorType, elements: list[object]) -> list[object]:
+    """Numbers as constants have them: complex ones as real and imaginary part, one after the other."""
+    if type_.dtype not in COMPLEXES:
+        return elements
+    return list(chain.from_iterable((x.real, x.imag) if type(x) is complex else (x, 0) for x in elements))
+
+
+def _converted(place: str, type_: TensorType, value: object) -> NDArray[Any]:
+    import numpy as np
+
+    elements = _parts(type_, _elements(place, type_, value))
+    if type_.dtype in DATETIMES:  # those of Python's datetime, too
+        elements = [x.isoformat() if hasattr(x, "isoformat") else x for x in elements]
+    array: NDArray[Any] = literal_array(np, _literal(place, type_, elements))
+    if real_dtype(type_.dtype) in FLOATS - {"f64"} and not np.isfinite(array).all():
+        given = np.array([float(x) for x in elements])  # type: ignore[arg-type]
+        parts = array.reshape(-1).view(numpy_dtype(np, real_dtype(type_.dtype)))
+        lost = np.isfinite(given) & ~np.isfinite(parts)
+        if lost.any():
+            raise EvaluationError(f"{place}: expected {type_}, but {given[lost][0]} is out of its range")
+    return array
+
+
+def _elements(place: str, type_: TensorType, value: object) -> list[object]:
+    """The elements of nested lists, row-major; their nesting must be the type's shape."""
+    level = [value]
+    for n in type_.shape:
+        if not all(type(x) is list and len(x) == n for x in level):
+            raise _mismatch(place, type_, _shape_text(value))
+        level = list(chain.from_iterable(level))  # type: ignore[arg-type]
+    kinds = set(map(type, level))
+    if list in kinds or dict in kinds:
+        raise _mismatch(place, type_, _shape_text(value))
+    return level
+
+
+def _shape_text(value: object) -> str:
+    """How a message tells what was given: the shape of nested lists, say."""
+    if isinstance(value, Mapping):
+        return "an object" if value else "an empty object"
+    if value is None or isinstance(value, str):
+        return "null" if value is None else "text"
+    if isinstance(value, Literal):
+        return str(value.type)
+    if hasattr(value, "dtype"):
+        return f"{dtype_name(value.dtype)}[{','.join(map(str, value.shape))}]"  # type: ignore[attr-defined]
+    shape: list[int] = []
+    level: Sequence[object] = [value]
+    while level and all(type(x) is list for x in level):
+        lengths = {len(x) for x in level}  # type: ignore[arg-type]
+        if len(lengths) > 1:
+            return "a ragged list, whose rows differ in length"
+        shape += lengths
+        level = list(chain.from_iterable(level))  # type: ignore[arg-type]
+    if any(type(x) is list for x in level):
+        return "a ragged list, of numbers beside lists"
+    if any(isinstance(x, Mapping) for x in level):
+        return "a list of objects"
+    return f"a list of shape [{','.join(map(str, shape))}]" if shape else "a single number"
+
+
+def _mismatch(place: str, expected: TensorType, given: str) -> EvaluationError:
+    return EvaluationError(f"{place}: expected {expected}, got {given}; {_way_out(expected)}")
+
+
+def _way_out(expected: TensorType) -> str:
+    unit = unit_of(expected.dtype)
+    if expected.dtype in DATETIMES:
+        return f"give text such as 2026-01-31T12:00, integers of {unit} since 1970, or NumPy's datetime64, in that shape"
+    if expected.dtype in DURATIONS:
+        return f"give numbers of {unit}, as f64 where they are typed, or NumPy's timedelta64, in that shape"
+    return "give exactly that type: values are neither broadcast nor converted"
