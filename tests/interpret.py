@@ -5,7 +5,7 @@ Deliberately naive and independent of linking, materialize and the runtime, so t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,12 +13,13 @@ import numpy as np
 
 from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
 
 Array = Any
+"""An array, held in the storage dtype of its type; of a record the tuple of its fields, None for zero ones."""
 Values = dict[Key, Array]
 
 
@@ -33,7 +34,7 @@ def every_value(document: Document, given: Mapping[Key, Array], primitives: Prim
             if i.key in bound:
                 values.append(found[bound[i.key][0]][bound[i.key][1]])
             else:
-                values.append(np.asarray(given[i.key], numpy_dtype(np, i.type.dtype)) if i.key in given else None)
+                values.append(stored(i.type, given[i.key]) if i.key in given else None)
         external = [None if g == Externals.DETACHED else found[g][v] for g, v in graph.external]
         for node, code in enumerate(graph.code):
             case = graph.cases[code]
@@ -45,9 +46,8 @@ def every_value(document: Document, given: Mapping[Key, Array], primitives: Prim
                 continue
             results = kernels[code](*operands)
             for x, type_ in zip([results] if len(case.results) == 1 else results, case.results, strict=True):
-                assert np.shape(x) == type_.shape, f"{graph.describe(node)}: {np.shape(x)} is not {type_}"
-                assert np.asarray(x).dtype == numpy_dtype(np, type_.dtype), f"{graph.describe(node)}: {np.asarray(x).dtype}"
-                values.append(np.asarray(x))
+                require_type(x, type_, graph.describe(node))
+                values.append(x if isinstance(type_, RecordType) else np.asarray(x))
         found.append(values)
     return found
 
@@ -71,17 +71,60 @@ def evaluate(
         a = output.value
         value = found[g][a] if a >= 0 else found[external.graph[-1 - a]][external.value[-1 - a]]
         assert value is not None, f"output '{key}' depends on an input that is not given"
-        assert np.shape(value) == output.type.shape
-        out[key] = value
+        require_type(value, output.type, f"output '{key}'")
+        out[key] = filled(output.type, value)
     return out
 
 
-def zeros(type_: TensorType) -> Array:
-    return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))
+def numpy_dtype_of(type_: TensorType) -> Any:
+    return numpy_dtype(np, storage_dtype(type_.dtype))
 
 
-def random_value(type_: TensorType, rng: np.random.Generator) -> Array:
+def stored(type_: Type, value: Array) -> Array:
+    if isinstance(type_, RecordType):
+        return tuple(None if x is None else stored(t, x) for (_, t), x in zip(type_.fields, value, strict=True))
+    return np.asarray(value, numpy_dtype_of(type_))
+
+
+def require_type(value: Array, type_: Type, place: str) -> None:
+    if isinstance(type_, RecordType):
+        assert isinstance(value, tuple) and len(value) == len(type_.fields), f"{place}: {value} is no {type_}"
+        for x, (name, t) in zip(value, type_.fields, strict=True):
+            if x is not None:
+                require_type(x, t, f"{place}.{name}")
+        return
+    assert np.shape(value) == type_.shape, f"{place}: {np.shape(value)} is not {type_}"
+    assert np.asarray(value).dtype == numpy_dtype_of(type_), f"{place}: {np.asarray(value).dtype}"
+
+
+def filled(type_: Type, value: Array) -> Array:
+    """The value with zeros for what is structurally zero."""
+    if value is None:
+        return zeros(type_)
+    if isinstance(type_, RecordType):
+        return tuple(filled(t, x) for (_, t), x in zip(type_.fields, value, strict=True))
+    return value
+
+
+def tree(function: Callable[..., Any], *values: Array) -> Array:
+    """A function of arrays applied to each array of records."""
+    if isinstance(values[0], tuple):
+        return tuple(tree(function, *parts) for parts in zip(*values, strict=True))
+    return function(*values)
+
+
+def zeros(type_: Type) -> Array:
+    if isinstance(type_, RecordType):
+        return tuple(zeros(t) for _, t in type_.fields)
+    return np.zeros(type_.shape, numpy_dtype_of(type_))
+
+
+def random_value(type_: Type, rng: np.random.Generator) -> Array:
     """Generic values: no two equal, none at a kink."""
+    if isinstance(type_, RecordType):
+        return tuple(random_value(t, rng) for _, t in type_.fields)
+    if type_.dtype.startswith("datetime"):
+        return rng.integers(-(10**6), 10**6, type_.shape)
     if type_.dtype == "bool":
         return rng.integers(0, 2, type_.shape).astype(bool)
     if type_.dtype[0] in "iu":
@@ -89,10 +132,10 @@ def random_value(type_: TensorType, rng: np.random.Generator) -> Array:
     x = rng.uniform(-1.5, 1.5, type_.shape)
     if type_.complex:
         x = x + 1j * rng.uniform(-1.5, 1.5, type_.shape)
-    return np.asarray(x).astype(numpy_dtype(np, type_.dtype))
+    return np.asarray(x).astype(numpy_dtype_of(type_))
 
 
-def free_inputs(document: Document) -> dict[Key, TensorType]:
+def free_inputs(document: Document) -> dict[Key, Type]:
     """The inputs that are not bound, each once, in the order in which the document declares them."""
     bound = {b.key for b in document.bindings}
     return {i.key: i.type for graph in document.graphs for i in graph.inputs if i.key not in bound}
@@ -105,6 +148,8 @@ def random_inputs(document: Document, seed: int) -> Values:
 
 def inner(a: Array, b: Array) -> float:
     """The product that transpose is the adjoint for: the sum of Re(conj(a) b)."""
+    if isinstance(a, tuple):
+        return sum(inner(x, y) for x, y in zip(a, b, strict=True))
     return float(np.sum(np.real(np.conj(a) * b)))
 
 
@@ -112,12 +157,12 @@ def difference_quotient(document: Document, at: Values, direction: Mapping[Key, 
     """The directional derivative of the head's outputs by central differences and three Richardson steps."""
 
     def central(step: float) -> Values:
-        up = evaluate(document, {**at, **{k: at[k] + step * v for k, v in direction.items()}})
-        down = evaluate(document, {**at, **{k: at[k] - step * v for k, v in direction.items()}})
-        return {k: (up[k] - down[k]) / (2 * step) for k in up}
+        up = evaluate(document, {**at, **{k: tree(lambda x, t: x + step * t, at[k], v) for k, v in direction.items()}})
+        down = evaluate(document, {**at, **{k: tree(lambda x, t: x - step * t, at[k], v) for k, v in direction.items()}})
+        return {k: tree(lambda a, b: (a - b) / (2 * step), up[k], down[k]) for k in up}
 
     rows = [central(h / 2**k) for k in range(4)]
     for order in range(1, 4):
         weight = 4.0**order
-        rows = [{k: (weight * b[k] - a[k]) / (weight - 1) for k in a} for a, b in pairwise(rows)]
+        rows = [{k: tree(lambda x, y, w=weight: (w * y - x) / (w - 1), a[k], b[k]) for k in a} for a, b in pairwise(rows)]
     return rows[0]

@@ -9,7 +9,8 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.types import TensorType, parse_type
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 
@@ -21,8 +22,8 @@ def key(text: str | Key) -> Key:
     return text if isinstance(text, Key) else parse_key(text)
 
 
-def type_of(text: str | TensorType) -> TensorType:
-    return text if isinstance(text, TensorType) else parse_type(text)
+def type_of(text: str | Type, primitives: PrimitiveSet = BUILTIN) -> Type:
+    return parse_value_type(text, primitives.records) if isinstance(text, str) else text
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Value:
 
     sketch: Sketch
     id: int
-    type: TensorType
+    type: Type
     bound: float = 1.0
 
     def __add__(self, other: Value | float) -> Value:
@@ -58,14 +59,15 @@ class Sketch:
 
     def __init__(
         self,
-        inputs: Mapping[str | Key, str | TensorType],
+        inputs: Mapping[str | Key, str | Type],
         *,
         cases: CaseTable | None = None,
         number: int = 0,
         primitives: PrimitiveSet = BUILTIN,
     ) -> None:
         self.primitives, self.number = primitives, number
-        self.builder = GraphBuilder(CaseTable() if cases is None else cases, [Input(key(k), type_of(t)) for k, t in inputs.items()])
+        declared = [Input(key(k), type_of(t, primitives)) for k, t in inputs.items()]
+        self.builder = GraphBuilder(CaseTable(primitives) if cases is None else cases, declared)
         self.inputs = [Value(self, k, i.type) for k, i in enumerate(self.builder.inputs)]
 
     def argument(self, value: Value) -> int:
@@ -90,7 +92,7 @@ class Sketch:
             return scalar
         return self.apply("broadcast_in_dim", scalar, shape=type_.shape, broadcast_dimensions=(), bound=abs(number))
 
-    def output(self, name: str | Key, value: Value | None, type_: TensorType | None = None) -> Output:
+    def output(self, name: str | Key, value: Value | None, type_: Type | None = None) -> Output:
         if value is None:
             assert type_ is not None
             return Output(key(name), None, type_)

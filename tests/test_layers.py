@@ -71,7 +71,7 @@ def string_literals(path: Path) -> Iterator[tuple[str, int]]:
             yield node.value, node.lineno
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "transforms").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((ROOT / "transforms").rglob("*.py")), ids=lambda p: p.name)
 def test_transforms_name_no_primitive(path: Path) -> None:
     names = {primitive.name for primitive in BUILTIN}
     for text, line in string_literals(path):

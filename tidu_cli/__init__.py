@@ -6,6 +6,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tidu_cli.api import (
+        Compiled,
+        compile,
         compose,
         derivative,
         evaluate,
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
         jvp,
         linearize,
         load,
+        load_program,
         materialize,
         matrix,
         resolve,
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Compiled",
+    "compile",
     "compose",
     "derivative",
     "evaluate",
@@ -37,6 +42,7 @@ __all__ = [
     "jvp",
     "linearize",
     "load",
+    "load_program",
     "materialize",
     "matrix",
     "resolve",

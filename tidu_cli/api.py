@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.documents.files import read_bytes, write_bytes
 from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import format_document
+from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.graph.types import parse_type
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import Type
+from tidu_cli.primitives.vocabulary import vocabulary
 from tidu_cli.render.dot import to_dot as to_dot
 from tidu_cli.transforms import compose as _compose
 from tidu_cli.transforms import detach as _detach
@@ -30,6 +33,9 @@ from tidu_cli.transforms.fix import fix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tidu_cli.runtime.groups import GroupedProgram
+    from tidu_cli.runtime.interpreter import Program
 
 KeyText = str | Key
 """A key, or its text form."""
@@ -70,14 +76,15 @@ def linearize(
     output: KeyTexts = (),
     pass_number: int | None = None,
     detach: bool = False,
-    tangent: Mapping[Any, str] | None = None,
+    tangent: Mapping[Any, str | Type] | None = None,
 ) -> Document:
     """Append the JVP of the head's outputs (or of `output`) along the inputs `wrt`. Raises UnknownNameError, TransformError.
 
-    `tangent` chooses types of tangents other than the natural ones, such as {"n": "f32[]"}; they are those that the input admits.
+    `tangent` chooses types of tangents other than the natural ones, such as {"n": "f32"}; they are those that the input admits. In
+    text shapes and names of records may be left out: "duration[h]", "{instant: {periods: f64}}", "{at: duration[h]}".
     With `detach`, only the new graphs, which refer to the others by digest; `resolve` links them.
     """
-    types = {_key(key): parse_type(type_) for key, type_ in (tangent or {}).items()}
+    types = {_key(key): _tangent_type(document, type_) for key, type_ in (tangent or {}).items()}
     result = _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number, tangent_types=types)
     return _detach.detach(result, len(document.graphs)) if detach else result
 
@@ -101,12 +108,12 @@ def materialize(
     Raises UnknownNameError, TransformError, EvaluationError for a constant of another type than the input.
     """
     if set:
-        from tidu_cli.runtime.evaluate import input_literal
+        from tidu_cli.runtime.inputs import input_constant
 
         given = {_key(k): v for k, v in set.items()}
         require_inputs(document, given)
         types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
-        document = fix(document, {k: input_literal(k, types[k], v) for k, v in given.items()})
+        document = fix(document, {k: input_constant(f"input {k}", types[k], v) for k, v in given.items()})
     found = _materialize.materialize(document, outputs=_keys(output))
     return _materialize.materialize(_inline.inline(found)) if inline else found
 
@@ -157,26 +164,136 @@ def evaluate(
     inputs: Mapping[Any, object] | None = None,
     output: KeyTexts = (),
     max_memory: int | str | None = None,
+    moves: Mapping[Any, object] | None = None,
+    batch: Mapping[Any, int] | None = None,
     **more: object,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Any]:
     """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
 
     Inputs are arrays, numbers or nested lists, by key, and there may be more than are needed; those whose keys are names may be
-    given as keyword arguments, too. `max_memory` is in bytes or text such as "512M": what would need more is refused.
+    given as keyword arguments, too. Records are dicts of their fields, tuples sequences; a field of a tangent that is None is zero.
+    Datetimes are NumPy's datetime64 or datetime, text such as "2026-01-31T12:00" or integers, which count their unit since 1970;
+    durations are numbers or NumPy's timedelta64.
+
+    `moves` are tangents by the keys of inputs, which are moved along them before: of the type that the data states (an f32 array, a
+    timedelta64), else the natural one. Fields of records that are left out or None do not move. A key such as x@-1, as `vjp` gives
+    it, moves x. `max_memory` is in bytes or text such as "512M": what would need more is refused.
+
+    `batch` says of which inputs many values are given, and along which axis of each, one more than is declared: {"x": 0}. Every
+    output then has the batch as its first axis. There are no `moves` then.
+
+    Results are arrays, datetime64 of datetimes and f64 of durations, which count their unit; of records dicts, of tuples tuples.
     """
     from tidu_cli.runtime.evaluate import evaluate as run
+
+    given, limit = {_key(k): v for k, v in {**(inputs or {}), **more}.items()}, _limit(max_memory)
+    head = materialize(document, output).head
+    if batch:
+        if moves:
+            raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
+        from tidu_cli.runtime.batches import evaluate_batch
+        from tidu_cli.transforms.vectorize import vectorized
+
+        axes = {_key(k): axis for k, axis in batch.items()}
+        require_inputs(document, axes)
+        results, _ = evaluate_batch(head, given, axes, vectorized, max_memory=limit)
+        return {str(key): value for key, value in results.items()}
+    return {str(key): value for key, value in run(head, given, moves=_moves(document, moves), max_memory=limit).items()}
+
+
+class Compiled:
+    """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
+
+    def __init__(self, program: Program | GroupedProgram) -> None:
+        self._program = program
+        self._fits: set[int | None] = set()  # limits of memory that it keeps to
+        self._known = {str(i.key): i.key for i in program.inputs}  # parsing keys takes as long as small programs run
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The types of the inputs, by the text of their keys."""
+        return {str(i.key): str(i.type) for i in self._program.inputs}
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The types of the outputs, by the text of their keys."""
+        return {str(o.key): str(o.type) for o in self._program.outputs}
+
+    def __call__(
+        self,
+        inputs: Mapping[Any, object] | None = None,
+        out: Mapping[Any, NDArray[Any]] | None = None,
+        max_memory: int | str | None = None,
+        **more: object,
+    ) -> dict[str, Any]:
+        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`.
+
+        `out` has arrays by key, each of its output's dtype and shape: those outputs are written into them, once all is computed,
+        so that they may be inputs, too. Raises EvaluationError.
+        """
+        from tidu_cli.runtime.evaluate import call
+        from tidu_cli.runtime.memory import check_memory
+        from tidu_cli.runtime.results import require_room, write_into
+
+        known = self._known
+        given = {known.get(k) or _key(k): v for k, v in {**(inputs or {}), **more}.items()}
+        room = {_key(k): array for k, array in (out or {}).items()}
+        require_room(self._program.outputs, room)
+        if (limit := _limit(max_memory)) not in self._fits:
+            check_memory(self._program, limit)
+            self._fits.add(limit)
+        found = write_into(room, call(self._program, given))
+        return {str(key): value for key, value in found.items()}
+
+    def save(self, file: str | PurePath) -> None:
+        """Write the program, for `load_program` and `tidu eval`. Raises DocumentError."""
+        from tidu_cli.documents.programs import format_program
+        from tidu_cli.runtime.stored import stored
+
+        write_bytes(format_program(*stored(self._program)), str(file))
+
+
+def compile(document: Document, output: KeyTexts = ()) -> Compiled:
+    """The head's outputs (or `output`) as a function of their inputs. Raises UnknownNameError, TransformError."""
+    from tidu_cli.runtime.program import compile_graph
+
+    return Compiled(compile_graph(materialize(document, output).head))
+
+
+def load_program(file: str | PurePath) -> Compiled:
+    """Read what `Compiled.save` or `tidu compile` wrote. Raises DocumentError, also where another version of tidu did."""
+    from tidu_cli.documents.programs import parse_program
+    from tidu_cli.runtime.stored import restored
+
+    return Compiled(restored(*parse_program(read_bytes(str(file)), str(file)), str(file)))
+
+
+def _limit(max_memory: int | str | None) -> int | None:
     from tidu_cli.runtime.memory import parse_size
 
-    given = {_key(k): v for k, v in {**(inputs or {}), **more}.items()}
-    limit = parse_size(max_memory) if isinstance(max_memory, str) else max_memory
-    return {str(key): value for key, value in run(materialize(document, output).head, given, max_memory=limit).items()}
+    return parse_size(max_memory) if isinstance(max_memory, str) else max_memory
+
+
+def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, object]:
+    if not moves:
+        return {}
+    from tidu_cli.runtime.moves import moved_inputs
+
+    declared = {i.key for graph in document.graphs for i in graph.inputs}
+    given = {_key(k): v for k, v in moves.items()}
+    require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in given])
+    return moved_inputs(declared, given)
 
 
 def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
-    """The graph of a NumPy function of inputs of these types: text, TensorTypes or arrays, also nested. Raises BuildError."""
+    """The graph of a NumPy function of inputs of these types: text, types or arrays, also nested. Raises BuildError."""
     from tidu_cli.build.tracing import trace as traced
 
     return traced(function, *args, name=name, output=output, **inputs)
+
+
+def _tangent_type(document: Document, type_: str | Type) -> Type:
+    return parse_value_type(type_, vocabulary(document.cases).records, open_shapes=True) if isinstance(type_, str) else type_
 
 
 def _key(key: KeyText) -> Key:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import own_ops
+import record_types
 from defects import INVALID
 from documents import OTHER_FORMS, VALID
 
@@ -27,7 +28,7 @@ def contents() -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     documents: dict[str, Any] = {}
     index: dict[str, Any] = {}
-    for name, (purpose, data) in (VALID | own_ops.VALID).items():
+    for name, (purpose, data) in (VALID | own_ops.VALID | record_types.VALID).items():
         document, _ = parse_document(json.dumps(data).encode(), name)
         documents[name] = {
             "purpose": purpose,
@@ -38,10 +39,10 @@ def contents() -> dict[str, bytes]:
         for suffix, (form, format, listed) in FORMS.items():
             files[f"valid/{name}{suffix}"] = format_document(document, format, listed=listed)
             index[f"valid/{name}{suffix}"] = {"verdict": "valid", "purpose": form, "document": name}
-    for name, (of, purpose, data) in (OTHER_FORMS | own_ops.OTHER).items():
+    for name, (of, purpose, data) in (OTHER_FORMS | own_ops.OTHER | record_types.OTHER).items():
         files[f"valid/{name}"] = data
         index[f"valid/{name}"] = {"verdict": "valid", "purpose": purpose, "document": of}
-    for name, defect in (INVALID | own_ops.INVALID).items():
+    for name, defect in (INVALID | own_ops.INVALID | record_types.INVALID).items():
         files[f"invalid/{name}"] = defect.data
         place = {"graph": defect.graph, "node": defect.node}
         mentions = {k: v for k, v in place.items() if v is not None} | {"words": list(defect.words)}

@@ -14,7 +14,7 @@ from tidu_cli.cli.main import cli
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError, EvaluationError, TiduError
 
-COMMANDS = {"load": None, "save": None, "trace": None, "to_dot": "dot", "evaluate": "eval"}
+COMMANDS = {"load": None, "save": None, "trace": None, "Compiled": None, "load_program": None, "to_dot": "dot", "evaluate": "eval"}
 """The commands of functions that are called otherwise, None where there is none."""
 
 DOCUMENTS = {"document", "documents", "file", "files", "function", "inputs", "more"}
@@ -113,3 +113,19 @@ def test_trace_names() -> None:
 def test_unknown_names() -> None:
     with pytest.raises(AttributeError):
         tidu_cli.nothing  # noqa: B018
+
+
+def test_tangent_types_as_text_and_constants_of_records() -> None:
+    document = tidu_cli.load(ROOT / "samples" / "events.json")
+    hours = tidu_cli.linearize(document, "events", tangent={"events": "{at: duration[h]}"})
+    assert str(hours.head.inputs[0].type) == "Events{at: duration[h][4]}"
+    assert text(tidu_cli.linearize(document, "events", tangent={"events": hours.head.inputs[0].type})) == text(hours)
+    noon = np.datetime64("2026-01-01T12", "h")
+    events = {"at": noon + np.arange(4), "weight": [1.0, 1.0, 1.0, 1.0]}
+    fixed = tidu_cli.materialize(document, set={"events": events, "due": np.full(4, noon)})
+    assert [str(i.key) for i in fixed.head.inputs] == []
+    assert (
+        tidu_cli.evaluate(fixed)["loss"]
+        == tidu_cli.evaluate(document, events=events, due=[noon.item().isoformat()] * 4)["loss"]
+        == 14
+    )

@@ -24,12 +24,13 @@ from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import parse_type
 from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.fields import layout_of
 
 IMPORTED_LATER = (difflib, ml_dtypes, scipy.special)
 """What tidu imports when it is first wanted; here it is there already, so that any import is the formula's doing."""
 
 for primitive in BUILTIN:
-    primitive.attrs.model_rebuild()  # pydantic compiles the models when they are first wanted
+    layout_of(primitive.attrs)  # annotations are evaluated when they are first wanted
 
 watching = False
 seen: list[str] = []

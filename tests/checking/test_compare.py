@@ -204,7 +204,7 @@ def changes(doc: Document, g: int, n: int, what: str) -> list[tuple[int, list[in
         others = [replace(case, attrs=BUILTIN.parse_attrs(case.op, {"y": case.attrs.y + 7}))]
     elif case.op == "constant":
         flipped = replace(case.attrs.value, data=bytes([case.attrs.value.data[0] ^ 1]) + case.attrs.value.data[1:])
-        others = [replace(case, attrs=case.attrs.model_copy(update={"value": flipped}))]
+        others = [replace(case, attrs=type(case.attrs)(value=flipped))]
     return [(doc.cases.intern(other), arguments) for other in others]
 
 

@@ -12,6 +12,64 @@ from tidu_cli.cli.candidates import LARGEST, candidates
 from tidu_cli.cli.completion import split
 from tidu_cli.cli.main import COMMANDS, cli
 
+DAYS = ("duration[W]", "duration[D]", "duration[h]", "duration[m]", "duration[s]")
+TYPES = {"Event": {"at": "datetime[D][2]", "on": "bool[]", "n": "i64[]"}, "Log": {"first": "Event", "pair": "(f32[], f32[3])"}}
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    inputs = (("log", "Log"), ("born", "datetime[M][]"), ("on", "bool[]"))
+    (tmp_path / "r.json").write_bytes(document(graph(inputs=inputs, outputs=[("y", 0)]), types=TYPES))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("begun", "expected"),
+    [
+        ("", ["log=", "born="]),
+        ("born=", ["duration[M]", "duration[Y]", "{instant: {periods: f64}}"]),
+        ("born={", []),
+        (
+            "log=",
+            [
+                "{first: {at: duration[D], n: f64}, pair: (f32, f32)}",
+                "{first: {at: duration[D], n: f64}}",
+                "{pair: (f32, f32)}",
+            ],
+        ),
+        ("log={", ["{first: ", "{pair: "]),
+        ("log={pair: ", ["{pair: (f32, f32)"]),
+        ("log={pair: (f32, f", ["{pair: (f32, f32)"]),
+        ("log={pair: (f32, f32)", ["{pair: (f32, f32)}"]),
+        ("log={pair: (f32, f32), ", ["{pair: (f32, f32), first: "]),
+        ("log={first: {", ["{first: {at: ", "{first: {n: "]),
+        ("log={first: {at: duration[h]", ["{first: {at: duration[h]}"]),
+        ("log={first: {at: duration[h], ", ["{first: {at: duration[h], n: "]),
+        ("log={first: {at: duration[h]},", ["{first: {at: duration[h]}, pair: "]),
+        ("log={first: {at: duration[h]}", ["{first: {at: duration[h]}}"]),
+        ("log={first: {at: duration[h]}}", []),
+        ("log={first: {no: ", []),
+        ("log={first, ", []),
+        ("none={", []),
+    ],
+)
+def test_tangents_of_records(records, begun, expected):
+    line = ["linearize", "r.json", "--tangent", begun]
+    found = [found.word for found in candidates(cli, line, 3)]
+    key = begun.partition("=")[0] + "=" if begun else ""
+    assert found == [key + text for text in expected]
+
+
+def test_units_of_a_field(records):
+    begun = "log={first: {at: d"
+    found = [found.word for found in candidates(cli, ["linearize", "r.json", "--tangent", begun], 3)]
+    assert found[0] == "log={first: {at: duration[D]" and {f"log={{first: {{at: {text}" for text in DAYS} <= set(found)
+
+
+def test_records_are_differentiable_and_bools_are_not(records):
+    assert words("linearize r.json --wrt ") == ["log", "born"]
+    assert words("eval r.json --move ") == ["log=", "born="]
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -52,6 +110,16 @@ def words(line, at=None):
         ("linearize f.json --output ", ["y", "w"]),
         ("eval f.json --set ", ["x=", "n=", "z=", "a=b=", "it's $1=", "at@@1="]),
         ("eval f.json --set x=", []),
+        ("eval f.json --move x=1 --move ", ["n=", "z=", "a=b=", "it's $1=", "at@@1="]),
+        ("eval f.json --moves ", ["broken.json", "f.json", "f.msgpack"]),
+        ("linearize f.json --tangent ", ["x=", "n=", "z=", "a=b=", "it's $1=", "at@@1="]),
+        ("linearize f.json --wrt x --wrt z --tangent ", ["x=", "z="]),
+        ("linearize f.json --tangent x=f32 --tangent ", ["n=", "z=", "a=b=", "it's $1=", "at@@1="]),
+        ("linearize f.json --tangent x=", ["x=f64", "x=f16", "x=bf16", "x=f32"]),
+        ("linearize f.json --tangent n=", ["n=f32", "n=f64"]),
+        ("materialize f.json --recompute ", ["sqrt", "cheap", "cheap=", "value=", "graph="]),
+        ("materialize f.json --recompute value=", ["value=y", "value=w"]),
+        ("materialize f.json --recompute graph=", ["graph=f"]),
         ("grad f.json --wrt z", ["z"]),
         ("dot f.json --highlight ", ["x", "n", "z", "a=b", "it's $1", "at@@1", "y", "w"]),
         ("resolve f.json --bind ", ["x=", "n=", "z=", "a=b=", "it's $1=", "at@@1="]),

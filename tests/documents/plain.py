@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 from hypothesis import strategies as st
 
 from tidu_cli.documents.read import parse_document
 from tidu_cli.graph.graph import Document, Externals
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import RecordType
+from tidu_cli.primitives.vocabulary import vocabulary
 
 DIGESTS = ["sha256:" + digit * 64 for digit in "0a"]
 
@@ -37,15 +41,18 @@ def described(document: Document) -> object:
         )
         for graph in document.graphs
     ]
-    return graphs, sorted(document.detached, key=lambda d: d.digest), document.bindings, document.meta
+    detached = sorted(document.detached, key=lambda d: d.digest)
+    return list(vocabulary(document.cases).records.items()), graphs, detached, document.bindings, document.meta
 
 
-TYPES = ["f64[]", "f32[2]", "c64[]", "i32[3,1]"]
+TYPES = ["f64[]", "f32[2]", "c64[]", "i32[3,1]", "duration[h][]", "datetime[ms][2]"]
 OPS = {
     "f64[]": ["add", "mul", "sin", "integer_pow"],
     "f32[2]": ["sub", "exp", "neg"],
     "c64[]": ["mul", "conj"],
     "i32[3,1]": ["add", "max"],
+    "duration[h][]": ["add", "neg"],
+    "datetime[ms][2]": ["max", "copy"],
 }
 BINARY = {"add", "mul", "sub", "max"}
 
@@ -69,6 +76,42 @@ def _keys(draw):
     return key
 
 
+_words = st.text("abfPQ_1", min_size=1, max_size=3).filter(lambda word: not word[0].isdigit())
+
+
+@cache
+def _type_texts(names: tuple[str, ...]) -> st.SearchStrategy[str]:
+    """Types as tidu writes them: of tensors, of these names, and spelled out from such."""
+
+    def spelled_out(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        records = st.dictionaries(_words, inner, min_size=1, max_size=3)
+        tuples = st.lists(inner, min_size=1, max_size=3)
+        return records.map(lambda fields: f"{{{', '.join(f'{k}: {t}' for k, t in fields.items())}}}") | tuples.map(
+            lambda items: f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        )
+
+    return st.recursive(st.sampled_from([*TYPES, "bool[]", *names]), spelled_out, max_leaves=4)
+
+
+@st.composite
+def type_tables(draw) -> dict[str, dict[str, str]]:
+    """The field `types`: each type of tensors and of those before it, and then in any order."""
+    table: dict[str, dict[str, str]] = {}
+    for name in draw(st.lists(_words, min_size=1, max_size=3, unique=True)):
+        table[name] = draw(st.dictionaries(_words, _type_texts(tuple(table)), min_size=1, max_size=3))
+    return dict(draw(st.permutations(list(table.items()))))
+
+
+def records_of(table: dict[str, dict[str, str]]) -> dict[str, RecordType]:
+    """The record types that a table declares."""
+    if not table:
+        return {}
+    return dict(vocabulary(read({"tidu": 1, "types": table, "graphs": [EMPTY]}).cases).records)
+
+
+EMPTY = {"name": "", "inputs": [], "nodes": [], "outputs": []}
+
+
 @st.composite
 def documents(draw, detached: bool = True) -> dict[str, object]:
     """Valid documents, as JSON has them, with listed nodes."""
@@ -76,6 +119,10 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
     def maybe_meta(fields):
         return {**fields, "meta": draw(_metas)} if draw(st.integers(0, 9)) == 0 else fields
 
+    table = draw(type_tables()) if draw(st.booleans()) else {}
+    records = records_of(table)
+    more = draw(st.lists(_type_texts(tuple(table)), max_size=2)) if draw(st.booleans()) else []
+    every_type = st.sampled_from([*TYPES, *table, *more])
     graphs: list[dict[str, object]] = []
     values: list[list[str]] = []  # the types of each graph's values
     declared: dict[str, tuple[object, str]] = {}
@@ -87,7 +134,7 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
         inputs = []
         for key in keys:
             first = json.dumps(key) not in declared
-            type_ = declared.setdefault(json.dumps(key), (key, draw(st.sampled_from(TYPES))))[1]
+            type_ = declared.setdefault(json.dumps(key), (key, draw(every_type)))[1]
             inputs.append(maybe_meta({"key": key, "type": type_}))
             targets = [[h, v] for h in range(g) for v, t in enumerate(values[h]) if t == type_]
             if first and targets and draw(st.booleans()):
@@ -99,28 +146,40 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
             if not references:
                 break
             first_reference, type_ = draw(st.sampled_from(references))
-            op = draw(st.sampled_from(OPS[type_]))
+            record = parse_value_type(type_, records)
+            if isinstance(record, RecordType):
+                field, field_type = draw(st.sampled_from(record.fields))
+                op, attrs, result = "field", {"name": field}, str(field_type)
+            elif draw(st.integers(0, 5)) == 0:
+                result = f"{{a: {type_}}}"
+                op, attrs = "record", {"type": result}
+            else:
+                op, attrs, result = draw(st.sampled_from([*OPS.get(type_, []), "stop_gradient"])), {}, type_
             like = [r for r, t in references if t == type_]
             # Each digest has one type throughout: a detached value is one value.
             like += [d for d, t in zip(DIGESTS, TYPES, strict=False) if detached and t == type_]
             operands = [first_reference, *([draw(st.sampled_from(like))] if op in BINARY else [])]
             node = {"op": op, "inputs": operands}
             if op == "integer_pow":
-                node["attrs"] = {"y": draw(st.integers(-3, 3))}
+                attrs = {"y": draw(st.integers(-3, 3))}
+            if attrs:
+                node["attrs"] = attrs
             if linear or draw(st.integers(0, 4)) == 0:
                 mask = [True, *(draw(st.booleans()) for _ in operands[1:])]
                 node["role"] = {"linearized": {"active_mask": mask}}
             if draw(st.integers(0, 4)) == 0:
-                node["types"] = [type_]
+                node["types"] = [result]
             nodes.append(maybe_meta(node))
-            types.append(type_)
+            types.append(result)
         outputs = []
         choices = list(enumerate(types)) + [([h, v], t) for h in range(g) for v, t in enumerate(values[h])]
-        choices += [(None, "f32[7]")] + ([(DIGESTS[0], TYPES[0])] if detached else [])
+        zeros = [(None, f"{declared_name}{{z: f64[]}}") for declared_name in table]
+        choices += [(None, "f32[7]"), *zeros] + ([(DIGESTS[0], TYPES[0])] if detached else [])
         for key in draw(st.lists(_keys(), max_size=3, unique_by=json.dumps)):
             value, type_ = draw(st.sampled_from(choices))
             outputs.append(maybe_meta({"key": key, "value": value, "type": type_}))
         head = {"name": name, **({"linear": {"pass": draw(st.integers(1, 5))}} if linear else {})}
         graphs.append(maybe_meta({**head, "inputs": inputs, "nodes": nodes, "outputs": outputs}))
         values.append(types)
-    return maybe_meta({"tidu": 1, "graphs": graphs, **({"bindings": bindings} if bindings else {})})
+    declarations = {"types": table} if table else {}
+    return maybe_meta({"tidu": 1, **declarations, "graphs": graphs, **({"bindings": bindings} if bindings else {})})

@@ -27,7 +27,8 @@ SHAPE_DEFECTS = [
     "missing_type", "null_meta", "key_number", "key_kind", "key_extra", "pass_zero", "pass_huge", "unknown_dtype",
     "malformed_type", "unknown_op", "unknown_attr", "missing_attr", "attr_bool", "negative_reference", "bool_reference",
     "triple_reference", "digest_case", "digest_short", "mask_number", "packed_bool", "packed_op", "packed_field", "version_2",
-    "own_field", "own_forward", "own_library",
+    "own_field", "own_forward", "own_library", "types_list", "types_empty", "types_name", "types_dash", "types_field",
+    "types_number", "types_only", "times_unit",
 ]  # fmt: skip
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.plain import read
+from tests.documents.plain import read, records_of
 from tests.documents.test_layout import EXAMPLE
 from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.identity import digests as our_digests
+from tidu_cli.graph.instants import instant_from_text
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import UNITS
 from tidu_cli.primitives.builtin import BUILTIN
 
 ROOT = Path(__file__).parents[2]
@@ -32,18 +35,51 @@ def test_the_example_is_the_worked_example_in_its_layout():
 
 def test_the_packed_example_is_read():
     data = json.loads(EXAMPLE)
-    data["graphs"][1]["nodes"] = json.loads(JSON_BLOCKS[2])
+    data["graphs"][1]["nodes"] = json.loads(JSON_BLOCKS[3])
     data["graphs"][1]["outputs"][0]["value"] = 3
     assert read(data).head.n_nodes == 3
 
 
+def test_the_record_types_and_the_texts_of_types_are_read():
+    records = records_of(json.loads(JSON_BLOCKS[1]))
+    assert str(records["Segment"].fields) == str((("a", records["Point"]), ("b", records["Point"])))
+    table = re.search(r"The text of a type is one of these:\n\n(.*?)\n\n", DOCS, re.DOTALL)
+    texts = [text for row in table[1].splitlines()[2:] for text in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    assert len(texts) == 6
+    for text in texts:
+        assert str(parse_value_type(text, records)) == text
+
+
+def test_units_of_time_are_named_in_order():
+    listed = re.search(r"The units are NumPy's: (.*?)\. The", DOCS, re.DOTALL)
+    assert listed and tuple(listed[1].split(", ")) == UNITS
+
+
+def test_the_texts_of_times_are_read():
+    quoted = re.search(r"as in\n(.*?)\. A space may stand", DOCS, re.DOTALL)
+    instants = [instant_from_text(text, "ms") for text in re.findall(r'`"([^"]+)"`', quoted[1])]
+    assert len(instants) == 3 and instants[0] == instants[2]
+
+
 def test_the_example_of_an_own_op_is_that_of_the_conformance_samples():
     definitions = json.loads((VALID / "own_ops.json").read_bytes())["ops"]
-    assert json.loads(JSON_BLOCKS[1]) == {"softplus": definitions["softplus"]}
+    assert json.loads(JSON_BLOCKS[2]) == {"softplus": definitions["softplus"]}
 
 
 @pytest.mark.parametrize(
-    "name", ["worked_example", "bindings", "shared_inputs", "detached", "attrs", "keys", "no_nodes", "own_ops", "own_derivative"]
+    "name",
+    [
+        "worked_example",
+        "bindings",
+        "shared_inputs",
+        "detached",
+        "attrs",
+        "keys",
+        "no_nodes",
+        "own_ops",
+        "own_derivative",
+        "record_types",
+    ],
 )
 def test_the_implementation_of_digests_agrees_with_ours(name, digests):
     data = (VALID / f"{name}.json").read_bytes()

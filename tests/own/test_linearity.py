@@ -12,7 +12,7 @@ from tests.own.making import body, primitives_of, unary
 from tidu_cli.checking.examples import example_cases, interval_of
 from tidu_cli.checking.numeric import _draw
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import parse_type
+from tidu_cli.graph.types import RecordType, leaves, parse_type
 from tidu_cli.primitives.bodies import Body, Step
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.linearity import require_linear
@@ -33,34 +33,58 @@ def found_linear(case, moving) -> list[bool]:
     return verdicts
 
 
+def of_each(function, *values):
+    """Values, of which records are tuples, from what a function makes of the arrays in others."""
+    if isinstance(values[0], tuple):
+        return tuple(of_each(function, *fields) for fields in zip(*values, strict=True))
+    return function(*values)
+
+
+def arrays_in(value) -> list:
+    return [a for field in value for a in arrays_in(field)] if isinstance(value, tuple) else [value]
+
+
+def drawn(rng, type_, interval):
+    if isinstance(type_, RecordType):
+        return tuple(drawn(rng, field, interval) for _, field in type_.fields)
+    return _draw(rng, type_, interval)
+
+
+def is_vector(type_) -> bool:
+    return all(leaf.inexact for _, leaf in leaves(type_))
+
+
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])
 def test_what_is_linear_is_zero_and_additive(op):
     primitive = BUILTIN[op]
     rng = np.random.default_rng(0)
     for example, case in example_cases(BUILTIN, primitive):
         operands = case.operands
-        if not 0 < len(operands) <= 5 or not {t.dtype for t in (*operands, *case.results) if t.inexact} <= {"f64", "c128"}:
+        dtypes = {leaf.dtype for t in (*operands, *case.results) for _, leaf in leaves(t) if leaf.inexact}
+        if not 0 < len(operands) <= 5 or not dtypes <= {"f64", "c128"}:
             continue
         compute = primitive.kernel(np, case.attrs, operands, case.results)
         several = len(case.results) > 1
 
         def run(arrays, compute=compute, several=several):
             with np.errstate(all="ignore"):
-                found = compute(*[np.array(a) for a in arrays])
+                found = compute(*[of_each(np.array, a) for a in arrays])
             return found if several else (found,)
 
         for moving in product((False, True), repeat=len(operands)):
-            if not any(moving) or not all(t.inexact or not m for t, m in zip(operands, moving, strict=True)):
+            if not any(moving) or not all(is_vector(t) or not m for t, m in zip(operands, moving, strict=True)):
                 continue
             linear = found_linear(case, moving)
             if not any(linear):
                 continue
-            x, y = ([_draw(rng, t, interval_of(example, k)) for k, t in enumerate(operands)] for _ in range(2))
+            x, y = ([drawn(rng, t, interval_of(example, k)) for k, t in enumerate(operands)] for _ in range(2))
             y = [b if m else a for a, b, m in zip(x, y, moving, strict=True)]
-            at_zero = run([a * 0 if m else a for a, m in zip(x, moving, strict=True)])
-            both = run([2 * a - b if m else a for a, b, m in zip(x, y, moving, strict=True)])
-            for is_linear, zero, z, fx, fy in zip(linear, at_zero, both, run(x), run(y), strict=True):
-                if is_linear:
+            at_zero = run([of_each(lambda a: a * 0, a) if m else a for a, m in zip(x, moving, strict=True)])
+            both = run([of_each(lambda a, b: 2 * a - b, a, b) if m else a for a, b, m in zip(x, y, moving, strict=True)])
+            for is_linear, *results in zip(linear, at_zero, both, run(x), run(y), strict=True):
+                if not is_linear:
+                    continue
+                for zero, z, fx, fy in zip(*map(arrays_in, results), strict=True):
                     assert not np.any(zero), (case.op, moving)
                     scale = max([1.0, *np.abs(np.ravel(fx)), *np.abs(np.ravel(fy))])
                     assert np.allclose(z, 2 * np.asarray(fx) - fy, rtol=0, atol=1e-11 * scale, equal_nan=True), (case.op, moving)

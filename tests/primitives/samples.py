@@ -16,8 +16,9 @@ import numpy as np
 from tests.primitives import elementwise_samples, indexing_samples, linear_algebra_samples, reduction_samples
 from tests.primitives.sample import ORDER, SHAPES, Sample, draw, each, wrap, wrapped
 from tests.templates import type_of
-from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS, SIGNED
+from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS, SIGNED, TensorType
 from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.primitives.tangents import admitted
 
 
 def _div(x, y):
@@ -102,6 +103,24 @@ def comparison():
         number = np.random.default_rng(3).integers(0, 3, shape).astype(np.int32)
         yield Sample("select_n", [np.asarray(number, np.int32), a, b, c], {}, each(lambda w, *x: x[w]))
         yield Sample("select_n", [np.array(2, np.int32), a, b, c], {}, lambda w, x, y, z: z)
+
+
+def _moved_by(old, new):
+    """x + d, of integers by a whole number and within their range."""
+    if old not in INTEGERS:
+        return each(lambda x, d: x + d)
+    info = np.iinfo(numpy_dtype(np, old))
+    return each(lambda x, d: min(max(x + round(d), int(info.min)), int(info.max)))
+
+
+def times():
+    numbers = sorted(NUMERIC, key=ORDER.index)
+    for dtype, shape in itertools.product(numbers, SHAPES):
+        x, y = draw(dtype, shape), draw(dtype, shape, 1)
+        yield Sample("difference", [x, y], {}, each(lambda x, y: x - y))
+        for tangent in (t.dtype for t in admitted(TensorType(dtype))):
+            d = draw(tangent, shape, 2)
+            yield Sample("retract", [x, (3 * d).astype(d.dtype)], {}, _moved_by(dtype, tangent))
 
 
 def complexes():
@@ -248,6 +267,6 @@ def contraction():
             yield Sample("dot_general", [draw(old, lhs, 1, 0.1), draw(old, rhs, 2, 0.1)], attrs, dot_reference(numbers, new))
 
 
-FAMILIES = (elementary, arithmetic, comparison, complexes, structural, reduction, contraction)
+FAMILIES = (elementary, arithmetic, comparison, times, complexes, structural, reduction, contraction)
 MODULES = (elementwise_samples, indexing_samples, linear_algebra_samples, reduction_samples)
 SAMPLES = [s for family in (*FAMILIES, *(f for module in MODULES for f in module.FAMILIES)) for s in family()]

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.interpret import tree
 from tests.primitives.samples import SAMPLES
 from tests.templates import apply, batch, make_case, type_of
 from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, with_diagonal
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable
-from tidu_cli.graph.types import COMPLEXES, INTEGERS, TensorType
+from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, leaves, storage_dtype
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
@@ -27,7 +28,7 @@ IN_ANOTHER_ORDER = {"dot_general", "reduce_sum", "reduce_prod", "cumsum", "cumpr
 
 def is_rounded_by_shape(case):
     """Whether NumPy's last digits depend on the shape: also of complex products, which it rounds otherwise in long arrays."""
-    complex_function = BUILTIN[case.op].alike and case.operands[0].complex
+    complex_function = BUILTIN[case.op].alike and any(t.complex for _, t in leaves(case.operands[0]))
     return (case.op in IN_ANOTHER_ORDER or complex_function) and case.results[0].inexact
 
 
@@ -46,23 +47,38 @@ def check(case, items, size):
     for batched in subsets(len(items)):
         shared = [None if b else xs[0] for xs, b in zip(items, batched, strict=True)]
         stacks = [
-            np.stack(xs[:size]) if size else np.zeros((0, *xs[0].shape), xs[0].dtype) if b else x
+            stacked(xs[:size]) if size else tree(lambda x: np.zeros((0, *x.shape), x.dtype), xs[0]) if b else x
             for xs, x, b in zip(items, shared, batched, strict=True)
         ]
         operands = [s if b else x for s, x, b in zip(stacks, shared, batched, strict=True)]
         found = batch(case, operands, batched, size)
         each = [apply(case, [xs[i] if b else xs[0] for xs, b in zip(items, batched, strict=True)]) for i in range(size)]
         for k, (result, type_) in enumerate(zip(found, case.results, strict=True)):
-            expected = np.reshape([np.asarray(one[k]) for one in each], (size, *type_.shape)).astype(numpy_dtype(np, type_.dtype))
-            check_alike(case, np.asarray(result), expected, batched)
+            check_alike(case, result, together([one[k] for one in each], type_), batched)
+
+
+def together(values, type_):
+    """The values of one type as a batch, which may be empty."""
+    if isinstance(type_, RecordType):
+        return tuple(together([value[k] for value in values], t) for k, (_, t) in enumerate(type_.fields))
+    return np.reshape([np.asarray(x) for x in values], (len(values), *type_.shape)).astype(numpy_dtype(np, type_.dtype))
+
+
+def stacked(values):
+    return tree(lambda *xs: np.stack(xs), *values)
 
 
 def check_alike(case, found, expected, batched):
+    if isinstance(expected, tuple):
+        for one, other in zip(found, expected, strict=True):
+            check_alike(case, one, other, batched)
+        return
+    found = np.asarray(found)
     assert type_of(found) == type_of(expected), (case, batched)
     if is_rounded_by_shape(case):
         wide = np.complex128 if found.dtype.kind == "c" else np.float64
         found, expected = found.astype(wide), expected.astype(wide)
-        few = 8 * EPSILON[case.results[0].dtype]
+        few = 8 * EPSILON[storage_dtype(case.results[0].dtype)]
         scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
         np.testing.assert_allclose(found, expected, few, few * scale, err_msg=f"{case} {batched}")
     else:
@@ -70,14 +86,16 @@ def check_alike(case, found, expected, batched):
         assert same, (case, batched, found, expected)
 
 
-def drawn(rng, type_: TensorType, interval):
+def drawn(rng, type_, interval):
+    if isinstance(type_, RecordType):
+        return tuple(drawn(rng, t, interval) for _, t in type_.fields)
     low, high = interval
     dtype = numpy_dtype(np, type_.dtype)
     if type_.dtype == "bool":
         return np.asarray(rng.integers(0, 2, type_.shape), bool)
-    if type_.dtype in INTEGERS:
+    if dtype.kind in "iu":
         # Indices and selectors among them: some are out of range.
-        low = int(low) - 2 if type_.dtype[0] == "i" else max(int(low), 0)
+        low = int(low) - 2 if dtype.kind == "i" else max(int(low), 0)
         return np.asarray(rng.integers(low, int(high) + 3, type_.shape), dtype)
     x = rng.uniform(low, high, type_.shape)
     return np.asarray(x + 1j * rng.uniform(low, high, type_.shape) if type_.dtype in COMPLEXES else x).astype(dtype)
@@ -122,8 +140,8 @@ def test_a_batch_of_batches(name):
     outer, inner = 2, 3
     for batched in subsets(len(case.operands)):
         rows = [batches(case, example, inner + k) for k in range(outer)]
-        operands = [[np.stack(row[k][:inner]) if b else row[k][0] for k, b in enumerate(batched)] for row in rows]
-        stacks = [np.stack(xs) for xs in zip(*operands, strict=True)]
+        operands = [[stacked(row[k][:inner]) if b else row[k][0] for k, b in enumerate(batched)] for row in rows]
+        stacks = [stacked(xs) for xs in zip(*operands, strict=True)]
         cases = CaseTable()
         template = batch_template(BUILTIN, cases, cases.intern(case), batched, inner)
         # Evaluated node by node, each by its own batch rule where it reads a batch.
@@ -135,8 +153,7 @@ def test_a_batch_of_batches(name):
             deep += [any(mask)] * node.n_results
         each = [batch(case, row, batched, inner) for row in operands]
         for k, slot in enumerate(template.results):
-            found, expected = np.asarray(slots[slot]), np.stack([np.asarray(one[k]) for one in each])
-            check_alike(case, found, expected, batched)
+            check_alike(case, slots[slot], stacked([one[k] for one in each]), batched)
 
 
 STARTS = np.array([-(2**31), -1, 0, 1, 2, 7, 2**31 - 1], np.int32)

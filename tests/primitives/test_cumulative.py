@@ -184,7 +184,7 @@ def test_tangents_keep_the_dtype_and_its_precision(op, dtype, tolerance):
         ("cumsum", {"axis": 0}, "f64[]", r"axis 0: the operand f64\[\] has no such axis"),
         ("cumsum", {"axis": -1}, "f64[3]", "attr 'axis'"),
         ("cumprod", {"axis": 0}, "bool[3]", "it takes numbers"),
-        ("cummax", {"axis": 0}, "c64[3]", "it takes integers and floats"),
+        ("cummax", {"axis": 0}, "c64[3]", "it takes integers, floats and times"),
         ("cumlogsumexp", {"axis": 0}, "i32[3]", "it takes floats and complex numbers"),
         ("cumsum", {"axis": 0, "reversed": True}, "f64[3]", "unknown attr 'reversed'; did you mean 'reverse'"),
     ],

@@ -126,7 +126,7 @@ for sample in SAMPLES:
 
 
 def test_every_transpose_rule_is_tried():
-    assert set(ADJOINT) == {p.name for p in BUILTIN if p.transpose is not None}
+    assert set(ADJOINT) == {p.name for p in BUILTIN if p.transpose is not None} - {"record", "field"}  # see test_records
 
 
 @pytest.mark.parametrize("op", sorted(ADJOINT))

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from tidu_cli.checking.examples import example_cases
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.types import parse_type
+from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import Example
+from tidu_cli.primitives.contract import Primitive
 
 MATMUL = {"dimension_numbers": [[[1], [0]], [[], []]]}
 BATCHED = {"dimension_numbers": [[[2], [1]], [[0], [0]]]}
@@ -29,6 +30,10 @@ FLOPS: list[tuple[str, list[str], Mapping[str, object], int]] = [
     ("real", ["c128[3]"], {}, 0),
     ("add", ["f32[0,3]"] * 2, {}, 0),
     ("lt", ["f64[5]"] * 2, {}, 5),
+    ("add", ["{a: f64[3], b: (c64[2], f32[])}"] * 2, {}, 3 + 2 * 2 + 1),
+    ("sub", ["datetime[ms][4]"] * 2, {}, 4),
+    ("difference", ["{at: datetime[s][2], z: c64[3], on: bool[]}"] * 2, {}, 2 + 2 * 3),
+    ("retract", ["datetime[ms][4]", "duration[h][4]"], {}, 4),
     ("select_n", ["bool[5]", "f64[5]", "f64[5]"], {}, 5),
     ("select_n", ["i32[5]", *["f64[5]"] * 4], {}, 15),
     ("clamp", ["f64[]", "f64[5]", "f64[]"], {}, 10),
@@ -78,7 +83,7 @@ FLOPS: list[tuple[str, list[str], Mapping[str, object], int]] = [
 
 
 def case_of(op: str, operands: list[str], attrs: Mapping[str, object]) -> Case:
-    return BUILTIN.case(op, BUILTIN.parse_attrs(op, attrs), None, [parse_type(t) for t in operands])
+    return BUILTIN.case(op, BUILTIN.parse_attrs(op, attrs), None, [parse_value_type(t) for t in operands])
 
 
 def flops_of(case: Case) -> int:
@@ -90,12 +95,8 @@ def test_counts_by_hand(op: str, operands: list[str], attrs: Mapping[str, object
     assert flops_of(case_of(op, operands, attrs)) == n
 
 
-def examples() -> list[tuple[str, Example, str]]:
-    return [(p.name, e, d) for p in BUILTIN for e in p.examples for d in sorted(p.dtypes & {"f64", "c128", "i32"})]
-
-
-@pytest.mark.parametrize(("op", "example", "dtype"), examples())
-def test_every_primitive_counts_its_operations(op: str, example: Example, dtype: str) -> None:
-    attrs = {name: dtype if value == "T" else value for name, value in example.attrs.items()}
-    n = flops_of(case_of(op, [t.replace("T", dtype) for t in example.operands], attrs))
-    assert type(n) is int and n >= 0
+@pytest.mark.parametrize("primitive", list(BUILTIN), ids=lambda p: p.name)
+def test_every_primitive_counts_its_operations(primitive: Primitive) -> None:
+    for _, case in example_cases(BUILTIN, primitive):
+        n = flops_of(case)
+        assert type(n) is int and n >= 0

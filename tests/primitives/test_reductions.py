@@ -122,13 +122,13 @@ def test_products_of_half_precision_round_once(dtype):
     [
         ("reduce_prod", {"axes": [1]}, "f64[3]", r"axes \[1\]: the operand f64\[3\] has no axis 1"),
         ("reduce_prod", {"axes": [0]}, "bool[3]", "it takes numbers"),
-        ("reduce_min", {"axes": [0]}, "c64[3]", "it takes integers, floats and bools"),
+        ("reduce_min", {"axes": [0]}, "c64[3]", "it takes integers, floats, bools and times"),
         ("reduce_and", {"axes": [0]}, "f32[3]", "it takes integers and bools"),
         ("argmax", {"axes": [0, 1], "index_dtype": "i32"}, "f64[3,4]", "attr 'axes'"),
         ("argmax", {"axes": [0], "index_dtype": "f32"}, "f64[3]", "positions are integers"),
         ("argmax", {"axes": [0], "index_dtype": "i8"}, "f64[129]", "index_dtype i8 cannot count the 129 elements of axis 0"),
         ("argmin", {"axes": [1], "index_dtype": "i32"}, "f64[3,0]", r"axis 1 of the operand f64\[3,0\] has no elements"),
-        ("argmin", {"axes": [0], "index_dtype": "i32"}, "c64[3]", "it takes integers, floats and bools"),
+        ("argmin", {"axes": [0], "index_dtype": "i32"}, "c64[3]", "it takes integers, floats, bools and times"),
     ],
 )
 def test_messages(op, attrs, operand, message):

@@ -178,7 +178,7 @@ def test_a_loss_of_sorted_values():
         ("sort", {"dimension": 0}, ["f64[3]", "i32[4]"], r"input 0 is f64\[3\], input 1 is i32\[4\]"),
         ("top_k", {"k": 4, "axis": 0}, ["f64[3]"], r"k is 4, but axis 0 of the operand f64\[3\] has 3 elements"),
         ("top_k", {"k": 1, "axis": 1}, ["f64[3]"], "axis 1: the operand"),
-        ("top_k", {"k": 1, "axis": 0}, ["c64[3]"], "it takes integers, floats and bools"),
+        ("top_k", {"k": 1, "axis": 0}, ["c64[3]"], "it takes integers, floats, bools and times"),
         ("top_k", {"k": -1, "axis": 0}, ["f64[3]"], "attr 'k'"),
     ],
 )

@@ -9,7 +9,9 @@ from tests.cli.running import F, document, graph
 from tidu_cli.checking.cotangents import cotangent_owners
 from tidu_cli.documents.read import parse_document
 from tidu_cli.graph.keys import parse_key
-from tidu_cli.render.numbers import number_text
+from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.structural import dtype_name
+from tidu_cli.render.numbers import value_text
 from tidu_cli.render.picture import picture
 from tidu_cli.render.text import key_words
 from tidu_cli.render.words import Words
@@ -114,4 +116,5 @@ def test_keys_in_words():
     ],
 )
 def test_numbers(value, text):
-    assert number_text(np.asarray(value)) == text
+    array = np.asarray(value)
+    assert value_text(array, TensorType(dtype_name(array.dtype), array.shape)) == text

@@ -73,11 +73,17 @@ def test_the_gradient_is_right_and_not_zero(tmp_path):
 
 def test_pipeline_prints_tables():
     command = [sys.executable, BENCHMARKS / "pipeline.py", "--sizes", "100,200", "--shapes", "chain", "--repeat", "1"]
-    found = subprocess.run([*command, "--rounds", "1", "--markdown"], check=True, capture_output=True, text=True, timeout=300)
+    found = subprocess.run([*command, "--markdown"], check=True, capture_output=True, text=True, timeout=300)
     rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
     stages = ["load, JSON", "load, msgpack", "resolve", "linearize", "transpose", "materialize"]
     assert rows[2:12] == [*stages, "write, msgpack", "write, JSON", "compile", "eval"]
-    assert "tidu --version" in rows
+
+
+def test_startup_prints_a_table():
+    command = [sys.executable, BENCHMARKS / "startup.py", "--rounds", "1", "--markdown"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
+    assert "import click" in rows and "tidu --version" in rows and "tidu eval f.json --set x=3" in rows
     linearized = next(line for line in found.stdout.splitlines() if line.startswith("| linearize"))
     micros, peak = (float(cell) for cell in linearized.split("|")[2:4])
     assert 0 < micros < 1000

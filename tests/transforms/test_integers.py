@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tests.sketch import Value, function, key, op, type_of
 from tests.twins import twins
 from tidu_cli.checking.examples import example_cases, one_node_document
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.types import INTEGERS, tangent_type
+from tidu_cli.graph.types import INTEGERS, Type, leaves, tangent_type
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.tangents import natural
 from tidu_cli.transforms.detach import detach
@@ -66,6 +67,26 @@ def test_second_derivatives_are_those_of_the_same_graph_of_floats(graphs: Graphs
     second = [linearize(linearize(doc, wrt), wrt) for doc in (whole, real)]
     first = directions(linearize(whole, wrt))
     assert_same(*(evaluate(doc, at | first | directions(doc, 1)) for doc in second))
+
+
+def derived(doc: Document, path: str, wrt: list[Any]) -> Document:
+    """Differentiated once for each letter, from left to right: f for forward, r for reverse."""
+    for step in path:
+        doc = linearize(doc, wrt)
+        doc = transpose(doc) if step == "r" else doc
+    return doc
+
+
+@pytest.mark.parametrize("path", ["fr", "rf", "rr", *map("".join, product("fr", repeat=3))])
+@settings(law, max_examples=40)
+@given(graphs=twins())
+def test_higher_derivatives_are_those_of_the_same_graph_of_floats(path: str, graphs: Graphs) -> None:
+    whole, real, at = graphs
+    both = [derived(doc, path, [key(k) for k in WRT]) for doc in (whole, real)]
+    for g, graph in enumerate(both[0].graphs):
+        moving = (i for i in graph.inputs if i.key not in at)
+        at |= {i.key: np.random.default_rng([g, *str(i.key).encode()]).integers(-4, 5, i.type.shape).astype(float) for i in moving}
+    assert_same(*(evaluate(doc, at) for doc in both))
 
 
 @law
@@ -267,11 +288,15 @@ def test_the_matrix_of_an_integer_function() -> None:
 # Every primitive that takes integers
 
 
+def holds_integers(type_: Type) -> bool:
+    return any(leaf.dtype in INTEGERS for _, leaf in leaves(type_))
+
+
 def integer_cases() -> list[Any]:
     found = []
     for primitive in BUILTIN:
         for _, case in example_cases(BUILTIN, primitive):
-            if any(t.dtype in INTEGERS for t in case.operands):
+            if any(map(holds_integers, case.operands)):
                 found.append(pytest.param(case, id=f"{case.op}-{','.join(map(str, case.operands))}"))
     return found
 
@@ -279,7 +304,7 @@ def integer_cases() -> list[Any]:
 @pytest.mark.parametrize("case", integer_cases())
 def test_every_rule_takes_integers(case: Any) -> None:
     doc = one_node_document(case)
-    wrt = [i.key for i in doc.head.inputs if i.type.dtype in INTEGERS]
+    wrt = [i.key for i in doc.head.inputs if holds_integers(i.type)]
     linear = linearize(doc, wrt)
     assert [o.type for o in linear.head.outputs] == [tangent_type(t) for t in case.results]
     vjp = transpose(linear)

@@ -10,7 +10,7 @@ import pytest
 from tests.interpret import evaluate
 from tests.sketch import function, key, listing, op, type_of
 from tidu_cli.errors import TransformError
-from tidu_cli.graph.types import ITEMSIZE, TensorType
+from tidu_cli.graph.types import ITEMSIZE, TIMES, TensorType
 from tidu_cli.primitives.tangents import TABLE, admitted, natural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
@@ -20,8 +20,8 @@ N, X = key("n"), key("x")
 
 def test_the_table_has_every_dtype_once() -> None:
     listed = [dtype for row in TABLE for dtype in row.primals]
-    assert sorted(listed) == sorted(ITEMSIZE)
-    for dtype in ITEMSIZE:
+    assert sorted(listed) == sorted([*ITEMSIZE, *TIMES])
+    for dtype in listed:
         t = TensorType(dtype, (2,))
         assert natural(t) in (*admitted(t), None) and (natural(t) is None) == (dtype == "bool")
 

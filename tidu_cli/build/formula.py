@@ -14,7 +14,7 @@ from tidu_cli.build.walker import MAX_DEPTH, FormulaError, Walker
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import Type
 
 __all__ = ["FormulaError", "build_formula", "function_names"]
 
@@ -22,7 +22,7 @@ MAX_LENGTH = 10_000
 """The longest formula, in characters."""
 
 
-def build_formula(text: str, inputs: Mapping[str, TensorType], *, name: str = "f", outputs: Sequence[str] = ()) -> Document:
+def build_formula(text: str, inputs: Mapping[str, Type], *, name: str = "f", outputs: Sequence[str] = ()) -> Document:
     """The graph of a formula, a document of one graph.
 
     `inputs` are the types of the names that it may use, in the order in which the graph declares them. Assignments name outputs, of

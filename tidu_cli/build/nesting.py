@@ -11,10 +11,12 @@ import numpy as np
 
 from tidu_cli.build.array import Array
 from tidu_cli.build.recorder import Recorder
+from tidu_cli.build.records import Record
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import ITEMSIZE, RecordType, TensorType, Type
 from tidu_cli.primitives.structural import dtype_name
 
 MAX_LEVELS = 64
@@ -24,7 +26,7 @@ Tree = dict[str, Any]
 """The keys of inputs by the parts of their names: at the leaves the whole key."""
 
 
-def tree_of(inputs: Mapping[str, TensorType]) -> Tree:
+def tree_of(inputs: Mapping[str, Type]) -> Tree:
     """The tree of keys. Raises BuildError where an array would hold others."""
     tree: Tree = {}
     for key in inputs:
@@ -50,8 +52,8 @@ class Filling:
     hint: Any
 
 
-def filled(filling: Filling, arrays: Mapping[str, Array]) -> Any:
-    """The value of a parameter: an Array, or a dataclass if annotated with one, a list if its keys count from 0, or a dict."""
+def filled(filling: Filling, arrays: Mapping[str, Array | Record]) -> Any:
+    """What a parameter is: an Array or Record, or a dataclass if annotated with one, a list if its keys count from 0, or a dict."""
     tree, hint = filling.tree, filling.hint
     if isinstance(tree, str):
         return arrays[tree]
@@ -88,7 +90,7 @@ def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
         names = getattr(value, "_fields", range(len(value)))
         items = [inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in zip(names, value, strict=True)]
         return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type | TensorType):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | TensorType | RecordType):
         fields = {
             f.name: inputs_of(recorder, getattr(value, f.name), f"{path}.{f.name}", level + 1)
             for f in dataclasses.fields(value)
@@ -98,12 +100,12 @@ def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
     return recorder.input(Key(path), _type(value, path))
 
 
-def _type(value: Any, path: str) -> TensorType:
-    if isinstance(value, TensorType):
+def _type(value: Any, path: str) -> Type:
+    if isinstance(value, TensorType | RecordType):
         return value
     if isinstance(value, str):
         try:
-            return parse_type(value)
+            return parse_value_type(value)
         except TypeTextError as error:
             raise BuildError(f"input '{path}': {error}") from None
     if isinstance(value, bool | int | float | complex):
@@ -124,6 +126,8 @@ def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
         key = path
         if value is None:
             raise BuildError(f"output '{key}' is None; write return, with what the function computes")
+        if isinstance(value, Record):
+            raise BuildError(f"output '{key}' is {value}")
         if not isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex):
             raise BuildError(
                 f"output '{key}' is a {type(value).__name__}; a function returns arrays, in dicts, lists, tuples or dataclasses"

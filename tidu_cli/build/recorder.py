@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tidu_cli.build.array import Array, name_of
+from tidu_cli.build.records import Record, Traced
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import ITEMSIZE, MAX_BYTES, TensorType
+from tidu_cli.graph.types import ITEMSIZE, MAX_BYTES, TIMES, RecordType, TensorType, Type, itemsize, unit_of
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 
@@ -39,20 +40,29 @@ class Recorder:
         self._codes: dict[object, int] = {}
         self._scalars: dict[tuple[str, bytes], Array] = {}
 
-    def input(self, key: Key, type_: TensorType) -> Array:
-        """Declare an input. Raises BuildError for a key that is declared already."""
+    def input(self, key: Key, type_: Type) -> Array | Record:
+        """Declare an input. Raises BuildError for a key that is declared already, and for times."""
         assert not self._nodes
         if any(i.key == key for i in self.inputs):
             raise BuildError(f"input '{key}' is declared twice")
         self.inputs.append(Input(key, type_))
         self._n_values += 1
-        return Array(self, self._n_values - 1, type_)
+        return self._traced(self._n_values - 1, type_)
 
-    def emit(self, op: str, *operands: Array, **attrs: object) -> Array:
+    def _traced(self, value: int, type_: Type) -> Array | Record:
+        if isinstance(type_, RecordType):
+            return Record(Traced(self, value, type_))
+        if type_.dtype in TIMES:
+            raise BuildError(
+                f"a value of type {type_}: what is built computes with numbers; declare its count of {unit_of(type_.dtype)}, as f64"
+            )
+        return Array(self, value, type_)
+
+    def emit(self, op: str, *operands: Array | Traced, **attrs: object) -> Array:
         """The first result of a node. Raises TypeRuleError for what the primitive does not take."""
         return self.emit_all(op, operands, **attrs)[0]
 
-    def emit_all(self, op: str, operands: Sequence[Array], **attrs: object) -> tuple[Array, ...]:
+    def emit_all(self, op: str, operands: Sequence[Array | Traced], **attrs: object) -> tuple[Array, ...]:
         """All results of a node; those of the node recorded before, if it is the same."""
         for x in operands:
             if x.recorder is not self:
@@ -64,7 +74,8 @@ class Recorder:
             if len(self._nodes) >= MAX_NODES:
                 raise BuildError(f"more than {MAX_NODES:,} nodes")
             first = self._n_values
-            found = tuple(Array(self, first + k, type_) for k, type_ in enumerate(self.cases[code].results))
+            results = self.cases[code].results
+            found = cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
             self._n_values += len(found)
             self._nodes.append((code, identity[1], first))
             self._known[identity] = found
@@ -112,7 +123,7 @@ class Recorder:
         declared = [Output(Key(key), new_id[x.value], x.type) for key, x in outputs.items()]
         return Document((builder.build(name, declared),), cases)
 
-    def _code(self, op: str, attrs: dict[str, object], types: tuple[TensorType, ...]) -> int:
+    def _code(self, op: str, attrs: dict[str, object], types: tuple[Type, ...]) -> int:
         # Numbers that are equal but of another kind (1, True) make other attrs, so their kinds are part of what is looked up.
         identity = (op, types, *((k, v, type(v)) for k, v in attrs.items()))
         code = self._codes.get(identity)
@@ -124,11 +135,13 @@ class Recorder:
         return code
 
 
-def require_possible(type_: TensorType) -> None:
+def require_possible(type_: Type) -> None:
     """Raises BuildError for a type that no machine can hold."""
+    if isinstance(type_, RecordType):
+        return  # as parts of an input, whose type has been read
     if type_.rank > MAX_RANK:
         raise BuildError(f"an array of {type_.rank} axes; the most are {MAX_RANK}")
-    if math.prod(n or 1 for n in type_.shape) * ITEMSIZE[type_.dtype] > MAX_BYTES:
+    if math.prod(n or 1 for n in type_.shape) * itemsize(type_.dtype) > MAX_BYTES:
         raise BuildError(f"an array of type {type_} is larger than any memory")
 
 

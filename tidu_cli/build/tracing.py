@@ -19,7 +19,7 @@ from tidu_cli.build.trouble import BuildError
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import Type
 
 
 def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
@@ -50,9 +50,7 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
     return recorder.document(name or name_of_function(function), outputs_of(recorder, result, output))
 
 
-def build_function(
-    place: str, inputs: Mapping[str, TensorType], *, name: str | None = None, outputs: Sequence[str] = ()
-) -> Document:
+def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None = None, outputs: Sequence[str] = ()) -> Document:
     """The graph of FILE.py:FUNCTION, which is run. Dots in the keys of `inputs` say how they nest.
 
     `outputs` chooses outputs, or names the one of a function that returns one array.

@@ -20,6 +20,7 @@ from tidu_cli.build.language import (
 )
 from tidu_cli.build.operands import arrays_in
 from tidu_cli.build.recorder import Recorder
+from tidu_cli.build.records import Record
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.build.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.errors import TiduError, did_you_mean
@@ -84,6 +85,8 @@ class Walker:
     def several(self, node: ast.expr, count: int) -> list[Array]:
         """The `count` arrays that an expression gives: the results of a function, the parts of a tuple, or the rows of an array."""
         value = self.value(node, several=True)
+        if isinstance(value, Record):
+            value = self.checked(node, "it", lambda: list(value))
         if isinstance(value, int | float | complex) or (isinstance(value, Array) and not value.ndim):
             self.refuse(node, f"gives one number and not {count} arrays")
         parts = value if isinstance(value, list | tuple) else range(value.shape[0] if isinstance(value, Array) else 0)
@@ -94,6 +97,8 @@ class Walker:
 
     def recorded(self, node: ast.expr, value: Any) -> Array:
         """A value as an Array."""
+        if isinstance(value, Record):
+            self.refuse(node, str(value))
         found: Array = self.checked(node, "it", lambda: recorded(self.recorder, value))
         return found
 
@@ -189,10 +194,13 @@ class Walker:
         self.refuse(node, "'if' has no place in a formula; write where(condition, a, b)")
 
     def _attribute(self, node: ast.Attribute) -> Any:
+        operand = self.value(node.value)
+        if isinstance(operand, Record):
+            return self.checked(node, "field", lambda: operand[node.attr])
         if node.attr != "T":
             self.refuse(node, "attributes other than .T have no place in a formula; functions are called, as in sum(x)")
-        operand = self.recorded(node, self.value(node.value))
-        return operand.permuted(range(operand.ndim)[::-1])
+        array = self.recorded(node, operand)
+        return array.permuted(range(array.ndim)[::-1])
 
     def _sequence(self, node: ast.List | ast.Tuple) -> Any:
         return (tuple if isinstance(node, ast.Tuple) else list)(self.value(item) for item in node.elts)
@@ -204,6 +212,8 @@ class Walker:
             if not isinstance(index, int) or not -len(operand) <= index < len(operand):
                 self.refuse(node, f"of {len(operand)} arrays one is taken by an integer")
             return operand[index]
+        if isinstance(operand, Record):
+            return self.checked(node, "field", lambda: operand[index])
         if any(
             isinstance(i, float | complex) and not isinstance(i, int) for i in (index if isinstance(index, tuple) else (index,))
         ):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.checking.closure import Emissions, emissions
-from tidu_cli.graph.types import ITEMSIZE
+from tidu_cli.graph.types import DTYPES
+from tidu_cli.primitives.attr_models import json_schema
 from tidu_cli.primitives.builtin import BUILTIN, FAMILIES
 from tidu_cli.primitives.builtin import family as module_of
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
@@ -35,7 +36,7 @@ class Entry:
         return {
             "op": primitive.name,
             "arity": primitive.arity,
-            "dtypes": [dtype for dtype in ITEMSIZE if dtype in primitive.dtypes],
+            "dtypes": [dtype for dtype in DTYPES if dtype in primitive.dtypes],
             "attrs": dict(self.attrs),
             "rules": list(self.rules),
             "emits": {"jvp": list(self.emits.jvp), "transpose": list(self.emits.transpose)},
@@ -46,7 +47,7 @@ class Entry:
 
 def entry(primitive: Primitive, primitives: PrimitiveSet = BUILTIN) -> Entry:
     """The catalogue's entry of one primitive."""
-    schema = primitive.attrs.model_json_schema()
+    schema = json_schema(primitive.attrs)
     required = schema.get("required", ())
     models = schema.get("$defs", {})
     attrs = {
@@ -65,7 +66,7 @@ def _type_text(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(_type_text(option, models) for option in schema["anyOf"])
     if "enum" in schema:
-        return "dtype" if schema["enum"] == list(ITEMSIZE) else " | ".join(map(str, schema["enum"]))
+        return "dtype" if schema["enum"] == list(DTYPES) else " | ".join(map(str, schema["enum"]))
     if "const" in schema:
         return str(schema["const"])
     if schema.get("type") == "array":

@@ -15,7 +15,7 @@ from itertools import product
 from tidu_cli.checking.examples import example_cases
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
-from tidu_cli.primitives import tangents
+from tidu_cli.graph.types import TensorType, Type, leaves, moves
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.trace import Template, batch_template, jvp_template, transpose_template
 
@@ -137,11 +137,9 @@ def _batches(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator
 
 def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]]:
     able = [
-        k
-        for k, t in enumerate(case.operands)
-        if (t is None or tangents.admitted(t)) and k not in primitive.inert and not primitive.is_index(k)
+        k for k, t in enumerate(case.operands) if (t is None or moves(t)) and k not in primitive.inert and not primitive.is_index(k)
     ]
-    if not any(tangents.admitted(t) for t in case.results):
+    if not any(map(moves, case.results)):
         return
     yield from _choices(able, len(case.operands))
 
@@ -160,7 +158,12 @@ def _choices(able: Sequence[int], n: int) -> Iterator[tuple[bool, ...]]:
 
 
 def _kind(case: Case) -> tuple[object, ...]:
-    return case.op, case.mask, tuple(t and t.dtype for t in case.operands), tuple(t.dtype for t in case.results)
+    return case.op, case.mask, tuple(t and _dtypes(t) for t in case.operands), tuple(map(_dtypes, case.results))
+
+
+def _dtypes(type_: Type) -> object:
+    """The dtype of an array, or those of a record's arrays and where they are."""
+    return type_.dtype if isinstance(type_, TensorType) else tuple((path, leaf.dtype) for path, leaf in leaves(type_))
 
 
 def _described(case: Case) -> str:

@@ -15,7 +15,7 @@ from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import Type
 
 PLACES = 10
 """How many of the places where definitions differ are kept."""
@@ -26,8 +26,8 @@ class TypesDiffer:
     """An input or output whose type is not the same in A and in B."""
 
     key: Key
-    a: TensorType
-    b: TensorType
+    a: Type
+    b: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class ValueTypesDiffer:
     """A value, by its place in A, whose type is not the same in A and in B, as a detached reference lets happen."""
 
     place: Place
-    a: TensorType
-    b: TensorType
+    a: Type
+    b: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +129,12 @@ class _Side:
             seen.update(output.key for output in document.graphs[g].outputs)
         self.values = self._live_values()
 
-    def _live_values(self) -> dict[bytes, tuple[str, TensorType | None]]:
+    def _live_values(self) -> dict[bytes, tuple[str, Type | None]]:
         logical = link(self.document)
         outputs = [(g, o.value) for g, o in self.outputs.values() if o.value is not None]
         live = logical.depends_on(logical.lookup[g][value] for g, value in outputs)
         results = [[(case.op, t) for t in case.results] for case in self.document.cases.cases]
-        values: dict[bytes, tuple[str, TensorType | None]] = {}
+        values: dict[bytes, tuple[str, Type | None]] = {}
         for k, detached in enumerate(self.document.detached):
             if live[logical.base[-1] + k]:
                 values[bytes.fromhex(detached.digest.removeprefix(PREFIX))] = _DETACHED, detached.type
@@ -225,7 +225,7 @@ class _Walk:
             self.found.append(Difference(key, a, b, reason))
 
 
-def _missing(inputs: dict[Key, TensorType], others: dict[Key, TensorType]) -> tuple[Key, ...]:
+def _missing(inputs: dict[Key, Type], others: dict[Key, Type]) -> tuple[Key, ...]:
     return tuple(key for key in inputs if key not in others)
 
 

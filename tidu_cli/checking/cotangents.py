@@ -14,7 +14,7 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import INEXACT
+from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
@@ -60,7 +60,8 @@ def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Docum
     """The document up to graph g, with v + e for each value v of its nodes that depends on wrt; and the v by the keys of the e."""
     graph, depends = document.graphs[g], _depending(document, g, wrt)
     first = len(graph.inputs)
-    chosen = [v for v in range(first, graph.n_values) if depends[v] and graph.type_of(v).dtype in INEXACT]
+    # Not to records: a sum of records is put together, where the given graph may have taken their fields as they come.
+    chosen = [v for v in range(first, graph.n_values) if depends[v] and isinstance(t := graph.type_of(v), TensorType) and t.inexact]
     owners = {Key(f"\0{v}"): v for v in chosen}  # no key of a document has such a name but by malice, and then linearize refuses it
     builder = GraphBuilder(document.cases, [*graph.inputs, *(Input(e, graph.type_of(v)) for e, v in owners.items())])
     e_of = {v: first + k for k, v in enumerate(chosen)}

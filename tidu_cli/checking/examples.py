@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import ITEMSIZE, Type
 from tidu_cli.primitives.contract import Example, Primitive, PrimitiveSet
+
+DTYPES = (*ITEMSIZE, "datetime[ms]", "duration[h]")
+"""The dtypes that examples are tried in: of times one each, since rules tell units apart only in conversions."""
+
+_GENERIC = re.compile(r"\bT\b")
 
 
 def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tuple[Example, Case]]:
     """Every example of a primitive in every dtype that it takes, as a primary case."""
     for example in primitive.examples:
-        generic = any("T" in type_ for type_ in example.operands) or "T" in example.attrs.values()
-        for dtype in [d for d in ITEMSIZE if d in primitive.dtypes] if generic else ["f64"]:
-            attrs = {name: dtype if value == "T" else value for name, value in example.attrs.items()}
-            types = [parse_type(type_.replace("T", dtype)) for type_ in example.operands]
+        texts = [*example.operands, *(value for value in example.attrs.values() if isinstance(value, str))]
+        generic = any(map(_GENERIC.search, texts))
+        for dtype in [d for d in DTYPES if d in primitive.dtypes] if generic else ["f64"]:
+            attrs = {name: _GENERIC.sub(dtype, value) if isinstance(value, str) else value for name, value in example.attrs.items()}
+            types = [parse_value_type(_GENERIC.sub(dtype, type_), primitives.records) for type_ in example.operands]
             yield example, primitives.case(primitive.name, primitives.parse_attrs(primitive.name, attrs), None, types)
 
 
@@ -26,7 +34,7 @@ def one_node_document(case: Case) -> Document:
     """A document of one graph, named like the op, of one node: inputs x0, x1, ..., outputs y0, y1, ..."""
     assert None not in case.operands
     cases = CaseTable()
-    operands: list[TensorType] = [t for t in case.operands if t is not None]
+    operands: list[Type] = [t for t in case.operands if t is not None]
     builder = GraphBuilder(cases, [Input(Key(f"x{k}"), t) for k, t in enumerate(operands)])
     first = builder.append(cases.intern(case), range(len(operands)))
     outputs = [Output(Key(f"y{k}"), first + k, t) for k, t in enumerate(case.results)]

@@ -7,7 +7,12 @@ For a graph f at a point x, with tangents v, w and a cotangent u (<a, b> = Re(co
 - *linear*: J (a v + b w) = a J v + b J w;
 - *second*: the derivative of J v along w against the difference quotient of J v;
 - *symmetry*: D²f(v, w) = D²f(w, v).
-- *integers*: by integers that are computed with as numbers, J v is that of the same graph of floats, and J* its adjoint.
+- *integers*: by integers that are computed with as numbers, J v is that of the same graph of floats, and J* its adjoint; likewise
+  by datetimes, which are such, where difference quotients fail.
+
+Records are moved and compared array by array; inner products are sums over them. Where a graph computes with datetimes, or moves
+integers, difference quotients are taken of its twin (`tidu_cli.checking.integers`), which moves them as real numbers from the same
+point.
 
 In half precision, and where f uses a primitive whose derivative is by intention not that of its values, such as stop_gradient,
 difference quotients say nothing, and the laws that need them get no verdict.
@@ -19,17 +24,34 @@ and F'(x)F''(x)", Advances in Engineering Software 4 (1982) 75-76.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.checking.arrays import Arrays, Place, apart, places, together
 from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, one_node_document, with_diagonal
 from tidu_cli.checking.integers import float_twin
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import INTEGERS, TensorType, real_dtype, tangent_type
+from tidu_cli.graph.types import (
+    DATETIMES,
+    DURATIONS,
+    INEXACT,
+    INTEGERS,
+    TensorType,
+    Type,
+    leaves,
+    moves,
+    real_dtype,
+    storage_dtype,
+    tangent_type,
+    tensor_tangent_type,
+    unit_of,
+)
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.runtime.groups import GroupedProgram
 from tidu_cli.runtime.program import Program, compile_graph
 from tidu_cli.transforms.inline import inline
 from tidu_cli.transforms.linearize import linearize
@@ -39,7 +61,6 @@ from tidu_cli.transforms.transpose import transpose
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Values = dict[Key, "NDArray[Any]"]
 Intervals = Mapping[Key, tuple[float, float]]
 
 TOLERANCE = {"f64": 1e-8, "f32": 2e-2}
@@ -48,8 +69,14 @@ TOLERANCE = {"f64": 1e-8, "f32": 2e-2}
 EXACT = {"f64": 1e-11, "f32": 1e-4, "f16": 5e-2, "bf16": 0.3}
 """Likewise for the laws that compare derivatives with one another: rounding alone."""
 
+_CONTINUOUS = INEXACT | DURATIONS | DATETIMES
+"""Dtypes of arrays that are moved for difference quotients: datetimes as durations, by their twins."""
+
 _INTERVALS = ((-2.0, 2.0), (0.5, 2.0), (0.1, 0.9))
 """Where inputs are drawn from by default: the first interval in which all outputs are finite."""
+
+_CONVERGED = 1e-4
+"""Of the tolerance, how well estimates of a derivative must agree for no more of them to be made."""
 
 _POINTS = 6
 """How many points are tried before a difference quotient that does not converge, as near a kink, is given up on."""
@@ -59,14 +86,14 @@ _POINTS = 6
 class Verdict:
     """What a check reached: the relative error, or None where no point allowed a verdict; and what it must stay below.
 
-    Where it does not, `at` are the inputs at which the law fails, and `by` those whose tangents show it, if one by one they do.
+    Where it does not, `at` are the arrays at which the law fails, and `by` those whose tangents show it, if one by one they do.
     """
 
     law: str
     error: float | None
     tolerance: float
-    at: Mapping[Key, NDArray[Any]] | None = None
-    by: tuple[Key, ...] = ()
+    at: Mapping[Place, NDArray[Any]] | None = None
+    by: tuple[Place, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -81,22 +108,114 @@ class Verdict:
 
 @dataclass
 class _Map:
-    """A function of inputs that carry tangents (`moving`), others held fixed, compiled."""
+    """A compiled graph as a function of arrays. Outputs are called by their keys less the last `drop` passes: y of y@1."""
 
-    program: Program
-    moving: list[Input]
-    outputs: list[Output]
+    program: Program | GroupedProgram
+    drop: int = 0
 
-    def __call__(self, values: Values) -> list[NDArray[Any]]:
-        given = {i.key: values[i.key] for i in self.program.inputs}
-        return self.program.run(given)
+    def __call__(self, arrays: Arrays) -> Arrays:
+        found = self.program.run({i.key: together(arrays, i.key, i.type) for i in self.program.inputs})
+        return apart(self.outputs, found)
+
+    @cached_property
+    def outputs(self) -> list[Output]:
+        """The outputs, as they are called."""
+        return [replace(o, key=Key(o.key.name, o.key.path[: len(o.key.path) - self.drop])) for o in self.program.outputs]
+
+
+@dataclass(frozen=True)
+class _Twin:
+    """What difference quotients are taken of, and its derivative; by the keys of inputs, those that move in their place.
+
+    `types` are those of its inputs, and `live` the outputs that it computes. A graph may be its own twin, with neither.
+    """
+
+    f: _Map
+    jvp: _Map
+    twin_of: Mapping[Key, Key]
+    types: Mapping[Place, TensorType]
+    live: frozenset[Key] = frozenset()
+
+    def at(self, x: Arrays) -> Arrays:
+        """The point x, with the twins where their inputs are."""
+        return x | {p: _as_type(a, self.types[p]) for p, a in self.of(x).items() if p in self.types} if self.twin_of else x
+
+    def of(self, arrays: Arrays) -> Arrays:
+        """Arrays of inputs, or of directions, as those of their twins."""
+        return {Place(self.twin_of.get(p.key, p.key), p.path): a for p, a in arrays.items()}
+
+    def agrees(self, y: Arrays, x: Arrays, bound: float) -> bool:
+        """Whether the twin has the same values at x: integers may wrap, as floats do not."""
+        of_twin = self.f(self.at(x))
+        both = [p for p in of_twin if p.key in self.live]
+        wraps = _relative({p: y[p] for p in both}, {p: of_twin[p] for p in both})
+        return wraps is not None and wraps <= bound
+
+
+@dataclass(frozen=True)
+class _MovedTwin:
+    """The twin in which datetimes, and integers that floats move, are moved as real numbers; all inputs that move are doubled."""
+
+    document: Document
+    twin_of: Mapping[Key, Key]
+
+    def moves_output(self, k: int) -> bool:
+        """Whether output number k moves."""
+        return self.document.head.outputs[k].value is not None
+
+    def compiled(self, moving: Sequence[Input], outputs: Sequence[Output], first: int, primitives: PrimitiveSet) -> _Twin:
+        """These outputs of the twin, and their derivative, of pass `first`, by the twins of these inputs."""
+        keys = [o.key for o in outputs]
+        wrt = [self.twin_of[i.key] for i in moving]
+        derived = linearize(self.document, wrt, outputs=keys, pass_number=first, primitives=primitives)
+        chosen = [k for k, o in enumerate(self.document.head.outputs) if o.key in keys]
+        f = _Map(compile_graph(self.document.head, primitives, chosen))
+        return _twin(f, _compiled(derived, primitives, drop=1), self.twin_of, self.document)
+
+
+def _twin(f: _Map, jvp: _Map, twin_of: Mapping[Key, Key], document: Document) -> _Twin:
+    types = {p: t for i in document.head.inputs for p, t in places(i.key, i.type).items()}
+    return _Twin(f, jvp, twin_of, types, frozenset(o.key for o in document.head.outputs if o.value is not None))
+
+
+def _moved_twin(whole: Document, primitives: PrimitiveSet, moving: Sequence[Input]) -> _MovedTwin | None:
+    """The twin, where difference quotients cannot be taken of the graph itself: None where they can."""
+    inlined = inline(whole, primitives=primitives)
+    graph = inlined.head
+    cases = [graph.cases[code] for code in set(graph.code)]
+    if not any(_holds(i.type, DATETIMES) for i in moving) and not any(
+        primitives[c.op].integers == "moved" and any(_holds(t, DATETIMES | INTEGERS) for t in c.results) for c in cases
+    ):
+        return None
+    found = float_twin(inlined, primitives, _CONTINUOUS)
+    return None if found is None else _MovedTwin(*found)
+
+
+def _in_pass(arrays: Arrays, step: int) -> Arrays:
+    """Tangents of a pass, or for its negative cotangents, by the places of what they belong to, by their own."""
+    return {Place(Key(p.key.name, (*p.key.path, step)), p.path): a for p, a in arrays.items()}
+
+
+def _holds(type_: Type | None, dtypes: Container[str]) -> bool:
+    return type_ is not None and any(leaf.dtype in dtypes for _, leaf in leaves(type_))
+
+
+def _tangents(port: Input | Output, dtypes: Container[str] | None) -> dict[Place, TensorType]:
+    """The arrays of a tangent, of its natural type; those of arrays of these dtypes."""
+    primal = places(port.key, port.type)
+    return {p: t for p, t in places(port.key, tangent_type(port.type)).items() if dtypes is None or primal[p].dtype in dtypes}
+
+
+def _least_precision(types: Iterable[TensorType]) -> str:
+    dtypes = {real_dtype(storage_dtype(t.dtype)) for t in types}
+    return next(dtype for dtype in ("bf16", "f16", "f32", "f64") if dtype in dtypes)
 
 
 def check_numerically(
     document: Document,
     primitives: PrimitiveSet,
     *,
-    given: Values | None = None,
+    given: Mapping[Key, Any] | None = None,
     intervals: Intervals | None = None,
     diagonals: Mapping[Key, float] | None = None,
     fixed: Container[Key] = (),
@@ -104,120 +223,119 @@ def check_numerically(
 ) -> list[Verdict]:
     """The verdicts on the head of a document; none if nothing in it can be differentiated.
 
-    Inputs are as `given`, or drawn from `intervals`, or from one in which the outputs are finite; to the diagonals of matrices
-    `diagonals` are added. No tangent goes to those `fixed`.
+    Inputs are as `given` (records as tuples), or drawn from `intervals`, or from one in which the outputs are finite; to the
+    diagonals of matrices `diagonals` are added. No tangent goes to those `fixed`.
     Raises what the transforms raise.
     """
     import numpy as np
 
     graph = materialize(document).head
     whole = Document((graph,), document.cases)
-    moving = [i for i in graph.inputs if i.type.inexact and i.key not in fixed]
-    smooth = [k for k, o in enumerate(graph.outputs) if o.type.inexact]
-    of_integers = _integers_verdict(whole, primitives, given or {}, intervals or {}, fixed, seed)
-    if not moving or not smooth:
-        return of_integers
-    f = _Map(compile_graph(graph, primitives, smooth), moving, [graph.outputs[k] for k in smooth])
-    tangents = linearize(whole, [i.key for i in moving], outputs=[o.key for o in f.outputs], primitives=primitives)
+    drawing = _Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)
+    moving = [i for i in graph.inputs if i.key not in fixed and _holds(i.type, _CONTINUOUS)]
+    twin = _moved_twin(whole, primitives, moving)
+    kept = [k for k, o in enumerate(graph.outputs) if _holds(o.type, _CONTINUOUS) or (twin and twin.moves_output(k))]
+    if not moving or not kept:
+        return _integers_verdict(whole, primitives, drawing, fixed)
+    outputs = [graph.outputs[k] for k in kept]
+    f = _Map(compile_graph(graph, primitives, kept))
+    tangents = linearize(whole, [i.key for i in moving], outputs=[o.key for o in outputs], primitives=primitives)
     first = whole.next_pass()
-    jvp = _compiled(tangents, primitives)
-    vjp = _compiled(transpose(tangents, primitives=primitives), primitives)
-    second = _compiled(linearize(tangents, [i.key for i in moving], primitives=primitives), primitives)
+    jvp = _compiled(tangents, primitives, drop=1)
+    vjp = _compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
+    second = _compiled(linearize(tangents, [i.key for i in moving], primitives=primitives), primitives, drop=2)
+    smooth = _Twin(f, jvp, {}, {}) if twin is None else twin.compiled(moving, outputs, first, primitives)
 
-    dtypes = {real_dtype(t.dtype) for t in [*(i.type for i in moving), *(o.type for o in f.outputs)]}
-    precision = next(dtype for dtype in ("bf16", "f16", "f32", "f64") if dtype in dtypes)
+    # By integers there are no difference quotients, and so no tangents here but where they are moved.
+    dtypes = _CONTINUOUS if twin is None else _CONTINUOUS | INTEGERS
+    directions = {p: t for i in moving for p, t in _tangents(i, _CONTINUOUS).items()}
+    images = {p: t for o in outputs for p, t in _tangents(o, dtypes).items()}
+    precision = _least_precision([*directions.values(), *images.values()])
     resolved = precision in TOLERANCE and _faithful(graph, primitives)
     found: dict[str, float | None] = dict.fromkeys(("jvp", "adjoint", "linear", "second", "symmetry"))
-    points: dict[str, tuple[Values, Values]] = {}
+    points: dict[str, tuple[Arrays, Arrays]] = {}
     for point in range(_POINTS):
         rng = np.random.default_rng([seed, point])
-        x = _finite_point(f, graph.inputs, given or {}, intervals or {}, diagonals or {}, rng)
-        if x is None:
+        x = drawing.finite_point(f, rng)
+        if x is None or (twin is not None and not smooth.agrees(f(x), x, EXACT[precision])):
             continue
-        v, w, v2 = (_draw_all(rng, moving) for _ in range(3))
-        u = {o.key: _draw(rng, o.type, (-1.0, 1.0)) for o in f.outputs}
+        v, w, v2 = (_draw_all(rng, directions) for _ in range(3))
+        u = _draw_all(rng, images)
 
-        def along(direction: Values, x: Values = x, pass_number: int = first) -> Values:
-            return x | {key.tangent(pass_number): t for key, t in direction.items()}
+        def along(*passes: Arrays, x: Arrays = x) -> Arrays:
+            return x | {p: t for k, direction in enumerate(passes) for p, t in _in_pass(direction, first + k).items()}
 
         jv = jvp(along(v))
-        _record(found, "jvp", _difference(f, x, v, jv) if resolved else None)
-        _record(found, "adjoint", _adjoint_error(u, jv, vjp(x | {k.cotangent(first): c for k, c in u.items()}), v, f))
+        _record(found, "jvp", _difference(smooth.f, smooth.at(x), smooth.of(v), jv, images) if resolved else None)
+        _record(found, "adjoint", _adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v))
         mixed = {k: _cast(2 * v[k] - 3 * w[k], v[k]) for k in v}
-        _record(found, "linear", _relative(jvp(along(mixed)), [2 * a - 3 * b for a, b in zip(jv, jvp(along(w)), strict=True)]))
-        ddv = second(along(v) | {key.tangent(first + 1): t for key, t in v2.items()})
-        _record(found, "second", _difference(jvp, along(v), v2, ddv) if resolved else None)
-        swapped = second(along(v2) | {key.tangent(first + 1): t for key, t in v.items()})
-        _record(found, "symmetry", _relative(ddv, swapped))
+        jw = jvp(along(w))
+        _record(found, "linear", _relative(jvp(along(mixed)), {p: 2 * jv[p] - 3 * jw[p] for p in jv}))
+        ddv = second(along(v, v2))
+        if resolved:
+            at = smooth.at(x) | _in_pass(smooth.of(v), first)
+            _record(found, "second", _difference(smooth.jvp, at, smooth.of(v2), ddv, images))
+        _record(found, "symmetry", _relative(ddv, second(along(v2, v))))
         points |= {law: (x, v) for law, error in found.items() if error is not None and law not in points}
         if all(error is not None for law, error in found.items() if resolved or law not in ("jvp", "second")):
             break
     bounds = {law: (TOLERANCE if law in ("jvp", "second") else EXACT).get(precision, 0.0) for law in found}
     verdicts = [Verdict(law, error, bounds[law]) for law, error in found.items()]
-    return [v if v.ok else _placed(v, *points[v.law], f, jvp, first) for v in verdicts] + of_integers
+
+    def blamed(verdict: Verdict) -> Verdict:
+        """The verdict with the point where it was reached, and of the derivative the arrays by which it is wrong."""
+        x, direction = points[verdict.law]
+        by = []
+        for place in direction if verdict.law == "jvp" else ():
+            alone = {p: t if p == place else np.zeros_like(t) for p, t in direction.items()}
+            error = _difference(smooth.f, smooth.at(x), smooth.of(alone), jvp(x | _in_pass(alone, first)), images)
+            if error is not None and error > verdict.tolerance:
+                by.append(place)
+        return replace(verdict, at=shown(x, graph.inputs), by=tuple(by))
+
+    judged = [v if v.ok else blamed(v) for v in verdicts]
+    # Datetimes far from 1970 have too many digits for difference quotients.
+    if found["jvp"] is None or any(_holds(i.type, INTEGERS) for i in graph.inputs):
+        judged += _integers_verdict(whole, primitives, drawing, fixed)
+    return judged
 
 
-def _integers_verdict(
-    whole: Document, primitives: PrimitiveSet, given: Values, intervals: Intervals, fixed: Container[Key], seed: int
-) -> list[Verdict]:
-    """The verdict on derivatives by integers, where outputs depend on some as numbers: that they are those by floats."""
+def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: _Drawing, fixed: Container[Key]) -> list[Verdict]:
+    """The verdict on derivatives by integers and datetimes, if outputs depend on some as numbers: that they are those by floats."""
     import numpy as np
 
     found = float_twin(inline(whole, primitives=primitives), primitives)
     if found is None:
         return []
-    twin, twin_of = found[0], {k: t for k, t in found[1].items() if k not in fixed}
+    twin, graph = found[0], whole.head
+    twin_of = {k: t for k, t in found[1].items() if k not in fixed}
     if not twin_of:
         return []
-    first, graph = whole.next_pass(), whole.head
-    chosen = [k for k, o in enumerate(graph.outputs) if o.type.dtype != "bool"]
-    numbers = [graph.outputs[k] for k in chosen]
-    keys = [o.key for o in numbers]
-    moving = [Input(i.key, tangent_type(i.type)) for i in graph.inputs if i.key in twin_of]
-    outputs = [Output(o.key, o.value, tangent_type(o.type)) for o in numbers]
-    f = _Map(compile_graph(graph, primitives, chosen), moving, outputs)
-    f_twin = _compiled(twin, primitives)
+    first = whole.next_pass()
+    chosen = [k for k, o in enumerate(graph.outputs) if moves(o.type)]
+    keys = [graph.outputs[k].key for k in chosen]
+    f = _Map(compile_graph(graph, primitives, chosen))
     linear = linearize(whole, list(twin_of), outputs=keys, primitives=primitives)
-    jvp, vjp = _compiled(linear, primitives), _compiled(transpose(linear, primitives=primitives), primitives)
-    expected = _compiled(
-        linearize(twin, list(twin_of.values()), outputs=keys, pass_number=first, primitives=primitives), primitives
-    )
-    dtypes = {real_dtype(t.dtype) for t in [*(i.type for i in moving), *(o.type for o in outputs)]}
-    bound = EXACT[next(dtype for dtype in ("bf16", "f16", "f32", "f64") if dtype in dtypes)]
-    types = {i.key: i.type for i in graph.inputs}
+    jvp = _compiled(linear, primitives, drop=1)
+    vjp = _compiled(transpose(linear, primitives=primitives), primitives, drop=1)
+    derived = linearize(twin, list(twin_of.values()), outputs=keys, pass_number=first, primitives=primitives)
+    of_twin = _twin(_compiled(twin, primitives), _compiled(derived, primitives, drop=1), found[1], twin)
+    directions = {p: t for i in graph.inputs if i.key in twin_of for p, t in _tangents(i, None).items()}
+    images = {p: t for k in chosen for p, t in _tangents(graph.outputs[k], None).items()}
+    bound = EXACT[_least_precision([*directions.values(), *images.values()])]
     for point in range(_POINTS):
-        rng = np.random.default_rng([seed, point])
-        x = _finite_point(f, graph.inputs, given, intervals, {}, rng)
-        if x is None:
-            continue
-        v, u = _draw_all(rng, moving), _draw_all(rng, outputs)
-        at = x | {t: np.asarray(x[k], numpy_dtype(np, tangent_type(types[k]).dtype)) for k, t in found[1].items()}
-        values = {o.key: y for o, y in zip(f_twin.outputs, f_twin(at), strict=True) if o.value is not None}
-        both = [(y, values[o.key]) for o, y in zip(outputs, f(x), strict=True) if o.key in values]
-        wraps = _relative([a for a, _ in both], [b for _, b in both])
-        if wraps is None or wraps > bound:
+        rng = np.random.default_rng([drawing.seed, point])
+        x = drawing.finite_point(f, rng)
+        if x is None or not of_twin.agrees(f(x), x, bound):
             continue  # integers wrap there, as floats do not
-        jv = jvp(x | {k.tangent(first): t for k, t in v.items()})
-        of_twin = expected(at | {twin_of[k].tangent(first): t for k, t in v.items()})
-        pulled = vjp(x | {k.cotangent(first): c for k, c in u.items()})
-        errors = [_relative(jv, of_twin), _adjoint_error(u, jv, pulled, v, f)]
+        v, u = _draw_all(rng, directions), _draw_all(rng, images)
+        jv = jvp(x | _in_pass(v, first))
+        expected = of_twin.jvp(of_twin.at(x) | _in_pass(of_twin.of(v), first))
+        errors = [_relative(jv, expected), _adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
         error = max((e for e in errors if e is not None), default=None)
         if error is not None:
-            return [Verdict("integers", error, bound, at=None if error <= bound else x)]
+            return [Verdict("integers", error, bound, at=None if error <= bound else shown(x, graph.inputs))]
     return [Verdict("integers", None, bound)]
-
-
-def _placed(verdict: Verdict, x: Values, direction: Values, f: _Map, jvp: _Map, pass_number: int) -> Verdict:
-    """A verdict with the point where it was reached, and of the derivative the inputs by which it is wrong."""
-    import numpy as np
-
-    by = []
-    for key in direction if verdict.law == "jvp" else ():
-        alone = {k: t if k == key else np.zeros_like(t) for k, t in direction.items()}
-        error = _difference(f, x, alone, jvp(x | {k.tangent(pass_number): t for k, t in alone.items()}))
-        if error is not None and error > verdict.tolerance:
-            by.append(key)
-    return replace(verdict, at=x, by=tuple(by))
 
 
 def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
@@ -227,9 +345,8 @@ def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
     return all(primitives[op].faithful for op in ops)
 
 
-def _compiled(document: Document, primitives: PrimitiveSet) -> _Map:
-    graph = materialize(document).head
-    return _Map(compile_graph(graph, primitives), list(graph.inputs), list(graph.outputs))
+def _compiled(document: Document, primitives: PrimitiveSet, drop: int = 0) -> _Map:
+    return _Map(compile_graph(materialize(document).head, primitives), drop)
 
 
 def _record(found: dict[str, float | None], law: str, error: float | None) -> None:
@@ -237,30 +354,64 @@ def _record(found: dict[str, float | None], law: str, error: float | None) -> No
         found[law] = error
 
 
-def drawn_inputs(document: Document, primitives: PrimitiveSet, seed: int) -> Values | None:
+def drawn_inputs(document: Document, primitives: PrimitiveSet, seed: int) -> dict[Key, Any] | None:
     """Random inputs of a document of one graph at which its outputs are finite; None where none have been found."""
     import numpy as np
 
     graph = document.head
-    f = _Map(compile_graph(graph, primitives), list(graph.inputs), list(graph.outputs))
-    return _finite_point(f, graph.inputs, {}, {}, {}, np.random.default_rng([seed, 0]))
+    drawing = _Drawing(graph.inputs, {}, {}, {}, seed)
+    x = drawing.finite_point(_Map(compile_graph(graph, primitives)), np.random.default_rng([seed, 0]))
+    return None if x is None else {i.key: together(x, i.key, i.type) for i in graph.inputs}
 
 
-def _finite_point(
-    f: _Map, inputs: Sequence[Input], given: Values, intervals: Intervals, diagonals: Mapping[Key, float], rng: Any
-) -> Values | None:
+@dataclass(frozen=True)
+class _Drawing:
+    """Where points come from: the inputs given, and intervals for the others."""
+
+    inputs: Sequence[Input]
+    given: Mapping[Key, Any]
+    intervals: Intervals
+    diagonals: Mapping[Key, float]
+    seed: int
+
+    def finite_point(self, f: _Map, rng: Any) -> Arrays | None:
+        """A point at which the outputs of f are finite; None where none has been found."""
+        import numpy as np
+
+        for interval in _INTERVALS:
+            x: Arrays = {}
+            for i in self.inputs:
+                if i.key in self.given:
+                    x |= apart([i], [self.given[i.key]])
+                    continue
+                within, added = self.intervals.get(i.key, interval), self.diagonals.get(i.key, 0.0)
+                x |= {p: with_diagonal(_draw(rng, t, within), added) for p, t in places(i.key, i.type).items()}
+            drawn = [i for i in self.inputs if i.key not in self.given]
+            _tell_apart([x[p] for i in drawn for p, t in places(i.key, i.type).items() if t.dtype in DATETIMES])
+            if all(np.isfinite(y).all() for y in f(x).values()):
+                return x
+        return None
+
+
+def _tell_apart(datetimes: Sequence[NDArray[Any]]) -> None:
+    """Make all of these different, in their order: where two are equal, a comparison has a kink."""
     import numpy as np
 
-    for interval in _INTERVALS:
-        drawn = {i.key: given.get(i.key, _draw(rng, i.type, intervals.get(i.key, interval))) for i in inputs}
-        x = {key: with_diagonal(value, diagonals.get(key, 0.0)) for key, value in drawn.items()}
-        if all(np.isfinite(y).all() for y in f(x)):
-            return x
-    return None
+    n, start = sum(a.size for a in datetimes), 0
+    for array in datetimes:
+        array *= n
+        array += np.arange(start, start + array.size).reshape(array.shape)
+        start += array.size
 
 
-def _draw_all(rng: Any, inputs: Sequence[Input | Output]) -> Values:
-    return {i.key: _draw(rng, i.type, (-1.0, 1.0)) for i in inputs}
+def shown(x: Arrays, inputs: Sequence[Input]) -> dict[Place, NDArray[Any]]:
+    """A point for people: datetimes as NumPy's, which print as dates."""
+    types = {p: t for i in inputs for p, t in places(i.key, i.type).items()}
+    return {p: a.view(f"datetime64[{unit_of(types[p].dtype)}]") if types[p].dtype in DATETIMES else a for p, a in x.items()}
+
+
+def _draw_all(rng: Any, types: Mapping[Place, TensorType]) -> Arrays:
+    return {place: _draw(rng, type_, (-1.0, 1.0)) for place, type_ in types.items()}
 
 
 def _draw(rng: Any, type_: TensorType, interval: tuple[float, float]) -> NDArray[Any]:
@@ -270,11 +421,19 @@ def _draw(rng: Any, type_: TensorType, interval: tuple[float, float]) -> NDArray
     dtype = numpy_dtype(np, type_.dtype)
     if type_.dtype == "bool":
         return np.asarray(rng.integers(0, 2, type_.shape), dtype)
+    if type_.dtype in DATETIMES:
+        return np.asarray(np.floor(10 * rng.uniform(low, high, type_.shape)), dtype)
     if type_.dtype in INTEGERS:
         least = max(0, math.ceil(low))
         return np.asarray(rng.integers(least, max(least + 1, int(high)), type_.shape), dtype)
     drawn = rng.uniform(low, high, type_.shape)
     return np.asarray(drawn + 1j * rng.uniform(low, high, type_.shape) if type_.complex else drawn).astype(dtype)
+
+
+def _as_type(x: NDArray[Any], type_: TensorType) -> NDArray[Any]:
+    import numpy as np
+
+    return np.asarray(x, numpy_dtype(np, type_.dtype))
 
 
 def _cast(x: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
@@ -283,23 +442,30 @@ def _cast(x: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(x, like.dtype)
 
 
-def _difference(f: _Map, x: Values, v: Values, derivative: Sequence[NDArray[Any]]) -> float | None:
+def _difference(f: _Map, x: Arrays, v: Arrays, derivative: Arrays, images: Container[Place]) -> float | None:
     """The relative error of the derivative along v; None if the difference quotients do not converge, as near a kink."""
     import numpy as np
+
+    due = [p for p in derivative if p in images]
 
     def quotient(h: float) -> NDArray[Any]:
         ahead = f(x | {k: _cast(x[k] + h * t, x[k]) for k, t in v.items()})
         behind = f(x | {k: _cast(x[k] - h * t, x[k]) for k, t in v.items()})
-        return _flat([(a.astype(_wide(a)) - b) / (2 * h) for a, b in zip(ahead, behind, strict=True)])
+        return _flat([(ahead[p].astype(_wide(ahead[p])) - behind[p]) / (2 * h) for p in due])
 
-    exact = _flat(derivative)
+    exact = _flat([derivative[p] for p in due])
     if not exact.size:
         return 0.0
-    single = any(a.dtype.itemsize < (16 if a.dtype.kind == "c" else 8) for a in (*derivative, *v.values()))
+    single = any(a.dtype.itemsize < (16 if a.dtype.kind == "c" else 8) for a in (*(derivative[p] for p in due), *v.values()))
+    step, tolerance = (0.25, TOLERANCE["f32"]) if single else (0.05, TOLERANCE["f64"])
+    if _lost(x, v, step) > tolerance / 4:
+        return None
     best, uncertainty = None, np.inf
-    for estimate, error in _ridders(quotient, 0.25 if single else 0.05):
+    for estimate, error in _ridders(quotient, step):
         if error < uncertainty:
             best, uncertainty = estimate, error
+            if error <= _CONVERGED * tolerance * float(np.abs(estimate).max()):
+                break
     if best is None or not np.isfinite(best).all():
         return None
     scale = max(float(np.abs(exact).max()), float(np.abs(best).max()))
@@ -308,6 +474,18 @@ def _difference(f: _Map, x: Values, v: Values, derivative: Sequence[NDArray[Any]
     if not single and uncertainty > TOLERANCE["f64"] / 4 * scale:
         return None
     return float(np.abs(exact - best).max() / scale)
+
+
+def _lost(x: Arrays, v: Arrays, step: float) -> float:
+    """The greatest part of a step along v that is lost in rounding, as where datetimes are far from 1970."""
+    import numpy as np
+
+    lost = 0.0
+    for place, t in v.items():
+        greatest = float(np.abs(t).max(initial=0))
+        if greatest:
+            lost = max(lost, float(np.spacing(np.abs(x[place]).max().astype(t.real.dtype))) / (step * greatest))
+    return lost
 
 
 def _ridders(quotient: Any, h: float) -> Iterator[tuple[NDArray[Any], float]]:
@@ -327,24 +505,25 @@ def _ridders(quotient: Any, h: float) -> Iterator[tuple[NDArray[Any], float]]:
         row = new
 
 
-def _adjoint_error(u: Values, jv: Sequence[NDArray[Any]], pulled: Sequence[NDArray[Any]], v: Values, f: _Map) -> float | None:
+def _adjoint_error(u: Arrays, jv: Arrays, pulled: Arrays, v: Arrays) -> float | None:
     import numpy as np
 
     def inner(a: NDArray[Any], b: NDArray[Any]) -> float:
         return float(np.vdot(a.astype(_wide(a)), b.astype(_wide(b))).real)
 
-    forward = [inner(u[o.key], y) for o, y in zip(f.outputs, jv, strict=True)]
-    backward = [inner(p, v[i.key]) for i, p in zip(f.moving, pulled, strict=True)]
+    forward = [inner(c, jv[p]) for p, c in u.items()]
+    backward = [inner(pulled[p], t) for p, t in v.items()]
     if not np.isfinite([*forward, *backward]).all():
         return None
-    scale = sum(inner(np.abs(u[o.key]), np.abs(y)) for o, y in zip(f.outputs, jv, strict=True))
+    scale = sum(inner(np.abs(c), np.abs(jv[p])) for p, c in u.items())
     return abs(sum(forward) - sum(backward)) / scale if scale else abs(sum(backward))
 
 
-def _relative(a: Sequence[NDArray[Any]], b: Sequence[NDArray[Any]]) -> float | None:
+def _relative(one: Arrays, other: Arrays) -> float | None:
+    """The greatest difference, relative to the greatest part; None where something is not finite."""
     import numpy as np
 
-    left, right = _flat(a), _flat(b)
+    left, right = _flat(list(one.values())), _flat([other[p] for p in one])
     if not left.size:
         return 0.0
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
@@ -364,19 +543,23 @@ def _wide(a: NDArray[Any]) -> Any:
 
 
 def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, dtypes: Container[str]) -> list[Verdict]:
-    """The worst verdict on each law over a primitive's examples, in those of its dtypes."""
+    """The worst verdict on each law over a primitive's examples, in those of its dtypes. Durations count as f64, which they are."""
     worst: dict[str, Verdict] = {}
     for example, case in example_cases(primitives, primitive):
-        if not all(t is None or not t.inexact or t.dtype in dtypes for t in (*case.operands, *case.results)):
+        arrays = [leaf for t in (*case.operands, *case.results) if t is not None for _, leaf in leaves(t)]
+        if not all(not t.inexact or storage_dtype(t.dtype) in dtypes for t in arrays):
             continue
         document = one_node_document(case)
-        intervals = {i.key: interval_of(example, k) for k, i in enumerate(document.head.inputs)}
-        diagonals = {i.key: diagonal_of(example, k) for k, i in enumerate(document.head.inputs)}
+        inputs = document.head.inputs
+        intervals = {i.key: interval_of(example, k) for k, i in enumerate(inputs)}
+        diagonals = {i.key: diagonal_of(example, k) for k, i in enumerate(inputs)}
         fixed = {Key(f"x{k}") for k in primitive.inert}
-        # Integers are differentiated by in the dtypes of their tangents.
-        integers = [t for t in (*case.operands, *case.results) if t is not None and t.dtype in INTEGERS]
-        if any(tangent_type(t).dtype not in dtypes for t in integers):
-            fixed |= {i.key for i in document.head.inputs if i.type.dtype in INTEGERS}
+        # Integers are differentiated by, and moved, in the dtypes of their tangents.
+        exact = [t for t in arrays if t.dtype in INTEGERS | DATETIMES]
+        if any(storage_dtype(tensor_tangent_type(t).dtype) not in dtypes for t in exact):
+            if primitive.integers == "moved":
+                continue
+            fixed |= {i.key for i in inputs if _holds(i.type, INTEGERS | DATETIMES)}
         for verdict in check_numerically(document, primitives, intervals=intervals, diagonals=diagonals, fixed=fixed):
             known = worst.setdefault(verdict.law, verdict)
             if verdict.strain > known.strain:

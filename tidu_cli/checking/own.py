@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.checking.arrays import apart, together
 from tidu_cli.checking.static import Finding
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import Type
 from tidu_cli.primitives.bodies import Body, kernel
-from tidu_cli.primitives.contract import PrimitiveSet, Types
+from tidu_cli.primitives.contract import PrimitiveSet, ValueTypes
 from tidu_cli.primitives.definitions import KINDS, OpDefinition
 from tidu_cli.primitives.own_attrs import OwnAttrs
-from tidu_cli.primitives.patterns import ANY_AXES, ANY_DTYPE
+from tidu_cli.primitives.patterns import ANY_AXES, ANY_DTYPE, instance, variables_of
 
 if TYPE_CHECKING:
     from tidu_cli.checking.numeric import Verdict
@@ -40,7 +41,7 @@ class Use:
 
     definition: OpDefinition
     attrs: OwnAttrs
-    types: Types
+    types: ValueTypes
 
     def __str__(self) -> str:
         """As messages name it: `softplus(f64[3])`."""
@@ -123,7 +124,7 @@ def one_use_document(use: Use, primitives: PrimitiveSet) -> Document:
 def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     import numpy as np
 
-    from tidu_cli.checking.numeric import Verdict, drawn_inputs
+    from tidu_cli.checking.numeric import Verdict, drawn_inputs, shown
 
     body = use.body(kind, primitives)
     document = one_use_document(use, primitives)
@@ -132,24 +133,27 @@ def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
         return Verdict("zero", None if x is None else 0.0, 0.0)
     operands = [x[key] for key in use.definition.input_keys]
     results = kernel(np, use.body("forward", primitives), primitives)(*operands)
-    values = dict(x) | dict(zip(use.definition.output_keys, results if isinstance(results, tuple) else (results,), strict=True))
+    outputs = use.definition.output_keys
+    values = dict(x) | dict(zip(outputs, (results,) if len(outputs) == 1 else results, strict=True))
     keys, _ = use.definition.ports_of(kind)
-    given = [values[key] if key in values else _zeros(t) for key, t in zip(keys, body.sources, strict=True)]
+    given = [values[key] if key in values else together({}, key, t) for key, t in zip(keys, body.sources, strict=True)]
     found = kernel(np, body, primitives)(*given)
-    arrays = found if isinstance(found, tuple) else (found,)
-    greatest = max((float(np.abs(a).max()) for a in arrays if np.size(a)), default=0.0)
-    return Verdict("zero", greatest, 0.0, at=x if greatest else None)
+    greatest = max((float(np.abs(a).max()) for a in _arrays(found) if np.size(a)), default=0.0)
+    inputs = document.head.inputs
+    return Verdict("zero", greatest, 0.0, at=shown(apart(inputs, x.values()), inputs) if greatest else None)
 
 
-def _zeros(type_: TensorType) -> Any:
-    import numpy as np
+def _arrays(value: Any) -> Iterator[Any]:
+    """The arrays in a value, or in several."""
+    if not isinstance(value, tuple):
+        yield value
+        return
+    for part in value:
+        if part is not None:
+            yield from _arrays(part)
 
-    from tidu_cli.primitives.structural import numpy_dtype
 
-    return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))
-
-
-def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[TensorType | None]) -> Use | None:
+def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[Type | None]) -> Use | None:
     """The use of an own primitive that a node is, or of the one whose derivative it is; None for any other."""
     definition = primitives.definition_of(op)
     types = tuple(operands)[: len(definition.inputs)] if definition else ()
@@ -163,7 +167,7 @@ def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[Tenso
 def _closed(uses: Iterable[Use], primitives: PrimitiveSet) -> list[Use]:
     """These and what their graphs use, each once."""
     waiting = deque(uses)
-    found: dict[tuple[str, OwnAttrs, Types], Use] = {}
+    found: dict[tuple[str, OwnAttrs, ValueTypes], Use] = {}
     while waiting:
         use = waiting.popleft()
         identity = use.definition.name, use.attrs, use.types
@@ -189,16 +193,12 @@ def _trials(definition: OpDefinition, primitives: PrimitiveSet) -> Iterator[tupl
         return
     assert isinstance(attrs, OwnAttrs)
     patterns = [p.pattern for p in definition.inputs]
-    names = sorted({n for p in patterns for n in p.sizes if isinstance(n, str) and n != ANY_AXES})
-    sizes = {name: 2 + k for k, name in enumerate(names)}
-    axes = _AXES if any(ANY_AXES in p.sizes for p in patterns) else _AXES[:1]
-    dtypes = _DTYPES if any(p.dtype == ANY_DTYPE for p in patterns) else _DTYPES[:1]
+    variables = {name for p in patterns for name in variables_of(p)}
+    sizes = {name: 2 + k for k, name in enumerate(sorted(variables - {ANY_AXES, ANY_DTYPE}))}
+    axes = _AXES if ANY_AXES in variables else _AXES[:1]
+    dtypes = _DTYPES if ANY_DTYPE in variables else _DTYPES[:1]
     for shape, dtype in product(axes, dtypes):
-        types = []
-        for p in patterns:
-            numbers = [m for n in p.sizes for m in (shape if n == ANY_AXES else (sizes.get(n, n),))]  # type: ignore[arg-type]
-            types.append(TensorType(dtype if p.dtype == ANY_DTYPE else p.dtype, tuple(numbers)))
-        use = Use(definition, attrs, tuple(types))
+        use = Use(definition, attrs, tuple(instance(p, {**sizes, ANY_AXES: shape, ANY_DTYPE: dtype}) for p in patterns))
         try:
             use.body("forward", primitives)
             yield use, None

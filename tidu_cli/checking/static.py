@@ -50,8 +50,11 @@ def _ports(graph: Graph) -> Iterator[Finding]:
 
 
 def _masks(graph: Graph) -> Iterator[Finding]:
-    """An operand is active just where it depends on the tangents: in a linear graph, where it is local."""
-    linear = bytearray(graph.n_values)
+    """An operand is active just where it depends on the tangents: in a linear graph, where it is local.
+
+    In any other graph also where it depends on constants alone: materialize makes constants of tangents that are given.
+    """
+    linear, fixed = bytearray(graph.n_values), bytearray(graph.n_values)
     for k in range(len(graph.inputs)):
         linear[k] = graph.linear is not None or bool(graph.inputs[k].key.path)
     end, value = 0, len(graph.inputs)
@@ -60,13 +63,16 @@ def _masks(graph: Graph) -> Iterator[Finding]:
         start, end = end, end + len(case.operands)
         if case.mask is not None:
             for k, argument in enumerate(graph.args[start:end]):
-                carries = argument >= 0 and bool(linear[argument])
+                carries = argument >= 0 and bool(linear[argument] or (graph.linear is None and fixed[argument]))
                 if case.mask[k] and not carries:
                     yield Finding(True, f"{graph.describe(node)}: input {k} is active, but no tangent reaches it")
                 elif graph.linear is not None and carries and not case.mask[k]:
                     yield Finding(True, f"{graph.describe(node)}: input {k} is inactive, but it depends on the tangents")
             for k in range(value, value + len(case.results)):
                 linear[k] = 1
+        elif all(argument >= 0 and fixed[argument] for argument in graph.args[start:end]):
+            for k in range(value, value + len(case.results)):
+                fixed[k] = 1
         value += len(case.results)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from tidu_cli.checking.type_texts import spelled_out, told_apart
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.vocabulary import vocabulary
 
 Reference = tuple[int, int] | int | str
 """What an argument stands for: a local id, a value of another graph, or a digest."""
@@ -15,6 +18,7 @@ def structural_differences(a: Document, b: Document) -> Iterator[str]:
     """What differs between A and B, a line each. Linear in their sizes."""
     if a.meta != b.meta:
         yield "the meta of the document differs"
+    yield from _record_types(vocabulary(a.cases), vocabulary(b.cases))
     if len(a.graphs) != len(b.graphs):
         yield f"A has {_graphs(a)}, B has {_graphs(b)}"
     for g, (x, y) in enumerate(zip(a.graphs, b.graphs, strict=False)):
@@ -25,6 +29,15 @@ def structural_differences(a: Document, b: Document) -> Iterator[str]:
     bindings = [{(binding.key, binding.graph, binding.value) for binding in document.bindings} for document in (a, b)]
     for key in sorted({str(key) for key, *_ in bindings[0] ^ bindings[1]}):
         yield f"the binding of input '{key}' differs"
+
+
+def _record_types(a: PrimitiveSet, b: PrimitiveSet) -> Iterator[str]:
+    for name in dict.fromkeys((*a.records, *b.records)):
+        one, other = a.records.get(name), b.records.get(name)
+        if one is None or other is None:
+            yield f"record type '{name}' is declared in {'A' if other is None else 'B'} only"
+        elif one != other:
+            yield f"record type '{name}' is {spelled_out(one)} in A, {spelled_out(other)} in B"
 
 
 def _graphs(document: Document) -> str:
@@ -58,7 +71,7 @@ def _ports(what: str, a: Sequence[Input | Output], b: Sequence[Input | Output]) 
         return
     for p, q in zip(a, b, strict=True):
         if p.type != q.type:
-            yield f"{what[:-1]} '{p.key}' is {p.type} in A, {q.type} in B"
+            yield f"{what[:-1]} '{p.key}' is {told_apart(p.type, q.type)}"
         if p.meta != q.meta:
             yield f"the meta of {what[:-1]} '{p.key}' differs"
 

@@ -9,16 +9,19 @@ import click
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import Parsed, emit, example, result_options
 from tidu_cli.errors import TypeTextError
-from tidu_cli.graph.types import TensorType, parse_type
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import Type
 
 _FUNCTION = re.compile(r".*\.py:[A-Za-z_]\w*", re.S)
 
 
-def _declaration(text: str) -> tuple[str, TensorType]:
-    key, colon, type_ = text.rpartition(":")
+def _declaration(text: str) -> tuple[str, Type]:
+    # Keys may hold colons, and types of records do, after a bracket.
+    bracket = min(at for at in (text.find("{"), text.find("("), len(text)) if at >= 0)
+    key, colon, _ = text[:bracket].rpartition(":")
     if not colon or not key:
         raise TypeTextError(f"'{text}' is not KEY:TYPE, such as x:f64[3] or x:f64[]")
-    return key, parse_type(type_)
+    return key, parse_value_type(text[len(key) + 1 :])
 
 
 @click.command(cls=Command, epilog=example("tidu build 'sum(log1p(exp(-t * (X @ w))))' -i X:f64[9,3] -i t:f64[9] -i w:f64[3]"))
@@ -30,7 +33,8 @@ def _declaration(text: str) -> tuple[str, TensorType]:
     type=Parsed("declaration", _declaration),
     multiple=True,
     metavar="KEY:TYPE",
-    help="An input and its type, such as x:f64[3]; repeats, in the order of the graph's inputs.",
+    help="An input and its type: x:f64[3], say, or p:{a: f64[], b: f64[3]}, which has the fields p.a and p.b; repeats, in the "
+    "order of the graph's inputs.",
 )
 @click.option(
     "--output",
@@ -43,7 +47,7 @@ def _declaration(text: str) -> tuple[str, TensorType]:
 @result_options("json", "msgpack", default="json")
 def command(
     source: str,
-    inputs: tuple[tuple[str, TensorType], ...],
+    inputs: tuple[tuple[str, Type], ...],
     outputs: tuple[str, ...],
     name: str | None,
     out: str | None,
@@ -56,7 +60,7 @@ def command(
     FILE.py:FUNCTION is run, with arrays that record what is done to them. Inputs that are nested go by keys such as params.w or
     layers.0.b; parameters that have defaults may be left out.
     """
-    types: dict[str, TensorType] = {}
+    types: dict[str, Type] = {}
     for key, type_ in inputs:
         if key in types:
             raise click.BadParameter(f"'{key}' is given twice", param_hint="'-i'")

@@ -16,6 +16,7 @@ import click
 
 from tidu_cli.cli.options import SUFFIXES
 from tidu_cli.errors import TiduError
+from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
 
 LARGEST = 2**25
 """Documents of more bytes than this are not read: a key is to be there at once."""
@@ -191,13 +192,52 @@ def _ports(place: Place, kind: str) -> Iterator[tuple[str, str]]:
                     yield text, str(port.get("type", ""))
 
 
+def _typed_inputs(place: Place) -> Iterator[tuple[str, Type]]:
+    """Text and type of each input."""
+    from tidu_cli.documents.types import record_types
+    from tidu_cli.graph.type_text import parse_value_type
+
+    records: dict[str, RecordType] = {}
+    for document in _documents(place):
+        records |= record_types(document.get("types", {}), {})
+    return ((text, parse_value_type(type_, records)) for text, type_ in _ports(place, "inputs"))
+
+
 def _differentiable(place: Place) -> Iterator[Candidate]:
+    """Inputs of which a part is no integer: by integers one may differentiate, but one seldom means to."""
     taken = place.values("--wrt")
     return (
-        Candidate(text, type_)
-        for text, type_ in _ports(place, "inputs")
-        if type_.startswith(("f", "bf", "c")) and text not in taken
+        Candidate(text, str(type_))
+        for text, type_ in _typed_inputs(place)
+        if text not in taken and any(leaf.inexact or leaf.dtype in DATETIMES for _, leaf in leaves(type_))
     )
+
+
+def _tangents(place: Place) -> Iterator[Candidate]:
+    from tidu_cli.cli.tangent_candidates import tangent_texts
+
+    wrt = place.values("--wrt")
+    for text, type_ in _typed_inputs(place):
+        before = f"{text}="
+        if place.incomplete.startswith(before):
+            for found in tangent_texts(type_, place.incomplete[len(before) :]):
+                yield Candidate(before + found.text, found.help, found.goes_on)
+        elif moves(type_) and (text in wrt or not wrt) and not any(given.startswith(before) for given in place.values("--tangent")):
+            yield Candidate(before, str(type_), goes_on=True)
+
+
+def _policies(place: Place) -> Iterator[Candidate]:
+    yield Candidate("sqrt", "compute anew all but some √n checkpoints")
+    yield Candidate("cheap", "compute anew what takes at most 1 operation for each byte")
+    yield Candidate("cheap=", "at most so many", goes_on=True)
+    if place.incomplete.startswith("value="):
+        yield from (Candidate(f"value={text}", type_) for text, type_ in _ports(place, "outputs"))
+    elif place.incomplete.startswith("graph="):
+        names = dict.fromkeys(graph["name"] for document in _documents(place) for graph in document["graphs"])
+        yield from (Candidate(f"graph={name}") for name in names if name.isprintable())
+    else:
+        yield Candidate("value=", "compute an output anew", goes_on=True)
+        yield Candidate("graph=", "compute the values of a graph anew", goes_on=True)
 
 
 def _outputs(place: Place) -> Iterator[Candidate]:
@@ -211,10 +251,18 @@ def _shared(place: Place) -> Iterator[Candidate]:
 
 
 def _settings(place: Place) -> Iterator[Candidate]:
-    for text, type_ in _ports(place, "inputs"):
+    return _assigned(place, "--set", _ports(place, "inputs"))
+
+
+def _moves(place: Place) -> Iterator[Candidate]:
+    return _assigned(place, "--move", ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_)))
+
+
+def _assigned(place: Place, option: str, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
+    for text, type_ in ports:
         if place.incomplete.startswith(f"{text}=@"):
             yield from _files(place.incomplete[len(text) + 2 :], (".npy",), before=f"{text}=@")
-        elif not any(setting.startswith(f"{text}=") for setting in place.values("--set")):
+        elif not any(setting.startswith(f"{text}=") for setting in place.values(option)):
             yield Candidate(f"{text}=", type_, goes_on=True)
 
 
@@ -312,9 +360,13 @@ def _primitives(place: Place) -> Iterator[Candidate]:
 
 _OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
     "--wrt": _differentiable,
+    "--tangent": _tangents,
+    "--recompute": _policies,
     "--output": _outputs,
     "--share": _shared,
     "--set": _settings,
+    "--move": _moves,
+    "--moves": _with_suffix(*_VALUES),
     "--highlight": _highlights,
     "--bind": _bindings,
     "--inputs": _with_suffix(*_VALUES),

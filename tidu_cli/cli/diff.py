@@ -63,15 +63,17 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
 
 
 def _lines(found: Comparison, a: Document, b: Document) -> Iterator[str]:
+    from tidu_cli.checking.type_texts import told_apart
+
     for what, pair in (("inputs", found.inputs_only), ("outputs", found.outputs_only)):
         for side, keys in zip("AB", pair, strict=True):
             if keys:
                 yield f"{what} only in {side}: {_listed(keys)}"
     for what, types in (("input", found.input_types), ("output", found.output_types)):
         for differ in types:
-            yield f"{what} '{differ.key}' is {differ.a} in A, {differ.b} in B"
+            yield f"{what} '{differ.key}' is {told_apart(differ.a, differ.b)}"
     for value in found.value_types:
-        yield f"{_text(a, value.place)} is {value.a} in A, {value.b} in B"
+        yield f"{_text(a, value.place)} is {told_apart(value.a, value.b)}"
     if found.computed:
         yield f"outputs computed differently: {_listed(found.computed)}"
     for place in found.places:
@@ -85,15 +87,17 @@ def _lines(found: Comparison, a: Document, b: Document) -> Iterator[str]:
 
 
 def _data(found: Comparison, a: Document, b: Document) -> dict[str, Any]:
+    from tidu_cli.checking.type_texts import texts
+
     def types(differences: Sequence[TypesDiffer]) -> list[dict[str, str]]:
-        return [{"key": str(d.key), "a": str(d.a), "b": str(d.b)} for d in differences]
+        return [{"key": str(d.key), **texts(d.a, d.b)} for d in differences]
 
     return {
         "inputs_only": {side: list(map(str, keys)) for side, keys in zip("ab", found.inputs_only, strict=True)},
         "outputs_only": {side: list(map(str, keys)) for side, keys in zip("ab", found.outputs_only, strict=True)},
         "input_types": types(found.input_types),
         "output_types": types(found.output_types),
-        "value_types": [{"value": _text(a, d.place), "a": str(d.a), "b": str(d.b)} for d in found.value_types],
+        "value_types": [{"value": _text(a, d.place), **texts(d.a, d.b)} for d in found.value_types],
         "computed_differently": list(map(str, found.computed)),
         "places": [_place_data(place, a, b) for place in found.places],
         "n_places": found.n_places,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import click
 
-from tidu_cli.cli.given import given_values, inputs_option, set_option
+from tidu_cli.cli.given import batch_option, given_axes, given_moves, given_values, inputs_option, move_options, set_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     SIZE,
@@ -12,13 +15,20 @@ from tidu_cli.cli.options import (
     emit_bytes,
     example,
     file_argument,
+    known_primitives,
     load,
     output_keys_option,
     require_printable,
     require_stdin_once,
     result_options,
+    shown,
 )
+from tidu_cli.errors import EvaluationError
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+
+if TYPE_CHECKING:
+    from tidu_cli.graph.types import Type
 
 _FORMATS = ("json", "npz", "msgpack")
 
@@ -34,29 +44,92 @@ _FORMATS = ("json", "npz", "msgpack")
     metavar="SIZE",
     help="Refuse to start if more memory is needed, such as 512M or 2G. [default: the machine's]",
 )
+@move_options
+@batch_option
 @result_options(*_FORMATS, default="json")
 def command(
     file: str,
     settings: tuple[str, ...],
     files: tuple[str, ...],
+    batches: tuple[str, ...],
     outputs: tuple[Key, ...],
     max_memory: int | None,
+    moves: tuple[str, ...],
+    move_files: tuple[str, ...],
     out: str | None,
     format_: str | None,
 ) -> None:
     """Evaluate the head's outputs, and print them by key.
 
-    A document of several graphs is materialized first. Inputs come from --inputs files, then from --set, which wins; files may hold
-    more than is needed.
+    A document of several graphs is materialized first. FILE may also be a program that `tidu compile` made. Inputs come from
+    --inputs files, then from --set, which wins; files may hold more than is needed. Records are objects of their fields, tuples
+    lists; datetimes are text such as 2026-01-31T12:00, durations numbers. In records of tangents null is zero.
+
+    With --move and --moves the inputs are first moved along tangents, of any type that theirs admits: typed data says which, and
+    otherwise it is the natural one. Fields of records that are left out do not move. So one step of gradient descent is to
+    evaluate at --moves the output of `tidu vjp` with a cotangent y@-1 of -0.1.
+
+    With --batch some inputs have one more axis than declared, along which there are many values of them; the graph is evaluated for
+    all, and every output has the batch as its first axis. Inputs without --batch are shared.
     """
+    from tidu_cli.documents.files import read_bytes
+    from tidu_cli.documents.programs import is_program
     from tidu_cli.documents.values import write_values
+
+    require_stdin_once(file, *files, *move_files)
+    chosen = chosen_format(out, format_, "json")
+    require_printable(out, chosen)
+    if batches and (moves or move_files):
+        raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")
+    data = read_bytes(file)
+    evaluated = _of_program if is_program(data) else _of_document
+
+    def given(document: Document) -> _Given:
+        axes = given_axes(document, batches)
+        return _Given(given_values(document, settings, files), given_moves(document, moves, move_files), axes, outputs, max_memory)
+
+    results, types = evaluated(file, data, given)
+    emit_bytes(write_values(results, chosen, types), out)
+
+
+class _Given(NamedTuple):
+    """What the options say of an evaluation."""
+
+    values: dict[Key, object]
+    moves: dict[Key, object]
+    axes: dict[Key, int]
+    outputs: tuple[Key, ...]
+    max_memory: int | None
+
+
+_Results = tuple[dict[Key, Any], dict[Key, "Type"]]
+
+
+def _of_document(file: str, data: bytes, given: Callable[[Document], _Given]) -> _Results:
     from tidu_cli.runtime.evaluate import evaluate
     from tidu_cli.transforms.materialize import materialize
 
-    require_stdin_once(file, *files)
-    chosen = chosen_format(out, format_, "json")
-    require_printable(out, chosen)
-    document = load(file).document
-    values = given_values(document, settings, files)
-    results = evaluate(materialize(document, outputs=outputs).head, values, max_memory=max_memory)
-    emit_bytes(write_values(results, chosen), out)
+    document = load(file, data).document
+    values, moves, axes, outputs, max_memory = given(document)
+    head = materialize(document, outputs=outputs).head
+    if axes:
+        from tidu_cli.runtime.batches import evaluate_batch
+        from tidu_cli.transforms.vectorize import vectorized
+
+        return evaluate_batch(head, values, axes, vectorized, max_memory=max_memory)
+    return evaluate(head, values, moves=moves, max_memory=max_memory), {o.key: o.type for o in head.outputs}
+
+
+def _of_program(file: str, data: bytes, given: Callable[[Document], _Given]) -> _Results:
+    from tidu_cli.documents.programs import parse_program
+    from tidu_cli.graph.select import select_outputs
+    from tidu_cli.runtime.evaluate import evaluate
+    from tidu_cli.runtime.stored import restored
+
+    cases, interface, plan = parse_program(data, shown(file), known_primitives())
+    values, moves, axes, outputs, max_memory = given(interface)
+    if axes:
+        raise EvaluationError(f"{shown(file)}: a program takes one value of each input; give --batch with the document")
+    chosen = [o for _, o in select_outputs(interface, outputs or None)]
+    results = evaluate(restored(cases, interface, plan, shown(file)), values, moves=moves, max_memory=max_memory)
+    return {o.key: results[o.key] for o in chosen}, {o.key: o.type for o in chosen}

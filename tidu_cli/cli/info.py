@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 from unicodedata import combining, east_asian_width
 
@@ -16,6 +16,8 @@ from tidu_cli.graph.graph import Document, Externals, Graph
 _NAME = 32  # how much of a name the table shows
 _OPS = 4  # and how many ops
 _PORTS = 8  # how many inputs and outputs a graph's lines name
+_TYPE = 80  # how much of a type
+_TYPES = 20  # how many record types are listed
 _PREFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 
@@ -27,7 +29,8 @@ def command(file: str, as_json: bool) -> None:
 
     A table tells of each graph what it is, how many inputs, outputs and nodes it has, the bytes of the former two, the depth (the
     most nodes on a path that ends in it, those of graphs that it reads included), the operations that its nodes take, and its
-    most frequent ops. A star marks the head. What evaluating the head takes comes next, then each graph's inputs and outputs.
+    most frequent ops. A star marks the head. Then come the record types of the document, what evaluating the head takes, and each
+    graph's inputs and outputs.
     """
     document, format_ = load(file)
     summary = _summary(document, format_)
@@ -38,6 +41,7 @@ def command(file: str, as_json: bool) -> None:
 
 
 def _summary(document: Document, format_: str) -> dict[str, Any]:
+    from tidu_cli.primitives.vocabulary import used_records
     from tidu_cli.runtime.cost import depths, evaluation
 
     cost = evaluation(document)
@@ -46,6 +50,10 @@ def _summary(document: Document, format_: str) -> dict[str, Any]:
         "next_pass": document.next_pass(),
         "bindings": [str(b.key) for b in document.bindings],
         "detached": [d.digest for d in document.detached],
+        "types": {
+            record.name: {"fields": {name: str(type_) for name, type_ in record.fields}, "bytes": record.nbytes}
+            for record in used_records(document)
+        },
         "graphs": [
             {**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, depths(document), strict=True)
         ],
@@ -96,6 +104,9 @@ def _lines(summary: dict[str, Any]) -> Iterable[str]:
         yield f"detached values: {len(summary['detached'])}"
     yield ""
     yield from _table(graphs)
+    if summary["types"]:
+        yield ""
+        yield from _types(summary["types"])
     yield ""
     peak = "unknown" if cost["peak_bytes"] is None else format_size(cost["peak_bytes"])
     nodes = counted(cost["nodes"], "node")
@@ -133,13 +144,31 @@ def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
                 _ops(graph["ops"], _OPS),
             )
         )
+    for star, *cells in _aligned(rows, left=(0, 2, 3, 11)):
+        yield f"{star} {'  '.join(cells)}".rstrip()
+
+
+def _types(types: dict[str, Any]) -> Iterable[str]:
+    """A table of the record types: what they are of, and the bytes that a value takes."""
+    from tidu_cli.render.text import short
+    from tidu_cli.runtime.memory import format_size
+
+    rows = [("type", "fields", "bytes")]
+    for name, known in list(types.items())[:_TYPES]:
+        fields = ", ".join(f"{field}: {type_}" for field, type_ in known["fields"].items())
+        rows.append((short(name, _NAME), short(fields, _TYPE), format_size(known["bytes"])))
+    for cells in _aligned(rows, left=(0, 1)):
+        yield "  " + "  ".join(cells)
+    if len(types) > _TYPES:
+        yield f"  ... {len(types)} in all"
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> Iterator[list[str]]:
+    """The cells of a table, all of a column of one width; text stands on the left in the columns `left`."""
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = [
-            cell + " " * (width - _width(cell)) if k in (0, 2, 3, 11) else " " * (width - _width(cell)) + cell
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield f"{cells[0]} {'  '.join(cells[1:])}".rstrip()
+        padded = [(cell, " " * (width - _width(cell))) for cell, width in zip(row, widths, strict=True)]
+        yield [cell + space if k in left else space + cell for k, (cell, space) in enumerate(padded)]
 
 
 def _ops(ops: dict[str, int], shown: int) -> str:
@@ -173,5 +202,7 @@ def _width(text: str) -> int:
 
 
 def _typed(ports: dict[str, str]) -> str:
-    shown = [f"{key}: {type_}" for key, type_ in list(ports.items())[:_PORTS]]
+    from tidu_cli.render.text import short
+
+    shown = [f"{key}: {short(type_, _TYPE)}" for key, type_ in list(ports.items())[:_PORTS]]
     return ", ".join(shown) + (f", ... {len(ports)} in all" if len(ports) > _PORTS else "") or "none"

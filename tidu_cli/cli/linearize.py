@@ -7,18 +7,30 @@ import click
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import KEY, PASS, document_output_options, emit, example, file_argument, load, output_keys_option
 from tidu_cli.errors import KeyTextError, TypeTextError
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.types import TensorType, parse_type
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import Type
 
 
-def _assignment(setting: str) -> tuple[Key, TensorType]:
+def _assignment(setting: str) -> tuple[Key, str]:
     # Types hold no =, so what stands before the last one is the key.
     key, equals, type_ = setting.rpartition("=")
     if not equals:
         raise click.BadParameter(f"'{setting}' is not KEY=TYPE, such as n=f32[]", param_hint="'--tangent'")
     try:
-        return parse_key(key), parse_type(type_)
-    except (KeyTextError, TypeTextError) as error:
+        return parse_key(key), type_
+    except KeyTextError as error:
+        raise click.BadParameter(str(error), param_hint="'--tangent'") from None
+
+
+def _type(document: Document, text: str) -> Type:
+    # Types may be those of records that the document declares.
+    from tidu_cli.primitives.vocabulary import vocabulary
+
+    try:
+        return parse_value_type(text, vocabulary(document.cases).records, open_shapes=True)
+    except TypeTextError as error:
         raise click.BadParameter(str(error), param_hint="'--tangent'") from None
 
 
@@ -36,7 +48,8 @@ def _assignment(setting: str) -> tuple[Key, TensorType]:
     multiple=True,
     metavar="KEY=TYPE",
     callback=lambda ctx, param, settings: dict(map(_assignment, settings)),
-    help="The type of an input's tangent, one that its own type admits (f32[] for x of f64[]); repeats. [default: the natural one]",
+    help="The type of an input's tangent, one that its own type admits: f32 for x of f64[], duration[h], {at: duration[h]}; "
+    "repeats. [default: the natural one]",
 )
 @document_output_options
 def command(
@@ -45,7 +58,7 @@ def command(
     outputs: tuple[Key, ...],
     pass_number: int | None,
     detach: bool,
-    tangents: dict[Key, TensorType],
+    tangents: dict[Key, str],
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -57,7 +70,8 @@ def command(
     from tidu_cli.transforms.linearize import linearize
 
     document, came_in = load(file)
-    result = linearize(document, wrt, outputs=outputs, pass_number=pass_number, tangent_types=tangents)
+    types = {key: _type(document, text) for key, text in tangents.items()}
+    result = linearize(document, wrt, outputs=outputs, pass_number=pass_number, tangent_types=types)
     if detach:
         from tidu_cli.transforms.detach import detach as detached
 

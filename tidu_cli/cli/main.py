@@ -29,6 +29,7 @@ COMMANDS = (
     "materialize",
     "matrix",
     "eval",
+    "compile",
     "grad",
     "jvp",
     "vjp",

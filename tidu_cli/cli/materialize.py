@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidu_cli.cli.given import given_literals, set_option
+from tidu_cli.cli.given import given_constants, set_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import Parsed, document_output_options, emit, example, file_argument, load, output_keys_option
@@ -84,7 +84,7 @@ def command(
     if settings:
         from tidu_cli.transforms.fix import fix
 
-        document = fix(document, given_literals(document, settings))
+        document = fix(document, given_constants(document, settings))
     if inline:
         from tidu_cli.transforms.inline import inline as inlined
 

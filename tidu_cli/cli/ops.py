@@ -13,9 +13,10 @@ from tidu_cli.cli.options import emit_json, emit_text, example, known_primitives
 from tidu_cli.cli.style import heading
 from tidu_cli.errors import PluginError, TiduError
 from tidu_cli.primitives.contract import Primitive
+from tidu_cli.primitives.fields import field_names
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.types import TensorType
+    from tidu_cli.graph.types import Type
     from tidu_cli.primitives.contract import PrimitiveSet
     from tidu_cli.primitives.definitions import OpDefinition
     from tidu_cli.primitives.patterns import Pattern
@@ -127,7 +128,7 @@ def _lines(listed: _Listed, primitives: PrimitiveSet, width: int, in_full: bool)
     # An own op is transposed where its forward graph is linear, which depends on the types: only `transpose` says that it is.
     said = listed.definition is None or p.name != listed.definition.name or "transpose" in listed.definition.graphs
     rules = ("J" if p.jvp else "-") + ("T" if p.transpose and said else "-")
-    names = list(p.attrs.model_fields) if listed.definition is None else list(listed.definition.attrs)
+    names = list(field_names(p.attrs)) if listed.definition is None else list(listed.definition.attrs)
     attrs = f"  [{', '.join(names)}]" if names and not in_full else ""
     where = f"  ({origin})" if origin and not in_full else ""
     yield f"{heading(f'{p.name:{width}}')}  {arity}  {rules}  {p.formula}: {p.summary}{attrs}{where}"
@@ -173,11 +174,12 @@ def _ops_of(definition: OpDefinition) -> dict[str, list[str]]:
     return {kind: sorted({node.op for node in graph.nodes}) for kind, graph in definition.graphs.items()}
 
 
-def _smallest(pattern: Pattern) -> TensorType:
-    from tidu_cli.graph.types import TensorType
+def _smallest(pattern: Pattern) -> Type:
+    from collections import defaultdict
 
-    sizes = (n if isinstance(n, int) else 2 for n in pattern.sizes)
-    return TensorType("f64" if pattern.dtype == "T" else pattern.dtype, tuple(sizes))
+    from tidu_cli.primitives.patterns import ANY_DTYPE, instance
+
+    return instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))
 
 
 def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> dict[str, list[str]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -141,13 +141,13 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def load(file: str) -> Source:
-    """Read and check a document, with the ops of --ops. Raises DocumentError."""
+def load(file: str, data: bytes | None = None) -> Source:
+    """Read and check a document, with the ops of --ops; `data` if it was read before. Raises DocumentError."""
     from tidu_cli.documents.files import read_bytes
     from tidu_cli.documents.read import parse_document
 
     primitives = known_primitives()
-    data = read_bytes(file)
+    data = read_bytes(file) if data is None else data
     source = Source(*parse_document(data, shown(file), primitives))
     if is_verbose():
         detail(f"read {shown(file)}: {source.format}, {counted(len(data), 'byte')}, {_told(source.document)}")
@@ -211,7 +211,7 @@ def chosen_format(out: str | None, format_: str | None, default: str) -> str:
 
 
 def _format_by_suffix(out: str | None) -> str | None:
-    return SUFFIXES.get(PurePath(out).suffix.lower()) if out else None
+    return SUFFIXES.get(os.path.splitext(out)[1].lower()) if out else None
 
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:

@@ -86,7 +86,9 @@ def run_shorthand(
         from tidu_cli.runtime.evaluate import evaluate
 
         values = given_values(run.document, settings, files, derived_from=document)
-        emit_bytes(write_values(evaluate(run.document.head, values), chosen_format(out, format_, "json")), out)
+        graph = run.document.head
+        types = {o.key: o.type for o in graph.outputs}
+        emit_bytes(write_values(evaluate(graph, values), chosen_format(out, format_, "json"), types), out)
 
 
 def _commands(

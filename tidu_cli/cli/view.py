@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import SIZE, emit_bytes, example, file_argument, load, require_stdin_once
 from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.keys import Key
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @click.command(
@@ -75,7 +72,7 @@ def command(
             note(f"no browser to open {out} with")
 
 
-def _values(document: Document, given: Mapping[Key, object], max_memory: int | None) -> dict[tuple[int, int], NDArray[Any]]:
+def _values(document: Document, given: Mapping[Key, object], max_memory: int | None) -> dict[tuple[int, int], Any]:
     """Every value that the given inputs determine, by graph and local id. The head's outputs must be among them."""
     from tidu_cli.graph.builder import GraphBuilder
     from tidu_cli.runtime.evaluate import evaluate

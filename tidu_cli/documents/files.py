@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -64,7 +63,7 @@ def _replace(target: str, data: bytes) -> None:
         if not os.access(target, os.W_OK):  # which os.replace would not ask
             raise PermissionError(13, "permission denied")
     # In the same directory, as only a rename within one file system is atomic. A new file's mode follows the umask.
-    temporary = os.path.join(os.path.dirname(target), f".tidu-{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(os.path.dirname(target), f".tidu-{os.urandom(8).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with open(descriptor, "wb") as file:

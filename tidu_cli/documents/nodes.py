@@ -10,16 +10,17 @@ import marshal
 import re
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from itertools import accumulate, chain, repeat
 from operator import lt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tidu_cli.documents.schema import BinaryIntegers, ListedNode, PackedNodes, TableRow
+from tidu_cli.documents.shapes import Node, Packed, TypeReader
 from tidu_cli.documents.syntax import shown
 from tidu_cli.errors import DocumentError, TiduError, UnknownNameError
 from tidu_cli.graph.graph import CaseTable, Column, Detached, Externals, Graph, column
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.large import is_large
+from tidu_cli.graph.types import Type
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import Attrs, PrimitiveSet
 from tidu_cli.primitives.plugins import refuse_clash
@@ -38,26 +39,28 @@ class Row(NamedTuple):
     op: str
     attrs: Attrs
     mask: tuple[bool, ...] | None
-    declared: tuple[TensorType, ...] | None
+    declared: tuple[Type, ...] | None
 
 
 class Numbering:
     """What the graphs of a document share while it is read: types, rows and cases by number, and detached values."""
 
-    def __init__(self, primitives: PrimitiveSet, watched: Watched) -> None:
+    def __init__(self, primitives: PrimitiveSet, read_type: TypeReader, watched: Watched) -> None:
         self.primitives = primitives
+        self.read_type = read_type
         self.watched = watched  # by those who want to know how many of the listed nodes are read
         self.cases = CaseTable(primitives)
         self.detached: list[Detached] = []
-        self.types: list[TensorType] = []
+        self.types: list[Type] = []
         self.rows: list[Row] = []
         self.results: list[tuple[int, ...]] = []  # of each case, the type numbers of its results
+        self.value_types: list[Column[int]] = []  # of each graph that was read, the type numbers of its values
         self.case_of: dict[tuple[int, ...], int] = {}  # from a row and operand types, all known
-        self._type_number: dict[TensorType, int] = {}
+        self._type_number: dict[Type, int] = {}
         self._row_number: dict[object, int] = {}
         self._detached_number: dict[str, int] = {}
 
-    def type_number(self, type_: TensorType) -> int:
+    def type_number(self, type_: Type) -> int:
         """The number of a type, a new one if it is new."""
         number = self._type_number.setdefault(type_, len(self.types))
         if number == len(self.types):
@@ -73,11 +76,11 @@ class Numbering:
             self.detached.append(Detached(digest, None))
         return number
 
-    def row(self, node: ListedNode | TableRow) -> int:
+    def row(self, node: Node) -> int:
         """The number of a node's row. Raises UnknownNameError, TypeRuleError and PluginError."""
         op, attrs, role, declared = node["op"], node.get("attrs"), node.get("role"), node.get("types")
         mask = tuple(role["linearized"]["active_mask"]) if role else None
-        types: tuple[TensorType, ...] | None = tuple(declared) if declared is not None else None  # type: ignore[arg-type]
+        types = tuple(declared) if declared is not None else None
         # marshal is the fastest way to a hashable form that tells 1 from 1.0 and true. Version 2 depends on values only.
         try:
             key = op, marshal.dumps(attrs, 2) if attrs else None, mask, types
@@ -92,7 +95,7 @@ class Numbering:
             except UnknownNameError as error:
                 raise UnknownNameError(f"{str(error)[:-1]}; --ops FILE brings those of a library)") from None
             number = self._row_number[key] = len(self.rows)
-            self.rows.append(Row(op, parsed, mask, types))
+            self.rows.append(Row(op, parsed, mask, None if types is None else tuple(map(self.read_type, types))))
         return number
 
     def case(self, row: int, operands: Sequence[int]) -> int:
@@ -110,14 +113,14 @@ class Numbering:
 class NodeReader:
     """Reads the nodes of one graph. `types` has the type number of every value so far, `external_types` of every external."""
 
-    def __init__(self, numbering: Numbering, earlier: Sequence[Graph], input_types: Sequence[TensorType]) -> None:
+    def __init__(self, numbering: Numbering, earlier: Sequence[Graph], input_types: Sequence[Type]) -> None:
         self.numbering = numbering
         self.earlier = earlier
-        self.types = [numbering.type_number(t) for t in input_types]
+        self.types: MutableSequence[int] = [numbering.type_number(t) for t in input_types]
         self.code: Column[int] = column()
         self.args: Column[int] = column()
         self.external = Externals()
-        self.external_types: list[int] = []
+        self.external_types: MutableSequence[int] = []
         self._argument: dict[tuple[int, int], int] = {}
 
     def argument(self, reference: object) -> int:
@@ -141,6 +144,8 @@ class NodeReader:
         return self._refer(g, v)
 
     def _refer(self, graph: int, value: int) -> int:
+        if not self._argument and len(self.external):  # they were read all at once
+            self._argument = {reference: -1 - k for k, reference in enumerate(self.external)}
         argument = self._argument.get((graph, value))
         if argument is None:
             argument = self._argument[graph, value] = -1 - len(self.external)
@@ -150,18 +155,18 @@ class NodeReader:
             self.external_types.append(UNKNOWN if known is None else self.numbering.type_number(known))
         return argument
 
-    def type_of(self, argument: int) -> TensorType | None:
+    def type_of(self, argument: int) -> Type | None:
         """The type of an argument; None for a detached value of unknown type."""
         number = self.types[argument] if argument >= 0 else self.external_types[~argument]
         return None if number == UNKNOWN else self.numbering.types[number]
 
-    def adopt(self, argument: int, type_: TensorType) -> None:
+    def adopt(self, argument: int, type_: Type) -> None:
         """Note the type of a detached value that was unknown."""
         k = self.external.value[~argument]
         self.external_types[~argument] = self.numbering.type_number(type_)
         self.numbering.detached[k] = Detached(self.numbering.detached[k].digest, type_)
 
-    def read_listed(self, nodes: Sequence[ListedNode]) -> None:
+    def read_listed(self, nodes: Sequence[Node]) -> None:
         """Read a list of nodes. Raises DocumentError that names the node."""
         types, external_types, append = self.types, self.external_types, self.args.append
         case_of, results, row_of, code = self.numbering.case_of, self.numbering.results, self.numbering.row, self.code
@@ -195,7 +200,7 @@ class NodeReader:
             i = len(code)
             raise DocumentError(f"node {i} ({nodes[i]['op']}): {error}") from None
 
-    def read_packed(self, nodes: PackedNodes) -> None:
+    def read_packed(self, nodes: Packed) -> None:
         """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
         table = nodes.table
         rows = [self._table_row(r, row) for r, row in enumerate(table)]
@@ -203,15 +208,16 @@ class NodeReader:
         if code and not (min(code) >= 0 and max(code) < len(rows)):
             wrong = next(i for i, r in enumerate(code) if not 0 <= r < len(rows))
             raise DocumentError(f"node {wrong}: code {code[wrong]} is out of range; the table has {len(rows)} rows")
-        taken = sum(table[r]["inputs"] for r in code)
+        arity = [row["inputs"] for row in table]
+        taken = sum(map(arity.__getitem__, code))
         if taken != len(args):
             raise DocumentError(f"args: has {len(args)} entries, but the nodes take {taken}")
         self._check_args(table, code, args, len(nodes.external))
-        self.args = self._renumbered(args, nodes.external)
+        self.args = args if self._adopted_externals(args, nodes.external) else self._renumbered(args, nodes.external)
         if not self._read_uniform(table, rows, code):
             self._read_columns(table, rows, code)
 
-    def _table_row(self, r: int, row: TableRow) -> int:
+    def _table_row(self, r: int, row: Node) -> int:
         try:
             arity = self.numbering.primitives[row["op"]].arity
             if arity is not None and row["inputs"] != arity:
@@ -220,7 +226,13 @@ class NodeReader:
         except TiduError as error:
             raise DocumentError(f"table row {r} ({row['op']}): {error}") from None
 
-    def _check_args(self, table: Sequence[TableRow], code: Column[int], args: Column[int], n_external: int) -> None:
+    def _check_args(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> None:
+        if is_large(len(code)):
+            from tidu_cli.documents.bulk import args_in_range
+
+            arity, n_results = [row["inputs"] for row in table], [row["outputs"] for row in table]
+            if args_in_range(code, args, arity, n_results, len(self.types), n_external):
+                return
         # For each argument, how many values come before its node: iterators only, as this sees every argument.
         n_values = accumulate((table[r]["outputs"] for r in code), initial=len(self.types))
         before = chain.from_iterable(map(repeat, n_values, (table[r]["inputs"] for r in code)))
@@ -236,6 +248,18 @@ class NodeReader:
                     raise DocumentError(f"{place}: {argument} is out of range: external has {n_external} entries")
             position, defined = position + table[r]["inputs"], defined + table[r]["outputs"]
 
+    def _adopted_externals(self, args: Column[int], external: Sequence[object]) -> bool:
+        """Take the externals of a large graph as they are, where they stand as in memory. Whether they do."""
+        if not is_large(len(external)):
+            return False
+        from tidu_cli.documents.bulk import externals_in_order, types_of
+
+        found = externals_in_order(external, args, [graph.n_values for graph in self.earlier])
+        if found is None:
+            return False
+        self.external, self.external_types = found, types_of(found, self.numbering.value_types)
+        return True
+
     def _renumbered(self, args: Column[int], external: Sequence[object]) -> Column[int]:
         # In memory externals stand once each and in order of first use, which in most files they do already.
         argument: dict[int, int] = {}
@@ -249,7 +273,7 @@ class NodeReader:
             raise DocumentError(f"external {unused}: no node reads it; leave it out")
         return args if all(old == new for old, new in argument.items()) else column(argument.get(a, a) for a in args)
 
-    def _read_uniform(self, table: Sequence[TableRow], rows: Sequence[int], code: Column[int]) -> bool:
+    def _read_uniform(self, table: Sequence[Node], rows: Sequence[int], code: Column[int]) -> bool:
         # Where all values have one type, as in graphs of scalars, a node's case follows from its row alone.
         seen = {*self.types, *self.external_types}
         if len(seen) != 1 or UNKNOWN in seen:
@@ -263,11 +287,16 @@ class NodeReader:
                 return False  # for the other loop to name the node
             if self.numbering.results[case_of_row[r]] != (*seen,) or table[r]["outputs"] != 1:
                 return False
-        self.code = column(map(case_of_row.__getitem__, code))
-        self.types += [*seen] * len(code)
+        if is_large(len(code)):
+            from tidu_cli.documents.bulk import renamed
+
+            self.code = renamed(code, case_of_row)
+        else:
+            self.code = column(map(case_of_row.__getitem__, code))
+        self.types = column(seen) * (len(self.types) + len(code))
         return True
 
-    def _read_columns(self, table: Sequence[TableRow], rows: Sequence[int], code: Column[int]) -> None:
+    def _read_columns(self, table: Sequence[Node], rows: Sequence[int], code: Column[int]) -> None:
         types, external_types, args, append = self.types, self.external_types, self.args, self.code.append
         case_of, results = self.numbering.case_of, self.numbering.results
         arity = [row["inputs"] for row in table]
@@ -306,7 +335,7 @@ def check_value(g: int, v: int, graphs: Sequence[Graph]) -> None:
         raise DocumentError(f"refers to value {shown(v)} of graph {g} ('{graphs[g].name}'), which has {graphs[g].n_values} values")
 
 
-def integers(field: list[object] | BinaryIntegers, name: str) -> Column[int]:
+def integers(field: list[object] | dict[str, Any], name: str) -> Column[int]:
     """A column of integers from either file form. Raises DocumentError if an entry is no integer or takes more than 32 bits."""
     if isinstance(field, list):
         if not {int}.issuperset(map(type, field)):

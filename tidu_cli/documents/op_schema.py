@@ -4,25 +4,45 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import ConfigDict, Field, PlainValidator, ValidationInfo, WithJsonSchema
 from typing_extensions import TypedDict
 
-from tidu_cli.documents.schema import LEFT_OUT, STRICT, Data, KeyField, MetaField, field_parser, kind_of
+from tidu_cli.documents.schema import (
+    LEFT_OUT,
+    RECORD_TEXT,
+    STRICT,
+    Data,
+    KeyField,
+    MetaField,
+    OpsField,
+    TypesField,
+    kind_of,
+    refusal,
+)
 from tidu_cli.errors import TypeTextError
-from tidu_cli.graph.types import ITEMSIZE
+from tidu_cli.graph.types import ITEMSIZE, UNITS
 from tidu_cli.primitives.patterns import Pattern, parse_pattern
 
 
-def _pattern(text: object) -> Pattern:
-    if not isinstance(text, str):
-        raise TypeTextError(f'a type is text such as "f64[3,4]" or "f64[...]", not {kind_of(text)}')
-    return parse_pattern(text)
+def _pattern(text: object, info: ValidationInfo) -> Pattern:
+    try:
+        if not isinstance(text, str):
+            raise TypeTextError(f'a type is text such as "f64[3,4]" or "f64[...]", not {kind_of(text)}')
+        return parse_pattern(text, info.context or {})
+    except TypeTextError as error:
+        raise refusal(str(error)) from None
 
 
+_SIZES = r"\[[a-z0-9_,. ]*\]"
 PatternField = Annotated[
     Pattern,
-    PlainValidator(field_parser(_pattern)),
-    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)}|T)\[[a-z0-9_,. ]*\]$"}),
+    PlainValidator(_pattern),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": rf"^(({'|'.join(ITEMSIZE)}|T){_SIZES}|(datetime|duration)\[({'|'.join(UNITS)})\]({_SIZES})?|{RECORD_TEXT})$",
+        }
+    ),
 ]
 
 
@@ -89,10 +109,11 @@ class OpData(OpsData):
 
 
 class LibraryData(OpsData):
-    """A library of own primitives: a document of which the ops are wanted only."""
+    """A library: a document of which the record types and ops are wanted only."""
 
     tidu: Literal[1]
     meta: MetaField = LEFT_OUT
-    ops: dict[str, Any]
+    types: TypesField = Field(default_factory=dict)
+    ops: OpsField = Field(default_factory=dict)
     graphs: Any = None
     bindings: Any = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from tidu_cli.documents.op_schema import OpData, OpGraph
@@ -45,8 +46,8 @@ def _definition(name: str, data: OpData, origin: str) -> OpDefinition:
 
 def _graph(data: OpGraph, place: str) -> SourceGraph:
     for kind, keys in (("input", [i.key for i in data.inputs]), ("output", [o.key for o in data.outputs])):
-        for key in keys:
-            if keys.count(key) > 1:
+        for key, count in Counter(keys).items():
+            if count > 1:
                 raise DocumentError(f"{place} declares the {kind} '{key}' twice")
     nodes = (SourceNode(n["op"], n.get("attrs", {}), tuple(n["inputs"])) for n in data.nodes)
     return SourceGraph(tuple(i.key for i in data.inputs), tuple(nodes), tuple((o.key, o.value) for o in data.outputs))

@@ -8,27 +8,33 @@ cost more than all the rest of reading.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailFast, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType, TypedDict
 
+from tidu_cli.documents.shapes import fault_of_meta, type_without_names
 from tidu_cli.errors import TiduError, TypeTextError
 from tidu_cli.graph.keys import MAX_PASS, checked_pass, key_from_json
 from tidu_cli.graph.keys import Key as GraphKey
-from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
+from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, UNITS, Type
+from tidu_cli.primitives.attr_models import json_schema as attrs_schema
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
-
-VERSION = 1
-"""The version of the format that is read and written."""
-
-MAX_META_NESTING = 200
-"""How deep objects and lists may nest under `meta`: well within what every reader's stack holds."""
 
 STRICT = ConfigDict(extra="forbid", strict=True)
 LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
@@ -42,15 +48,23 @@ def field_parser(parse: Callable[[Any], object]) -> Callable[[Any], object]:
         try:
             return parse(value)
         except TiduError as error:
-            raise PydanticCustomError("tidu", "{reason}", {"reason": str(error)}) from None
+            raise refusal(str(error)) from None
 
     return validate
 
 
-def _type(text: object) -> TensorType:
+def _type(text: object, info: ValidationInfo) -> Type:
     if not isinstance(text, str):
-        raise TypeTextError(f'a type is text such as "f64[3,4]", not {kind_of(text)}')
-    return parse_type(text)
+        raise refusal(f'a type is text such as "f64[3,4]", not {kind_of(text)}')
+    try:
+        return info.context(text) if info.context else type_without_names(text)
+    except TypeTextError as error:
+        raise refusal(str(error)) from None
+
+
+def refusal(reason: str) -> PydanticCustomError:
+    """What a validator raises, in the words that messages have."""
+    return PydanticCustomError("tidu", "{reason}", {"reason": reason})
 
 
 def kind_of(value: object) -> str:
@@ -68,30 +82,9 @@ def kind_of(value: object) -> str:
 
 
 def _checked_meta(meta: dict[str, Any]) -> dict[str, Any]:
-    # Exactly what both JSON and msgpack can hold, so that meta survives every conversion.
-    level: list[object] = [meta]
-    for _ in range(MAX_META_NESTING):
-        inner: list[object] = []
-        for value in level:
-            if isinstance(value, dict):
-                inner.extend(value.values())
-            elif isinstance(value, list):
-                inner.extend(value)
-            else:
-                _check_scalar(value)
-        if not inner:
-            return meta
-        level = inner
-    raise PydanticCustomError("meta", "nests deeper than {n} levels", {"n": MAX_META_NESTING})
-
-
-def _check_scalar(value: object) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise PydanticCustomError("meta", "holds a number that is not finite, which JSON cannot; write it as a string")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise PydanticCustomError("meta", "holds an integer beyond 64 bits, which msgpack cannot; write it as a string")
-    if value is not None and not isinstance(value, bool | int | float | str):
-        raise PydanticCustomError("meta", "holds binary data, which JSON cannot; write it as text, such as base64")
+    if fault := fault_of_meta(meta):
+        raise PydanticCustomError("meta", "{reason}", {"reason": fault})
+    return meta
 
 
 # pydantic must not see references to definitions that it did not make: _tidied() turns "define" into "$ref".
@@ -108,6 +101,10 @@ def _key_step(kind: str) -> dict[str, Any]:
     return {"type": "object", "properties": {kind: step}, "required": [kind], "additionalProperties": False}
 
 
+_NAME = rf"(?!({'|'.join(ITEMSIZE)}|{DATETIME}|{DURATION})$)[A-Za-z_][A-Za-z0-9_]*"
+_SHAPE = r"\[((0|[1-9][0-9]*)(,(0|[1-9][0-9]*))*)?\]"
+# What is within braces is nested, as no regular expression can tell.
+RECORD_TEXT = rf"{_NAME}|(\s*[A-Za-z0-9_]+\s*)?\{{[\w\s\[\](){{}}:,]*\}}\s*|\([\w\s\[\](){{}}:,]*\)\s*"
 _DEFINITIONS: dict[str, Any] = {
     "Key": {
         "description": "A user's name, or the tangent or cotangent of a key in a pass.",
@@ -117,21 +114,36 @@ _DEFINITIONS: dict[str, Any] = {
         "description": "A local id; [g, v]: value v of graph number g; or the digest of a value that the document does not define.",
         "oneOf": [_INDEX, _VALUE, _DIGEST],
     },
+    "Type": {
+        "description": "dtype[shape]; the name of a record type; or a record or tuple, spelled out.",
+        "type": "string",
+        "pattern": rf"^(({'|'.join(ITEMSIZE)}){_SHAPE}|(datetime|duration)\[({'|'.join(UNITS)})\]({_SHAPE})?|{RECORD_TEXT})$",
+    },
+    "RecordType": {
+        "description": "A record type: the type of each field, in order.",
+        "type": "object",
+        "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "additionalProperties": {"define": "Type"},
+        "minProperties": 1,
+    },
 }
 
 KeyField = Annotated[GraphKey, PlainValidator(field_parser(key_from_json)), WithJsonSchema(_KEY)]
 PassField = Annotated[int, PlainValidator(field_parser(checked_pass)), WithJsonSchema(_PASS)]
-TypeField = Annotated[
-    TensorType,
-    PlainValidator(field_parser(_type)),
-    WithJsonSchema({"type": "string", "pattern": rf"^({'|'.join(ITEMSIZE)})\[((0|[1-9][0-9]*)(,(0|[1-9][0-9]*))*)?\]$"}),
-]
+TypeField = Annotated[Type, PlainValidator(_type), WithJsonSchema({"define": "Type"})]
 MetaField = Annotated[dict[str, Any], AfterValidator(_checked_meta), WithJsonSchema({"type": "object"})]
 # References are left to the loop over the nodes, which looks at each anyway.
 ReferenceField = Annotated[Any, WithJsonSchema(_REFERENCE)]
 ReferencesField = Annotated[list[Any], WithJsonSchema({"type": "array", "items": _REFERENCE})]
 ValueField = Annotated[list[Any], WithJsonSchema(_VALUE)]
 CountField = Annotated[int, Field(ge=0, lt=2**31)]
+# Validated by `types`, before all that may name a record type.
+TypesField = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {"type": "object", "propertyNames": {"pattern": rf"^{_NAME}$"}, "additionalProperties": {"define": "RecordType"}}
+    ),
+]
 # Validated by `op_schema`, where there are any: its models take longer to build than a small document to be read.
 OpsField = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": {"define": "OpData"}})]
 
@@ -258,6 +270,7 @@ class DocumentData(Data):
 
     tidu: Literal[1]
     meta: MetaField = LEFT_OUT
+    types: TypesField = Field(default_factory=dict)
     ops: OpsField = Field(default_factory=dict)
     graphs: Annotated[list[GraphData], FailFast(), Field(min_length=1)]
     bindings: Annotated[list[BindingData], FailFast()] = Field(default_factory=list)
@@ -276,7 +289,7 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
     definitions.update(_DEFINITIONS)
     conditions = []
     for primitive in primitives:
-        attrs = primitive.attrs.model_json_schema()
+        attrs = attrs_schema(primitive.attrs)
         definitions.update(attrs.pop("$defs", {}))
         definitions[primitive.attrs.__name__] = attrs
         then: dict[str, Any] = {"properties": {"attrs": {"$ref": f"#/$defs/{primitive.attrs.__name__}"}}}

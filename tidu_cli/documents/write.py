@@ -6,13 +6,15 @@ import json
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgpack
 
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Output, column
 from tidu_cli.graph.keys import key_to_json
-from tidu_cli.primitives.vocabulary import used_definitions
+from tidu_cli.graph.large import is_large
+from tidu_cli.primitives.vocabulary import used_definitions, used_records
 from tidu_cli.watching import Watched, watch
 
 INDENT = " " * 16
@@ -44,10 +46,18 @@ class _GraphWriter:
         self.graph = graph
         self.binary = binary
         self.types = types
-        self.references = [document.detached[v].digest if g == Externals.DETACHED else [g, v] for g, v in graph.external]
-        self.detached = {-1 - k for k, g in enumerate(graph.external.graph) if g == Externals.DETACHED}
+        self.document = document
+        self.detached: set[int] = set()
+        if Externals.DETACHED in graph.external.graph:
+            self.detached = {-1 - k for k, g in enumerate(graph.external.graph) if g == Externals.DETACHED}
         read_detached = bool(self.detached) and not self.detached.isdisjoint(graph.args)
         self.listed = listed or types or read_detached or bool(graph.node_meta)
+
+    @cached_property
+    def references(self) -> list[object]:
+        """The externals as listed nodes and outputs refer to them."""
+        detached = self.document.detached
+        return [detached[v].digest if g == Externals.DETACHED else [g, v] for g, v in self.graph.external]
 
     def head(self) -> dict[str, object]:
         """The fields before the inputs."""
@@ -98,6 +108,14 @@ class _GraphWriter:
             row_of_case[number] = table.setdefault(repr(row), len(rows))
             if row_of_case[number] == len(rows):
                 rows.append(row)
+        if is_large(graph.n_nodes):
+            from tidu_cli.documents.bulk import is_in_order, renamed
+
+            code = renamed(graph.code, row_of_case)
+            if not len(graph.external) or is_in_order(graph.args, graph.external):
+                return {"table": rows, "code": code, "args": graph.args, "external": list(graph.external)}
+        else:
+            code = column(map(row_of_case.__getitem__, graph.code))
         # Only what the nodes read, once each, in order of first use.
         external: dict[object, int] = {}
         renumbered: dict[int, int] = {}
@@ -107,7 +125,7 @@ class _GraphWriter:
         same = all(old == new for old, new in renumbered.items())
         return {
             "table": rows,
-            "code": column(map(row_of_case.__getitem__, graph.code)),
+            "code": code,
             "args": graph.args if same else column(renumbered.get(a, a) for a in graph.args),
             "external": [list(reference) for reference in external],  # type: ignore[call-overload]
         }
@@ -121,6 +139,10 @@ def _with_meta(fields: dict[str, object], meta: object) -> dict[str, object]:
     return fields if meta is None else {**fields, "meta": meta}
 
 
+def _types(document: Document) -> dict[str, dict[str, str]]:
+    return {type_.name: {name: str(field) for name, field in type_.fields} for type_ in used_records(document)}
+
+
 def _ops(document: Document) -> dict[str, dict[str, object]]:
     used = {code for graph in document.graphs for code in graph.code}
     return {d.name: _with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, used)}
@@ -132,6 +154,8 @@ def _bindings(document: Document) -> list[dict[str, object]]:
 
 def _msgpack(document: Document, writers: Sequence[_GraphWriter]) -> bytes:
     data = _with_meta({"tidu": 1}, document.meta)
+    if types := _types(document):
+        data["types"] = types
     if ops := _ops(document):
         data["ops"] = ops
     watched = _watched(writers)
@@ -179,6 +203,9 @@ def _json(document: Document, writers: Sequence[_GraphWriter]) -> Iterator[str]:
     yield '{"tidu": 1,\n'
     if document.meta is not None:
         yield f' "meta": {_text(document.meta)},\n'
+    if types := _types(document):
+        texts = [f"{_text(name)}: {_text(fields)}" for name, fields in types.items()]
+        yield ' "types": {\n  ' + ",\n  ".join(texts) + "},\n"
     if ops := _ops(document):
         yield f' "ops": {_ops_text(ops)},\n'
     yield ' "graphs": [\n'

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import Type
 
 Meta = Mapping[str, object] | None
 """What users keep under `meta`; tidu carries it along and never looks inside."""
@@ -37,11 +37,24 @@ class CaseAttrs(Hashable, Protocol):
         ...
 
 
+class Defined(Protocol):
+    """What the graph layer knows of the definition of an op."""
+
+    @property
+    def name(self) -> str:
+        """The op's name."""
+        ...
+
+    def to_data(self) -> dict[str, object]:
+        """The file form without meta: plain data, the same for definitions that are the same."""
+        ...
+
+
 class Vocabulary(Protocol):
     """What the graph layer knows of a set of primitives."""
 
-    def identity_of(self, op: str) -> object:
-        """What digests hash for an op, as plain data: its name, and for one that the document defines also the definition."""
+    def definitions_behind(self, op: str) -> Sequence[Defined]:
+        """The definitions that say what an op is: that of its own and those that these use, by name; none if it is built in."""
         ...
 
 
@@ -56,8 +69,8 @@ class Case:
     op: str
     attrs: CaseAttrs
     mask: tuple[bool, ...] | None
-    operands: tuple[TensorType | None, ...]
-    results: tuple[TensorType, ...]
+    operands: tuple[Type | None, ...]
+    results: tuple[Type, ...]
 
 
 class CaseTable:
@@ -95,7 +108,7 @@ class Input:
     """An input of a graph. Inputs are global: one key is one input in the whole document."""
 
     key: Key
-    type: TensorType
+    type: Type
     meta: Meta = None
 
 
@@ -105,7 +118,7 @@ class Output:
 
     key: Key
     value: int | None
-    type: TensorType
+    type: Type
     meta: Meta = None
 
 
@@ -159,7 +172,8 @@ class Graph:
 
     @cached_property
     def _single(self) -> bool:
-        return all(self.cases.n_results[c] == 1 for c in set(self.code))
+        n_results = self.cases.n_results
+        return max(n_results, default=1) == 1 or all(n_results[c] == 1 for c in set(self.code))
 
     @cached_property
     def _first(self) -> Column[int]:
@@ -192,7 +206,7 @@ class Graph:
         """The case of one node."""
         return self.cases[self.code[node]]
 
-    def type_of(self, value: int) -> TensorType:
+    def type_of(self, value: int) -> Type:
         """The type of a local value."""
         if value < len(self.inputs):
             return self.inputs[value].type
@@ -209,7 +223,7 @@ class Detached:
     """A value that the document refers to by digest ("sha256:HEX") and does not define; its type if it is known."""
 
     digest: str
-    type: TensorType | None
+    type: Type | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,25 @@
 """Digests: the structural identity of values (ValueKeys), in a form that holds across files and languages.
 
 `docs/format.md` specifies the encoding. A value's digest hashes those of the values it is computed from, so that it costs the
-same at any depth and in any sharing.
+same at any depth and in any sharing. It hashes how own ops are defined, too; each definition is encoded once, and hashed once for
+every op that reaches it, not for every node.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 import msgpack
 
-from tidu_cli.graph.graph import Case, Document, Externals
+from tidu_cli.graph.graph import Case, Document, Externals, Vocabulary
 from tidu_cli.graph.keys import Key
 
 PREFIX = "sha256:"
+
+Hashing = Callable[[bytes], Any]
+"""Gives an object as hashlib has them, which has hashed these bytes, and maybe others before."""
 
 
 def digest_text(digest: bytes) -> str:
@@ -27,12 +33,19 @@ def input_digest(key: Key) -> bytes:
 
 
 def digests(document: Document) -> list[list[bytes]]:
-    """For each graph, the 32-byte digests of its local values. Linear in the size of the document."""
-    vocabulary = document.cases.vocabulary
-    prefixes = [_node_prefix(case, vocabulary.identity_of(case.op) if vocabulary else case.op) for case in document.cases.cases]
+    """For each graph, the 32-byte digests of its local values.
+
+    Linear in the size of the graphs, and for each distinct own op in them in what it reaches, all of which its digests hash.
+    """
+    cases, ops = document.cases, _Ops(document.cases.vocabulary)
+    prefixes: list[bytes] = [b""] * len(cases)
+    hashing: list[Hashing] = [sha256] * len(cases)
+    for code in {code for graph in document.graphs for code in graph.code}:
+        begun, hashing[code] = ops[cases[code].op]
+        prefixes[code] = begun + _after_op(cases[code])
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
     detached = [bytes.fromhex(d.digest.removeprefix(PREFIX)) for d in document.detached]
-    arity, n_results = document.cases.arity, document.cases.n_results
+    arity, n_results = cases.arity, cases.n_results
     slots = [_pack(slot) for slot in range(max(n_results, default=0))]
     found: list[list[bytes]] = []
     for graph in document.graphs:
@@ -44,17 +57,60 @@ def digests(document: Document) -> list[list[bytes]]:
             # A 32-byte bin is its digest after the header C4 20.
             operands = b"".join(b"\xc4\x20" + (values[a] if a >= 0 else external[-1 - a]) for a in graph.args[start:end])
             for slot in range(n_results[code]):
-                values.append(sha256(prefixes[code] + operands + slots[slot]).digest())
+                values.append(hashing[code](prefixes[code] + operands + slots[slot]).digest())
         found.append(values)
     return found
 
 
-def _node_prefix(case: Case, op: object) -> bytes:
-    """The encoding of `["node", op, attrs, mask, [operands...], slot]` up to the operands."""
+class _Ops:
+    """How the encoding of `["node", op, attrs, mask, [operands...], slot]` begins, up to attrs.
+
+    That of an own op is `[name, definitions]`, and may be long: it has been hashed before the rest comes.
+    """
+
+    def __init__(self, vocabulary: Vocabulary | None) -> None:
+        self._vocabulary = vocabulary
+        self._begun: dict[str, tuple[bytes, Hashing]] = {}
+        self._encoded: dict[str, bytes] = {}
+
+    def __getitem__(self, op: str) -> tuple[bytes, Hashing]:
+        """The first bytes that are to be hashed, and the hash function for them and what follows."""
+        if op not in self._begun:
+            self._begun[op] = self._begin(op)
+        return self._begun[op]
+
+    def _begin(self, op: str) -> tuple[bytes, Hashing]:
+        definitions = self._vocabulary.definitions_behind(op) if self._vocabulary else ()
+        if not definitions:
+            return _NODE + _pack(op), sha256
+        packer = msgpack.Packer()
+        state = sha256(_NODE + packer.pack_array_header(2) + _pack(op) + packer.pack_map_header(len(definitions)))
+        for definition in definitions:
+            name = definition.name
+            if name not in self._encoded:
+                self._encoded[name] = _pack(name) + _pack(_sorted_maps(definition.to_data()))
+            state.update(self._encoded[name])
+        return b"", _continued(state)
+
+
+_NODE = b"\x96\xa4node"
+
+
+def _continued(state: Any) -> Hashing:
+    def hashed(data: bytes) -> Any:
+        whole = state.copy()
+        whole.update(data)
+        return whole
+
+    return hashed
+
+
+def _after_op(case: Case) -> bytes:
+    """The encoding of a node from its attrs up to its operands."""
     attrs = _pack(_sorted_maps(case.attrs.to_data(binary=True)))
     mask = _pack(None if case.mask is None else list(case.mask))
     header: bytes = msgpack.Packer().pack_array_header(len(case.operands))
-    return b"\x96" + _pack("node") + _pack(_sorted_maps(op)) + attrs + mask + header
+    return attrs + mask + header
 
 
 def _pack(value: object) -> bytes:

@@ -10,11 +10,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from tidu_cli.graph.graph import Column, Document, Externals, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.large import is_large
+from tidu_cli.graph.types import Type
+
+if TYPE_CHECKING:
+    from tidu_cli.graph.flow import Flow
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,15 +29,28 @@ class LogicalGraph:
 
     `base[g]` is the flat id of graph g's first value, `base[-1]` that of the first detached value.
     `lookup[g][a]` is the flat id that argument `a` of graph g stands for; `a` may be negative, as an external is.
-    `args[g]` is the column `args` of graph g in flat ids.
     `source[key]` is the flat id of an input; for a bound input, of the value that it is bound to.
     """
 
     document: Document
     base: Sequence[int]
     lookup: Sequence[Column[int]]
-    args: Sequence[Column[int]]
     source: dict[Key, int]
+
+    @cached_property
+    def args(self) -> Sequence[Column[int]]:
+        """The column `args` of each graph in flat ids."""
+        pairs = zip(self.lookup, self.document.graphs, strict=True)
+        return [column(map(table.__getitem__, graph.args)) for table, graph in pairs]
+
+    @cached_property
+    def flow(self) -> Flow | None:
+        """All graphs as NumPy columns over flat ids; None if they are not large, or some node has several results."""
+        if not is_large(self.n_nodes):
+            return None
+        from tidu_cli.graph.flow import flow_of
+
+        return flow_of(self)
 
     @property
     def n_values(self) -> int:
@@ -50,13 +69,17 @@ class LogicalGraph:
         g = bisect_right(self.base, flat) - 1
         return g, flat - self.base[g]
 
-    def type_of(self, flat: int) -> TensorType | None:
+    def type_of(self, flat: int) -> Type | None:
         """The type of a flat id; None for a detached value of unknown type."""
         g, v = self.origin(flat)
         return self.document.detached[v].type if g == Externals.DETACHED else self.document.graphs[g].type_of(v)
 
     def depends_on(self, values: Iterable[int]) -> bytearray:
         """For each flat id, 1 if one of `values` is it or depends on it, else 0."""
+        if self.flow is not None:
+            from tidu_cli.graph.flow import depended_on
+
+            return bytearray(depended_on(self.flow, values).data)
         needed = bytearray(self.n_values)
         for value in values:
             needed[value] = 1
@@ -80,14 +103,31 @@ def link(document: Document) -> LogicalGraph:
     lookup: list[Column[int]] = []
     source: dict[Key, int] = {}
     for g, graph in enumerate(document.graphs):
-        table = column(range(base[g], base[g + 1]))
+        table = _counting(base[g], base[g + 1])
         for i, declaration in enumerate(graph.inputs):
             key = declaration.key
             if key not in source:
                 source[key] = lookup[bound[key][0]][bound[key][1]] if key in bound else base[g] + i
             table[i] = source[key]
-        externals = [base[-1] + v if h == Externals.DETACHED else lookup[h][v] for h, v in graph.external]
-        table.extend(reversed(externals))  # argument -1-k means external k: they stand at the end, last one first
+        externals = _in_flat_ids(graph.external, lookup, base[-1])
+        externals.reverse()
+        table.extend(externals)  # argument -1-k means external k: they stand at the end, last one first
         lookup.append(table)
-    args = [column(map(table.__getitem__, graph.args)) for table, graph in zip(lookup, document.graphs, strict=True)]
-    return LogicalGraph(document, base, lookup, args, source)
+    return LogicalGraph(document, base, lookup, source)
+
+
+def _counting(first: int, end: int) -> Column[int]:
+    if is_large(end - first):
+        from tidu_cli.graph.flow import counting
+
+        return counting(first, end)
+    return column(range(first, end))
+
+
+def _in_flat_ids(external: Externals, lookup: Sequence[Column[int]], n_document: int) -> Column[int]:
+    """What externals stand for, where those of graph g are looked up in `lookup[g]`, and detached ones go on from `n_document`."""
+    if is_large(len(external)):
+        from tidu_cli.graph.flow import in_flat_ids
+
+        return in_flat_ids(external, lookup, n_document)
+    return column(n_document + v if g == Externals.DETACHED else lookup[g][v] for g, v in external)

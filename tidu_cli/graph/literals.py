@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
+from typing import cast
 
 from tidu_cli.errors import TypeTextError
-from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE, TensorType, real_dtype
+from tidu_cli.graph.types import COMPLEXES, DATETIMES, FLOATS, ITEMSIZE, TensorType, real_dtype, storage_dtype, unit_of
 
 _FORMAT = {
     "bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
@@ -26,7 +27,7 @@ NONFINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """An array of `type`, row-major in `data`, little-endian; complex numbers as re, im."""
+    """An array of `type`, row-major in `data`, little-endian; complex numbers as re, im; times as the numbers that hold them."""
 
     type: TensorType
     data: bytes
@@ -34,35 +35,55 @@ class Literal:
     def __post_init__(self) -> None:
         if len(self.data) != self.type.nbytes:
             raise TypeTextError(f"constant of type {self.type} takes {self.type.nbytes} bytes, got {len(self.data)}")
+        if self.type.dtype in DATETIMES:
+            from tidu_cli.graph.instants import NOT_A_TIME  # here, as datetimes are rare
+
+            if NOT_A_TIME in struct.unpack(f"<{self.type.size}q", self.data):
+                raise TypeTextError(
+                    f"constant of type {self.type}: NaT is not a time, and no arithmetic would keep it apart from times"
+                )
+
+
+Constant = Literal | tuple["Constant | None", ...]
+"""A constant of any type; of a record those of its fields, in order, and None for one that is zero."""
 
 
 def literal_from_numbers(type_: TensorType, numbers: list[object]) -> Literal:
     """A literal from its elements as JSON has them: complex interleaved as re, im; "NaN", "Infinity", "-Infinity".
 
-    Floats round to nearest, ties to even. Raises TypeTextError for a wrong count, an element of another kind or out of range.
+    Datetimes are ISO 8601 text, or integers: how many units since 1970. Floats round to nearest, ties to even. Raises TypeTextError
+    for a wrong count, an element of another kind or out of range.
     """
     dtype = type_.dtype
     expected = type_.size * (2 if dtype in COMPLEXES else 1)
     if len(numbers) != expected:
         raise TypeTextError(f"constant of type {type_} takes {expected} numbers, got {len(numbers)}")
-    part = real_dtype(dtype)
+    part = real_dtype(storage_dtype(dtype))
     try:
         if part in FLOATS:
             return Literal(type_, pack_floats(part, [_as_float(x, type_) for x in numbers]))
-        checked = [_as_exact(x, type_) for x in numbers]
-        return Literal(type_, struct.pack(f"<{expected}{_FORMAT[dtype]}", *checked))
+        as_exact = _as_instant if dtype in DATETIMES else _as_exact
+        return Literal(type_, struct.pack(f"<{expected}{_FORMAT[part]}", *[as_exact(x, type_) for x in numbers]))
     except (struct.error, OverflowError):
         raise TypeTextError(f"constant of type {type_}: an element is out of range") from None
 
 
 def literal_to_numbers(literal: Literal) -> list[object]:
-    """The elements as JSON has them: the inverse of `literal_from_numbers`, but for the payloads of NaNs."""
-    dtype = real_dtype(literal.type.dtype)
+    """The elements as JSON has them: the inverse of `literal_from_numbers`, but for the payloads of NaNs.
+
+    Datetimes are text, or integers where the year has not four digits.
+    """
+    dtype = real_dtype(storage_dtype(literal.type.dtype))
     if dtype == "bf16":
         halves = struct.unpack(f"<{len(literal.data) // 2}H", literal.data)
         values: tuple[object, ...] = struct.unpack(f"<{len(halves)}f", struct.pack(f"<{len(halves)}I", *(h << 16 for h in halves)))
     else:
         values = struct.unpack(f"<{len(literal.data) // ITEMSIZE[dtype]}{_FORMAT[dtype]}", literal.data)
+    if literal.type.dtype in DATETIMES:
+        from tidu_cli.graph.instants import instant_to_text
+
+        unit = unit_of(literal.type.dtype)
+        return [x if (text := instant_to_text(x, unit)) is None else text for x in cast("tuple[int, ...]", values)]
     return [spelled(x) if isinstance(x, float) else x for x in values]
 
 
@@ -77,7 +98,7 @@ def filled(type_: TensorType, value: float | int | bool | complex) -> Literal:
     """The literal of `type_` whose elements all equal `value`."""
     if type_.dtype in COMPLEXES:
         numbers: list[object] = [complex(value).real, complex(value).imag]
-    elif type_.dtype in FLOATS:
+    elif storage_dtype(type_.dtype) in FLOATS:
         assert not isinstance(value, complex)
         numbers = [float(value)]
     else:
@@ -131,3 +152,16 @@ def _as_exact(x: object, type_: TensorType) -> int:
     if isinstance(x, bool) == (type_.dtype == "bool") and isinstance(x, int):
         return x
     raise TypeTextError(f"constant of type {type_}: {x!r} is not {'a bool' if type_.dtype == 'bool' else 'an integer'}")
+
+
+def _as_instant(x: object, type_: TensorType) -> int:
+    from tidu_cli.graph.instants import instant_from_text
+
+    if isinstance(x, str):
+        try:
+            return instant_from_text(x, unit_of(type_.dtype))
+        except TypeTextError as error:
+            raise TypeTextError(f"constant of type {type_}: {error}") from None
+    if isinstance(x, int) and not isinstance(x, bool):
+        return x
+    raise TypeTextError(f'constant of type {type_}: {x!r} is neither ISO 8601 text, such as "2026-01-31", nor an integer')

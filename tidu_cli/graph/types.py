@@ -1,9 +1,13 @@
-"""Tensor types, `dtype[shape]` as JAX prints them: `f64[3,4]`, `c128[]`, `i32[8]`, `bool[]`."""
+"""Types of values: tensors, `dtype[shape]` as JAX prints them (`f64[3,4]`, `c128[]`, `datetime[ms][3]`), and records of these.
+
+How those of records are read from text is in `tidu_cli.graph.type_text`.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,7 +17,22 @@ ITEMSIZE = {
     "bool": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
     "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16,
 }  # fmt: skip
-"""Bytes per element of each dtype, in the order in which dtypes are listed."""
+"""Bytes per element of each dtype of numbers, in the order in which dtypes are listed."""
+
+UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
+"""Units of time, as NumPy has them, from years to attoseconds."""
+
+DATETIME, DURATION = "datetime", "duration"
+DATETIMES = frozenset(f"{DATETIME}[{unit}]" for unit in UNITS)
+"""Points in time, as integers of 64 bits: how many units after 1970-01-01T00:00 UTC."""
+DURATIONS = frozenset(f"{DURATION}[{unit}]" for unit in UNITS)
+"""Spans of time, as floats of 64 bits: how many units long."""
+TIMES = DATETIMES | DURATIONS
+CALENDAR = frozenset(("Y", "M"))
+"""Units whose length in seconds varies: they convert among themselves, and all others among themselves."""
+
+DTYPES = (*ITEMSIZE, *(f"{kind}[{unit}]" for kind in (DATETIME, DURATION) for unit in UNITS))
+"""Every dtype, in the order in which they are listed."""
 
 ALL = frozenset(ITEMSIZE)
 FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
@@ -23,16 +42,16 @@ SIGNED = frozenset({"i8", "i16", "i32", "i64"})
 INTEGERS = SIGNED | {"u8", "u16", "u32", "u64"}
 REALS = INTEGERS | FLOATS
 NUMERIC = INTEGERS | INEXACT
+ANY = ALL | TIMES
 
 MAX_BYTES = 2**62
 """Types of more bytes than this are refused: no machine holds them and sizes would overflow elsewhere."""
-
-_TEXT = re.compile(r"([a-z0-9]+)\[((?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*)?\]")
+_TEXT = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])(\[(?:(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*)?\])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A dtype (a name of `ITEMSIZE`) and a shape, row-major."""
+    """A dtype (a name of `ITEMSIZE` or of `TIMES`) and a shape, row-major."""
 
     dtype: str
     shape: tuple[int, ...] = ()
@@ -45,7 +64,7 @@ class TensorType:
     @property
     def nbytes(self) -> int:
         """The number of bytes that the elements take."""
-        return self.size * ITEMSIZE[self.dtype]
+        return self.size * itemsize(self.dtype)
 
     @property
     def rank(self) -> int:
@@ -54,8 +73,8 @@ class TensorType:
 
     @property
     def inexact(self) -> bool:
-        """Whether the dtype is of floats or complex numbers, which are their own tangent types."""
-        return self.dtype in INEXACT
+        """Whether the dtype is of floats, complex numbers or durations, which are their own tangent types."""
+        return self.dtype in INEXACT or self.dtype in DURATIONS
 
     @property
     def complex(self) -> bool:
@@ -76,17 +95,122 @@ class TensorType:
 
 @lru_cache(maxsize=4096)
 def parse_type(text: str) -> TensorType:
-    """Read `dtype[shape]`. Raises TypeTextError if the text is of another form or the type impossibly large."""
+    """Read `dtype[shape]`; a dtype of times may stand alone, for one time. Raises TypeTextError for text of another form.
+
+    Also if the type is impossibly large.
+    """
     match = _TEXT.fullmatch(text)
-    if match is None or match[1] not in ITEMSIZE:
-        hint = did_you_mean(match[1], list(ITEMSIZE)) if match else "; write dtype[shape], such as f64[3,4] or f64[]"
-        raise TypeTextError(f"unknown type {text[:60]!r}{hint}")
+    dtype = match[1] if match else ""
+    if match is None or dtype not in (TIMES if "[" in dtype else ITEMSIZE) or (match[2] is None and "[" not in dtype):
+        raise TypeTextError(f"unknown type {text[:60]!r}{_hint(text, dtype)}")
     if len(text) > 400:
         raise TypeTextError(f"the type {text[:40]}... has too many axes")
-    parsed = TensorType(match[1], tuple(int(n) for n in match[2].split(",")) if match[2] else ())
-    if math.prod(n or 1 for n in parsed.shape) * ITEMSIZE[parsed.dtype] > MAX_BYTES:
+    shape = (match[2] or "[]")[1:-1]
+    parsed = TensorType(dtype, tuple(map(int, shape.split(","))) if shape else ())
+    if math.prod(n or 1 for n in parsed.shape) * itemsize(dtype) > MAX_BYTES:
         raise TypeTextError(f"the type {text} is larger than any memory")
     return parsed
+
+
+def _hint(text: str, dtype: str) -> str:
+    word = dtype.partition("[")[0]
+    if word in (DATETIME, DURATION) or text.startswith((DATETIME, DURATION)):
+        return f"; write a unit of time ({', '.join(UNITS)}), such as {DATETIME}[ms] or {DURATION}[h][3]"
+    return did_you_mean(dtype, list(ITEMSIZE)) if dtype and "[" in text else "; write dtype[shape], such as f64[3,4] or f64[]"
+
+
+Path = tuple[str, ...]
+"""Where a tensor is within a type: names of fields, from the outermost record inwards; of a tensor itself, ()."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """A record: fields in order, each a tensor or a record.
+
+    `name` is that under which a document declares it, and "" for a type that is spelled out; one whose fields are called "0", "1",
+    … is a tuple. `tangent` marks the type of tangents of the record type `name`: it has that name, and fields of its own.
+    """
+
+    name: str
+    fields: tuple[tuple[str, Type], ...]
+    tangent: bool = False
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether fields go by position."""
+        return not self.name and all(name == str(k) for k, (name, _) in enumerate(self.fields))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return tuple(name for name, _ in self.fields)
+
+    @property
+    def size(self) -> int:
+        """The number of elements of all tensors together."""
+        return sum(type_.size for _, type_ in self.fields)
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes that these take."""
+        return sum(type_.nbytes for _, type_ in self.fields)
+
+    @property
+    def inexact(self) -> bool:
+        """Whether it is its own tangent type."""
+        return (self.tangent or not self.name) and all(type_.inexact for _, type_ in self.fields)
+
+    def get(self, name: str) -> Type | None:
+        """The type of a field; None if there is none of this name."""
+        return next((type_ for field, type_ in self.fields if field == name), None)
+
+    def __str__(self) -> str:
+        if self.name and not self.tangent:
+            return self.name
+        if self.is_tuple:
+            return f"({', '.join(str(type_) for _, type_ in self.fields)}{',' if len(self.fields) == 1 else ''})"
+        return f"{self.name}{{{', '.join(f'{name}: {type_}' for name, type_ in self.fields)}}}"
+
+
+Type = TensorType | RecordType
+
+
+def leaves(type_: Type) -> Iterator[tuple[Path, TensorType]]:
+    """The tensors of a type and where they are, depth first in the order of fields; of a tensor only itself."""
+    if isinstance(type_, TensorType):
+        yield (), type_
+        return
+    for name, field in type_.fields:
+        for path, leaf in leaves(field):
+            yield (name, *path), leaf
+
+
+def map_leaves(type_: Type, change: Callable[[TensorType], TensorType]) -> Type:
+    """A type whose tensors are changed. A declared record type becomes one that is spelled out: the same, it would lie."""
+    if isinstance(type_, TensorType):
+        return change(type_)
+    fields = tuple((name, map_leaves(field, change)) for name, field in type_.fields)
+    return type_ if fields == type_.fields else RecordType(type_.name if type_.tangent else "", fields, type_.tangent)
+
+
+def of_batch(type_: Type, size: int) -> Type:
+    """The type of so many values of a type together: the batch is the first axis of each array."""
+    return map_leaves(type_, lambda t: t.with_shape((size, *t.shape)))
+
+
+def itemsize(dtype: str) -> int:
+    """The bytes that an element of a dtype takes."""
+    return 8 if dtype in TIMES else ITEMSIZE[dtype]
+
+
+def storage_dtype(dtype: str) -> str:
+    """The dtype of numbers in which values of a dtype are held: i64 of datetimes, f64 of durations, itself of numbers."""
+    return "i64" if dtype in DATETIMES else "f64" if dtype in DURATIONS else dtype
+
+
+def unit_of(dtype: str) -> str:
+    """The unit of a dtype of times, such as `ms` of `datetime[ms]`."""
+    return dtype.partition("[")[2].removesuffix("]")
 
 
 def real_dtype(dtype: str) -> str:
@@ -99,12 +223,30 @@ def complex_dtype(dtype: str) -> str:
     return {"f32": "c64", "f64": "c128"}[dtype]
 
 
-def tangent_type(primal: TensorType) -> TensorType:
+def tangent_type(primal: Type) -> Type:
     """The natural type of tangents of a primal type.
 
-    A float or complex type is its own tangent type. Integers have tangents in f64 if they have 64 bits and in f32 below. Bool
-    keeps its type, and has only the tangent zero.
+    Floats, complex numbers and durations are their own tangent types. Integers have tangents in f64 if they have 64 bits and in
+    f32 below, datetimes durations in their unit. Bool keeps its type, and has only the tangent zero. A record has a record of the
+    natural tangents of its fields, without those that have only the tangent zero.
     """
+    if isinstance(primal, TensorType):
+        return tensor_tangent_type(primal)
+    if primal.tangent:
+        return primal
+    fields = tuple((name, tangent_type(field)) for name, field in primal.fields if moves(field))
+    return RecordType(primal.name, fields, tangent=bool(primal.name))
+
+
+def tensor_tangent_type(primal: TensorType) -> TensorType:
+    """Likewise, of tensors."""
     if primal.dtype in INTEGERS:
         return primal.with_dtype("f64" if ITEMSIZE[primal.dtype] == 8 else "f32")
+    if primal.dtype in DATETIMES:
+        return primal.with_dtype(f"{DURATION}[{unit_of(primal.dtype)}]")
     return primal
+
+
+def moves(type_: Type) -> bool:
+    """Whether values of a type have other tangents than zero: some tensor in it is not of bools."""
+    return any(leaf.dtype != "bool" for _, leaf in leaves(type_))

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, TensorType, real_dtype
+from tidu_cli.graph.types import (
+    DATETIMES,
+    DURATIONS,
+    FLOATS,
+    INEXACT,
+    INTEGERS,
+    NUMERIC,
+    REALS,
+    TIMES,
+    RecordType,
+    TensorType,
+    leaves,
+    real_dtype,
+    tensor_tangent_type,
+)
 from tidu_cli.primitives.batching import itself
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types, ValueTypes
 from tidu_cli.primitives.families import (
+    alike,
     binary,
+    by_counts,
     conj,
     elementwise,
     linear_jvp,
@@ -23,6 +38,7 @@ from tidu_cli.primitives.families import (
     summed,
     unary,
 )
+from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import dividing, multiplying, per_element, per_power
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
@@ -35,16 +51,58 @@ _abs, eq, integer_pow, log, power, real, select_n, sign = map(
 class IntegerPowAttrs(Attrs):
     """`y`: the exponent."""
 
-    y: Annotated[int, Field(strict=True, ge=-(2**31), lt=2**31)]
+    y: Annotated[int, Bounded(ge=-(2**31), lt=2**31)]
+
+
+_ADDABLE = NUMERIC | DURATIONS
+
+
+def _add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    record = next((t for t in operands if isinstance(t, RecordType)), None)
+    if record is None:
+        return alike(_ADDABLE)(attrs, operands)  # type: ignore[arg-type]
+    for k, t in enumerate(operands):
+        if t != operands[0]:
+            raise TypeRuleError(f"type mismatch: input 0 is {operands[0]}, input {k} is {t}; only records of one type add up")
+    for path, leaf in leaves(record):
+        if leaf.dtype not in _ADDABLE:
+            raise TypeRuleError(f"inputs are of type {record}, whose field '{'.'.join(path)}' is {leaf}, which has no sum")
+    return (record,)
+
+
+def _add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    if isinstance(operands[0], TensorType):
+        return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
+
+    def fieldwise(x: Any, y: Any) -> Any:
+        if x is None or y is None:  # a field that is structurally zero
+            return x if y is None else y
+        return tuple(map(fieldwise, x, y)) if isinstance(x, tuple) else np.add(x, y)
+
+    return fieldwise
 
 
 def _add_jvp(node: JVP) -> Sequence[Term | None]:
     return [summed(node.tangents)]
 
 
-def _adding_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    """The kernel of add that writes into operand 0."""
+def _adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    """The kernel of add that writes into operand 0, if that is an array."""
+    if not isinstance(operands[0], TensorType):
+        return _add_kernel(np, attrs, operands, results)
     return lambda x, y: np.add(x, y, out=x)
+
+
+def _sub_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0].dtype in DATETIMES:
+        from tidu_cli.primitives.units import span
+
+        return lambda x, y: span(np, x, y)
+    return numpy_function("subtract")(np, attrs, operands, results)
+
+
+def _between(t: TensorType) -> TensorType:
+    return tensor_tangent_type(t) if t.dtype in DATETIMES else t
 
 
 def _sub_jvp(node: JVP) -> Sequence[Term | None]:
@@ -112,6 +170,8 @@ def _integer_pow_types(attrs: IntegerPowAttrs, operands: Types) -> Types:
 
 def _integer_pow_kernel(np: Any, attrs: IntegerPowAttrs, operands: Types, results: Types) -> Kernel:
     simple = {1: np.positive, 2: np.square, -1: np.reciprocal}
+    if attrs.y == 2 and operands[0].complex:
+        return lambda x: np.multiply(x, x)  # NumPy rounds the square of one of its scalars otherwise than that of an array
     if attrs.y in simple:
         kernel: Kernel = simple[attrs.y]
         return kernel
@@ -148,11 +208,22 @@ def _pow_types(attrs: Any, operands: Types) -> Types:
 
 def _pow_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     if operands[0] == operands[1]:
-        kernel: Kernel = np.power
-        return kernel
+        return np.power if operands[0].complex else _elementwise_power(np)
     # In double precision: a rounded exponent would lose its parity, and with it the sign.
     wide, dtype = np.complex128 if operands[0].complex else np.float64, numpy_dtype(np, operands[0].dtype)
     return lambda x, y: np.power(x.astype(wide), y.astype(wide)).astype(dtype)
+
+
+def _elementwise_power(np: Any) -> Kernel:
+    """NumPy's power without its shortcuts for some exponents that are one number in memory, which round otherwise."""
+
+    def elementwise_power(x: Any, y: Any) -> Any:
+        if np.size(y) == 1:
+            twice = np.power(np.repeat(x, 2), np.repeat(y, 2))
+            return twice[0] if not np.ndim(y) else twice[:1].reshape(np.shape(y))
+        return np.power(x, np.ascontiguousarray(y))
+
+    return elementwise_power
 
 
 def _pow_jvp(node: JVP) -> Sequence[Term | None]:
@@ -176,8 +247,22 @@ def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
     return select_n(eq(x, z), 0, select_n(eq(x, y), t.trace.full(1, t.type), 0.5))
 
 
-_ORDERED = REALS | {"bool"}
+_ORDERED = REALS | {"bool"} | TIMES
 _EXTREMUM = (lambda t, x, y, z: _share(t, x, y, z) * t, lambda t, x, y, z: _share(t, y, x, z) * t)
+
+
+def _extremum(name: str, function: str) -> Primitive:
+    primitive = binary(
+        name,
+        _ORDERED,
+        kernel=numpy_function(function),
+        tangents=_EXTREMUM,
+        integers="exact",
+        formula=f"{name}(x, y)",
+        summary=f"{function}; NaN wins",
+    )
+    assert primitive.jvp is not None
+    return replace(primitive, jvp=by_counts(primitive.jvp))
 
 
 def _abs_tangent(t: Term, x: Term, y: Term) -> Term:
@@ -214,24 +299,28 @@ PRIMITIVES = (
     elementwise(
         "add",
         2,
-        NUMERIC,
+        _ADDABLE,
         _add_jvp,
         transpose=_add_transpose,
+        types=_add_types,  # type: ignore[arg-type]
+        kernel=_add_kernel,
+        records=True,
         fresh=True,
         reusing=_adding_kernel,
         formula="x + y",
-        summary="sum",
+        summary="sum; of records of one type, field by field",
     ),
     elementwise(
         "sub",
         2,
-        NUMERIC,
+        NUMERIC | TIMES,
         _sub_jvp,
         transpose=_sub_transpose,
         fresh=True,
-        kernel=numpy_function("subtract"),
+        kernel=_sub_kernel,
+        result=_between,
         formula="x - y",
-        summary="difference",
+        summary="difference; of datetimes, the duration between them",
     ),
     elementwise(
         "mul",
@@ -260,7 +349,7 @@ PRIMITIVES = (
     elementwise(
         "neg",
         1,
-        NUMERIC,
+        _ADDABLE,
         linear_jvp("neg"),
         transpose=linear_transpose(lambda attrs, ct, type_: -ct),
         kernel=numpy_function("negative"),
@@ -298,24 +387,8 @@ PRIMITIVES = (
         formula="x^y",
         summary="power; y may be of integers",
     ),
-    binary(
-        "max",
-        _ORDERED,
-        kernel=numpy_function("maximum"),
-        tangents=_EXTREMUM,
-        integers="exact",
-        formula="max(x, y)",
-        summary="maximum; NaN wins",
-    ),
-    binary(
-        "min",
-        _ORDERED,
-        kernel=numpy_function("minimum"),
-        tangents=_EXTREMUM,
-        integers="exact",
-        formula="min(x, y)",
-        summary="minimum; NaN wins",
-    ),
+    _extremum("max", "maximum"),
+    _extremum("min", "minimum"),
     unary(
         "abs",
         NUMERIC,

@@ -6,22 +6,18 @@ import base64
 import binascii
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
-from pydantic_core.core_schema import SerializationInfo
-
-from tidu_cli.errors import TiduError, TypeTextError, did_you_mean
+from tidu_cli.errors import TypeTextError, did_you_mean
 from tidu_cli.graph.literals import Literal, literal_from_numbers, literal_to_numbers
-from tidu_cli.graph.types import ITEMSIZE, parse_type
-from tidu_cli.primitives.contract import Attrs
+from tidu_cli.graph.types import DTYPES, parse_type
+from tidu_cli.primitives.fields import After, Attrs, Bounded, Parsed, Records
 
 INLINE_ELEMENTS = 16
 """Constants of more elements than this are written to JSON as base64."""
 
 
 def _dtype(name: str) -> str:
-    if name not in ITEMSIZE:
-        raise ValueError(f"unknown dtype '{name}'{did_you_mean(name, list(ITEMSIZE))}")
+    if name not in DTYPES:
+        raise ValueError(f"unknown dtype '{name}'{did_you_mean(name, list(DTYPES))}")
     return name
 
 
@@ -66,15 +62,12 @@ def literal_to_file(literal: Literal, *, binary: bool) -> dict[str, object]:
     return {"type": str(literal.type), "base64": base64.b64encode(literal.data).decode()}
 
 
-def _validated(value: object) -> Literal:
-    try:
-        return literal_from_file(value)
-    except TiduError as error:
-        raise PydanticCustomError("literal", "{reason}", {"reason": str(error)}) from None
+def _parsed(value: object, records: Records) -> Literal:
+    return literal_from_file(value)
 
 
-def _serialized(literal: Literal, info: SerializationInfo) -> dict[str, object]:
-    return literal_to_file(literal, binary=bool(info.context and info.context.get("binary")))
+def _written(literal: Literal, binary: bool) -> dict[str, object]:
+    return literal_to_file(literal, binary=binary)
 
 
 _LITERAL_SCHEMA: dict[str, Any] = {
@@ -89,11 +82,11 @@ _LITERAL_SCHEMA: dict[str, Any] = {
     "oneOf": [{"required": ["data"]}, {"required": ["base64"]}],
 }
 
-Axis = Annotated[int, Field(strict=True, ge=0)]
-Axes = Annotated[tuple[Axis, ...], AfterValidator(_distinct)]
+Axis = Annotated[int, Bounded(ge=0)]
+Axes = Annotated[tuple[Axis, ...], After(_distinct)]
 Shape = tuple[Axis, ...]
-DTypeName = Annotated[str, AfterValidator(_dtype), Field(json_schema_extra={"enum": list(ITEMSIZE)})]
-LiteralData = Annotated[Literal, PlainValidator(_validated), PlainSerializer(_serialized), WithJsonSchema(_LITERAL_SCHEMA)]
+DTypeName = Annotated[str, After(_dtype, {"enum": list(DTYPES)})]
+LiteralData = Annotated[Literal, Parsed(_parsed, _written, _LITERAL_SCHEMA)]
 
 
 class AxesAttrs(Attrs):

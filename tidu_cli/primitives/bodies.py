@@ -6,14 +6,18 @@ node, by the rules of the primitives in it; here that happens inside a `Trace`, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.graph import CaseAttrs, CaseTable
-from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.contract import JVP, Batching, Kernel, PrimitiveSet, Transposition, Types
+from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable
+from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.primitives.alike import Rule, Stamps
+from tidu_cli.primitives.batching import repeated
+from tidu_cli.primitives.contract import JVP, Batching, Kernel, PrimitiveSet, Transposition, Types, ValueTypes
 from tidu_cli.primitives.trace import Term, Trace, UnreadableError, tangents_of_results
 
 
@@ -24,28 +28,43 @@ class Step:
     op: str
     attrs: CaseAttrs
     reads: tuple[int, ...]
-    results: Types
+    results: ValueTypes
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
     """Straight-line code over slots: first the sources, then the results of the steps in order. A result of None is zero."""
 
-    sources: Types
+    sources: ValueTypes
     steps: tuple[Step, ...]
     results: tuple[int | None, ...]
 
-    @property
-    def types(self) -> Types:
+    @cached_property
+    def types(self) -> ValueTypes:
         """The type of every slot."""
         return (*self.sources, *(t for step in self.steps for t in step.results))
+
+    @cached_property
+    def result_types(self) -> tuple[Type | None, ...]:
+        """The type of every result."""
+        return tuple(None if r is None else self.types[r] for r in self.results)
+
+    @cached_property
+    def kinds(self) -> tuple[int | None, ...]:
+        """Of each step a number that all those have that apply one op, with equal attrs, to equal types; None for the only one."""
+        types = self.types
+        number: dict[object, int] = {}
+        kinds = [number.setdefault((step.op, step.attrs, *[types[r] for r in step.reads]), len(number)) for step in self.steps]
+        count = Counter(kinds)
+        return tuple([None if count[kind] == 1 else kind for kind in kinds])
 
 
 def spliced(trace: Trace, body: Body, sources: Sequence[Term]) -> list[Term | None]:
     """Emit a body's steps for these sources. Gives its results."""
-    terms = list(sources)
-    for step in body.steps:
-        terms += trace.apply(step.op, step.attrs, [terms[slot] for slot in step.reads])
+    terms: list[Term | None] = list(sources)
+    stamps = Stamps(trace)
+    for step, kind in zip(body.steps, body.kinds, strict=True):
+        terms += stamps.apply(_applying(step), [terms[slot] for slot in step.reads], kind)
     return [None if slot is None else terms[slot] for slot in body.results]
 
 
@@ -53,13 +72,14 @@ def pushed_forward(
     trace: Trace, body: Body, operands: Sequence[Term], tangents: Sequence[Term | None]
 ) -> tuple[list[Term | None], list[Term | None]]:
     """Emit a body's steps and the JVP of each. Gives its results and their tangents."""
-    values: list[Term] = list(operands)
+    values: list[Term | None] = list(operands)
     moved: list[Term | None] = list(tangents)
-    for step in body.steps:
-        reads = [values[slot] for slot in step.reads]
-        results = trace.apply(step.op, step.attrs, reads)
-        moved += _jvp(trace, step, reads, results, [moved[slot] for slot in step.reads])
-        values += results
+    stamps = Stamps(trace)
+    for step, kind in zip(body.steps, body.kinds, strict=True):
+        sources = [values[slot] for slot in step.reads] + [moved[slot] for slot in step.reads]
+        found = stamps.apply(_pushing_forward(step), sources, kind)
+        values += found[: len(step.results)]
+        moved += found[len(step.results) :]
     return [None if r is None else values[r] for r in body.results], [None if r is None else moved[r] for r in body.results]
 
 
@@ -72,31 +92,58 @@ def spliced_linearly(trace: Trace, body: Body, sources: Sequence[Term], tangents
     a constant does not show, so see `tidu_cli.primitives.linearity` first.
     """
     types = body.types
-    values: list[Term] = [*sources, *(unreadable(trace, t) for t in body.sources[len(sources) :])]
+    values: list[Term | None] = [*sources, *(None for _ in tangents)]  # of what depends on tangents there are none
     depends = [False] * len(sources) + [True] * len(tangents)
     moved: list[Term | None] = [*(None for _ in sources), *tangents]
-    for number, step in enumerate(body.steps):
-        reads = [values[slot] for slot in step.reads]
-        mask = [depends[slot] for slot in step.reads]
-        active = any(mask)
+    stamps = Stamps(trace)
+    for number, (step, kind) in enumerate(zip(body.steps, body.kinds, strict=True)):
+        mask = tuple([depends[slot] for slot in step.reads])
+        n_results, active = len(step.results), any(mask)
         if active:
-            results: Sequence[Term] = [unreadable(trace, t) for t in step.results]
-            incoming = [moved[slot] for slot in step.reads]
+            operands = [values[slot] for slot in step.reads] + [moved[slot] for slot in step.reads]
+            rule = _splicing_linearly(step, tuple([types[slot] for slot in step.reads]), mask)
             try:
-                if _stands_for_a_body(trace.primitives, step, incoming):
-                    order, inner = residual_first(expanded(trace.primitives, step, tuple(types[r] for r in step.reads)), mask)
-                    residual = [reads[k] for k in order if not mask[k]]
-                    moved += spliced_linearly(trace, inner, residual, [incoming[k] for k in order if mask[k]])
-                else:
-                    moved += _jvp(trace, step, reads, results, incoming)
+                moved += stamps.apply(rule, operands, None if kind is None else (kind, mask))
             except UnreadableError:
                 raise MissingRuleError(f"node {number} ({step.op}): it is not linear in them") from None
+            values += [None] * n_results
         else:
-            results = trace.apply(step.op, step.attrs, reads)
-            moved += [None] * len(results)
-        values += results
-        depends += [active] * len(results)
+            values += stamps.apply(_applying(step), [values[slot] for slot in step.reads], kind)
+            moved += [None] * n_results
+        depends += [active] * n_results
     return [None if r is None else moved[r] for r in body.results]
+
+
+def _applying(step: Step) -> Rule:
+    """A step as a rule from its operands to its results."""
+    return lambda trace, operands: trace.apply(step.op, step.attrs, _known(operands))
+
+
+def _pushing_forward(step: Step) -> Rule:
+    """A step and its JVP as a rule, from operands and their tangents to results and theirs."""
+
+    def rule(trace: Trace, sources: Sequence[Term | None]) -> Sequence[Term | None]:
+        n = len(step.reads)
+        operands = _known(sources[:n])
+        results = trace.apply(step.op, step.attrs, operands)
+        return [*results, *_jvp(trace, step, operands, results, sources[n:])]
+
+    return rule
+
+
+def _splicing_linearly(step: Step, types: ValueTypes, depends: Sequence[bool]) -> Rule:
+    """The JVP of a step as a rule, from operands, those that depend on tangents being None, and their tangents."""
+
+    def rule(trace: Trace, sources: Sequence[Term | None]) -> Sequence[Term | None]:
+        values, tangents = sources[: len(types)], sources[len(types) :]
+        if _stands_for_a_body(trace.primitives, step, tangents):
+            order, body = residual_first(expanded(trace.primitives, step, types), depends)
+            residual = _known([values[k] for k in order if not depends[k]])
+            return spliced_linearly(trace, body, residual, [tangents[k] for k in order if depends[k]])
+        operands = [unreadable(trace, t) if v is None else v for v, t in zip(values, types, strict=True)]
+        return _jvp(trace, step, operands, [unreadable(trace, t) for t in step.results], tangents)
+
+    return rule
 
 
 def _stands_for_a_body(primitives: PrimitiveSet, step: Step, tangents: Sequence[Term | None]) -> bool:
@@ -115,20 +162,22 @@ def transposed(
     """
     # The linear steps go to a scratch recording first: in the nodes that rules emit, which have transpose rules.
     scratch = Trace(trace.primitives, CaseTable())
-    primal = [scratch.source(t.type, linear=False) for t in sources]
+    primal = [scratch.source(t.value_type, linear=False) for t in sources]
     tangents = [scratch.source(t, linear=True) for t in body.sources[len(sources) :]]
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
     results = spliced_linearly(scratch, body, primal, given)
 
-    values: list[Term | None] = [*sources, *(None for _ in tangents)]
+    stamps = Stamps(trace)
+    count = Counter(node.code for node in scratch.nodes)
+    values = [*sources, *(None for _ in tangents)]
     linear = []
     for node in scratch.nodes:
         if node.linear:
             linear.append((len(values), node))
             values += [None] * node.n_results
         else:
-            case = scratch.cases[node.code]
-            values += trace.apply(case.op, case.attrs, [_known(values[slot]) for slot in node.reads])
+            kind = None if count[node.code] == 1 else node.code
+            values += stamps.apply(_applying_case(scratch.cases[node.code]), [values[slot] for slot in node.reads], kind)
 
     incoming: list[Term | None] = [None] * len(values)
     for result, cotangent in zip(results, cotangents, strict=True):
@@ -141,38 +190,66 @@ def transposed(
         case = scratch.cases[node.code]
         assert case.mask is not None
         operands = [None if a else values[slot] for slot, a in zip(node.reads, case.mask, strict=True)]
-        rule = trace.primitives.transpose_rule(case.op)
-        found = rule(Transposition(case.attrs, operands, case.operands, case.mask, due))  # type: ignore[arg-type]
+        alike = None if count[node.code] == 1 else (node.code, tuple([c is not None for c in due]))
+        found = stamps.apply(_transposing(case), [*operands, *due], alike)
         for slot, contribution in zip(node.reads, found, strict=True):
             if contribution is not None:
                 incoming[slot] = _sum(trace, incoming[slot], contribution)
     return [incoming[t.slot] if a else None for t, a in zip(tangents, active, strict=True)]
 
 
+def _applying_case(case: Case) -> Rule:
+    return lambda trace, operands: trace.apply(case.op, case.attrs, _known(operands))
+
+
+def _transposing(case: Case) -> Rule:
+    """The transpose of a linear case as a rule, from operands, active ones being None, and cotangents of results."""
+
+    def rule(trace: Trace, sources: Sequence[Term | None]) -> Sequence[Term | None]:
+        assert case.mask is not None
+        n, types = len(case.operands), cast(Types, case.operands)
+        return trace.primitives.transpose_rule(case.op)(Transposition(case.attrs, sources[:n], types, case.mask, sources[n:]))
+
+    return rule
+
+
 def batched(trace: Trace, body: Body, operands: Sequence[Term], is_batched: Sequence[bool], size: int) -> list[Term]:
     """Emit a body for many values of some operands at once. Gives its results, each with the batch as its first axis."""
     types = body.types
-    values, flags = list(operands), list(is_batched)
-    for step in body.steps:
-        reads, mask = [values[slot] for slot in step.reads], tuple(flags[slot] for slot in step.reads)
-        if any(mask):
-            rule = trace.primitives.batch_rule(step.op)
-            values += rule(Batching(step.attrs, reads, tuple(types[slot] for slot in step.reads), mask, size))
-        else:
-            values += trace.apply(step.op, step.attrs, reads)
+    values: list[Term | None] = list(operands)
+    flags = list(is_batched)
+    stamps = Stamps(trace)
+    for step, kind in zip(body.steps, body.kinds, strict=True):
+        mask = tuple([flags[slot] for slot in step.reads])
+        alike = None if kind is None else (kind, mask)
+        rule = (
+            _batching(step, cast(Types, tuple([types[slot] for slot in step.reads])), mask, size) if any(mask) else _applying(step)
+        )
+        values += stamps.apply(rule, [values[slot] for slot in step.reads], alike)
         flags += [any(mask)] * len(step.results)
     found = []
     for slot in body.results:
         assert slot is not None
         term = values[slot]
-        if not flags[slot]:
-            axes = tuple(range(1, term.type.rank + 1))
-            term = trace.emit("broadcast_in_dim", term, shape=(size, *term.type.shape), broadcast_dimensions=axes)
-        found.append(term)
+        assert term is not None
+        found.append(term if flags[slot] else repeated(term, size))
     return found
 
 
-def recorded(trace: Trace, sources: Types, results: Sequence[Term | None]) -> Body:
+def _batching(step: Step, types: Types, mask: tuple[bool, ...], size: int) -> Rule:
+    """The batch rule of a step as a rule from operands to results."""
+    return lambda trace, operands: trace.primitives.batch_rule(step.op)(Batching(step.attrs, _known(operands), types, mask, size))
+
+
+def zeros(trace: Trace, type_: Type) -> Term:
+    """The zero of a type of tangents."""
+    if isinstance(type_, TensorType):
+        return trace.full(0, type_)
+    name, first = type_.fields[0]  # the others are structurally zero
+    return trace.emit(trace.primitives.record, zeros(trace, first), type=type_, fields=(name,) if len(type_.fields) > 1 else None)
+
+
+def recorded(trace: Trace, sources: ValueTypes, results: Sequence[Term | None]) -> Body:
     """A recording as a body, without what its results do not need. Its roles are forgotten."""
     needed = {t.slot for t in results if t is not None}
     first = trace.n_slots
@@ -193,7 +270,7 @@ def recorded(trace: Trace, sources: Types, results: Sequence[Term | None]) -> Bo
     return Body(sources, tuple(steps), tuple(None if t is None else slots[t.slot] for t in results))
 
 
-def expanded(primitives: PrimitiveSet, step: Step, types: Types) -> Body:
+def expanded(primitives: PrimitiveSet, step: Step, types: ValueTypes) -> Body:
     """What a step of an own primitive stands for, one level deep."""
     rule = primitives[step.op].inlined
     assert rule is not None
@@ -212,20 +289,20 @@ def residual_first(body: Body, active: Sequence[bool]) -> tuple[list[int], Body]
 
 def flops(body: Body, primitives: PrimitiveSet) -> int:
     """The operations of all steps of a body."""
-    types = body.types
-    return sum(primitives[s.op].flops(s.attrs, tuple(types[slot] for slot in s.reads), s.results) for s in body.steps)
+    types = cast(Types, body.types)
+    return sum(primitives[s.op].flops(s.attrs, tuple(types[slot] for slot in s.reads), cast(Types, s.results)) for s in body.steps)
 
 
 def kernel(np: Any, body: Body, primitives: PrimitiveSet) -> Kernel:
     """A function of the arrays of a body's sources that gives its result, or a tuple of several."""
-    types = body.types
+    types = cast(Types, body.types)
     steps: list[tuple[Kernel, tuple[int, ...], bool]] = []
     built: dict[object, Kernel] = {}  # own primitives build those of their own bodies: each once
     for step in body.steps:
         operands = tuple(types[slot] for slot in step.reads)
         case = step.op, step.attrs, operands
         if case not in built:
-            built[case] = primitives[step.op].kernel(np, step.attrs, operands, step.results)
+            built[case] = primitives[step.op].kernel(np, step.attrs, operands, cast(Types, step.results))
         steps.append((built[case], step.reads, len(step.results) > 1))
 
     def run(*arrays: Any) -> Any:
@@ -249,7 +326,7 @@ class _Unreadable(Trace):
         raise UnreadableError("reads the value of a tangent")
 
 
-def unreadable(trace: Trace, type_: TensorType) -> Term:
+def unreadable(trace: Trace, type_: Type) -> Term:
     """A value that is not there, only its type."""
     return Term(_Unreadable(trace), -1, type_, False)
 
@@ -262,9 +339,9 @@ def _jvp(
     return tangents_of_results(trace, step.op, JVP(step.attrs, operands, results, tangents))
 
 
-def _known(value: Term | None) -> Term:
-    assert value is not None  # a residual node reads no tangent
-    return value
+def _known(values: Sequence[Term | None]) -> list[Term]:
+    assert None not in values  # what reads no tangent reads values that are there
+    return cast(list[Term], values)
 
 
 def _sum(trace: Trace, so_far: Term | None, contribution: Term) -> Term:

@@ -32,6 +32,8 @@ FAMILIES: Mapping[str, str] = {
     "precision": "reduce_precision",
     "contraction": "dot_general",
     "linear_algebra": "cholesky triangular_solve lu",
+    "records": "record field",
+    "times": "difference retract",
 }
 """The ops of each family, which is a module of this package, in the order of the catalogue."""
 

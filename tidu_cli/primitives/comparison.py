@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import ALL, COMPLEXES, TensorType
+from tidu_cli.graph.types import ANY, COMPLEXES, TensorType
 from tidu_cli.primitives.batching import itself_with_scalars
 from tidu_cli.primitives.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import binary, numpy_function, require_alike, require_dtype, summed
@@ -76,7 +76,7 @@ def _select_transpose(node: Transposition) -> Sequence[Term | None]:
     return [None, *(select_n(which, *zeros[:k], ct, *zeros[k + 1 :]) if a else None for k, a in enumerate(node.active[1:]))]
 
 
-_ORDERED = ALL - COMPLEXES
+_ORDERED = ANY - COMPLEXES
 
 
 def _clamp_types(attrs: Any, operands: Types) -> Types:
@@ -111,8 +111,8 @@ def _clamp_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 PRIMITIVES = (
-    _comparison("eq", "equal", "=", ALL),
-    _comparison("ne", "not_equal", "≠", ALL),
+    _comparison("eq", "equal", "=", ANY),
+    _comparison("ne", "not_equal", "≠", ANY),
     _comparison("lt", "less", "<", _ORDERED),
     _comparison("le", "less_equal", "≤", _ORDERED),
     _comparison("gt", "greater", ">", _ORDERED),
@@ -125,6 +125,7 @@ PRIMITIVES = (
         _select_jvp,
         _select_transpose,
         itself_with_scalars("select_n"),
+        dtypes=ANY,
         indices=(0, 1),
         examples=(
             Example(("bool[]", "T[2,3]", "T[2,3]")),

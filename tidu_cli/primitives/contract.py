@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, CaseAttrs
-from tidu_cli.graph.types import ALL, TensorType
+from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable
+from tidu_cli.graph.types import ALL, RecordType, TensorType, Type
+from tidu_cli.primitives.fields import Attrs as Attrs
+from tidu_cli.primitives.fields import NoAttrs as NoAttrs
 from tidu_cli.primitives.flops import ONE_EACH
 from tidu_cli.primitives.plugins import announced, installed
 
@@ -24,24 +24,11 @@ if TYPE_CHECKING:
     from tidu_cli.primitives.trace import Term
 
 Types = tuple[TensorType, ...]
+ValueTypes = tuple[Type, ...]
 Kernel = Callable[..., Any]
 
 Inlining = Callable[[Any, Sequence["Term"]], Sequence["Term"]]
 """From (attrs, operands) to results, in terms of other primitives. Where operands are linear, so are the nodes that read them."""
-
-
-class Attrs(BaseModel):
-    """Base of every primitive's attrs: frozen, so that they hash; unknown names are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    def to_data(self, *, binary: bool) -> dict[str, object]:
-        """The file form: lists, numbers and strings, and bytes for constants if `binary`. Attrs at their default are left out."""
-        return _lists(self.model_dump(exclude_defaults=True, context={"binary": binary}))  # type: ignore[return-value]
-
-
-class NoAttrs(Attrs):
-    """The attrs of a primitive that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +95,13 @@ TypeRule = Callable[[Any, Types], Types]
 FlopsRule = Callable[[Any, Types, Types], int]
 """From (attrs, operand types, result types) to the number of operations (see `tidu_cli.primitives.flops`)."""
 
-Integers = Literal["numbers", "exact", "steps"]
-"""What an operation on integers is to differentiation, where an active operand is of integers.
+Integers = Literal["numbers", "exact", "steps", "moved"]
+"""What an operation on integers is to differentiation, where an active operand is of integers, or of datetimes.
 
 Their tangents are floats. `numbers`: the JVP rule sees integer operands and results as floats of the tangents' dtypes, so that a
 rule written for floats serves. `exact`: it sees them as they are, since it compares them, and floats round; zeros and weights that
-it makes must have the tangents' dtype. `steps`: the operation rounds, and its derivative is zero.
+it makes must have the tangents' dtype. `steps`: the operation rounds, and its derivative is zero. `moved`: the rule alone says
+which tangents there are, of results of integers also those that come from floats.
 """
 
 
@@ -138,18 +126,19 @@ class Example:
 class Primitive:
     """One operation: its name, arity (None: any number from one up), attrs, types, evaluation, derivative and batch rules.
 
-    `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike`
-    says that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results`
-    counts the results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert`
-    operands have no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `inlined` says
-    what an own primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful`
-    is False for the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to
-    the tangents of integers; `indices` are the operands from the first to before the second of two numbers, which say where or
-    which and not how much: integers there contribute nothing. `reads` is given where results are elements of operand 0, at places
-    that do not depend on it: its cotangents need not be dense arrays then. `fresh` says that results with axes are always new
-    arrays, which share memory with no other; `reusing` is a kernel of the same results, which may make them in the memory of
-    operand 0; `passes` says that the results are the operands, one for one, and take no memory. `flops` counts operations, by
-    default one for each element of the result. `formula` and `summary` go to the catalogue.
+    `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike` says
+    that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results` counts the
+    results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert` operands have
+    no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `inlined` says what an own
+    primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful` is False for
+    the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to the tangents of
+    integers; `indices` are the operands from the first to before the second of two numbers, which say where or which and not how
+    much: integers there contribute nothing. `records` says that it takes and gives records, too, which its rules then see; of one
+    that only puts fields together `makes` names these, and of one that takes a field `takes` does. `reads` is given where results
+    are elements of operand 0, at places that do not depend on it: its cotangents need not be dense arrays then. `fresh` says that
+    results with axes are always new arrays, which share memory with no other; `reusing` is a kernel of the same results, which may
+    make them in the memory of operand 0; `passes` says that the results are the operands, one for one, and take no memory. `flops`
+    counts operations, by default one for each element of the result. `formula` and `summary` go to the catalogue.
     """
 
     name: str
@@ -171,6 +160,9 @@ class Primitive:
     passes: bool = False
     integers: Integers = "numbers"
     indices: tuple[int, int | None] = (0, 0)
+    records: bool = False
+    makes: Callable[[Any], tuple[str, ...]] | None = None
+    takes: Callable[[Any], str] | None = None
     reads: ReadingRule | None = None
     fresh: bool = False
     reusing: KernelRule | None = None
@@ -189,7 +181,8 @@ class PrimitiveSet:
     """A closed vocabulary of primitives.
 
     `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
-    whose results are other values, which recomputation needs; `definitions` are those of own primitives.
+    whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
+    of own primitives, `records` the record types by name, and `origins` the libraries of those that are not a document's own.
     """
 
     primitives: Mapping[str, Primitive]
@@ -197,6 +190,9 @@ class PrimitiveSet:
     constant: str = "constant"
     definitions: tuple[OpDefinition, ...] = ()
     barrier: str = "optimization_barrier"
+    record: str = "record"
+    records: Mapping[str, RecordType] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
@@ -216,18 +212,23 @@ class PrimitiveSet:
 
     def reached_from(self, ops: Iterable[str]) -> list[OpDefinition]:
         """The definitions of own primitives among these ops, and of those that their graphs use, in the order of definition."""
-        pending, reached = list(ops), set()
+        reached = self._reached(ops)
+        return [d for d in self.definitions if d.name in reached]
+
+    def _reached(self, ops: Iterable[str]) -> dict[str, OpDefinition]:
+        pending = list(ops)
+        reached: dict[str, OpDefinition] = {}
         while pending:
             definition = self.definition_of(pending.pop())
             if definition is not None and definition.name not in reached:
-                reached.add(definition.name)
-                pending += [node.op for graph in definition.graphs.values() for node in graph.nodes]
-        return [d for d in self.definitions if d.name in reached]
+                reached[definition.name] = definition
+                pending += definition.uses
+        return reached
 
-    def identity_of(self, op: str) -> object:
-        """What digests hash for an op: its name; for an own primitive [name, definitions], which are those it reaches, by name."""
-        reached = self.reached_from([op]) if self.definitions else []
-        return [op, {d.name: d.to_data() for d in sorted(reached, key=lambda d: d.name.encode())}] if reached else op
+    def definitions_behind(self, op: str) -> list[OpDefinition]:
+        """The definitions that say what an op is: those it reaches, by name; none if it is built in."""
+        reached = self._reached([op])
+        return [reached[name] for name in sorted(reached, key=str.encode)]
 
     def __getitem__(self, op: str) -> Primitive:
         """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
@@ -241,19 +242,15 @@ class PrimitiveSet:
 
     def parse_attrs(self, op: str, attrs: Mapping[str, object]) -> Attrs:
         """Attrs from their file form. Raises TypeRuleError for missing, unknown or malformed ones."""
-        model = self[op].attrs
-        try:
-            return model.model_validate(attrs)
-        except ValidationError as error:
-            raise TypeRuleError(_first_complaint(error, op, model)) from None
+        return self[op].attrs.parse(attrs, self.records)
 
     def case(
         self,
         op: str,
         attrs: CaseAttrs,
         mask: tuple[bool, ...] | None,
-        operands: Sequence[TensorType | None],
-        declared: Types | None = None,
+        operands: Sequence[Type | None],
+        declared: ValueTypes | None = None,
     ) -> Case:
         """The case of a node: checks arity and mask, and infers the result types.
 
@@ -269,8 +266,10 @@ class PrimitiveSet:
         if mask is not None and len(mask) != n:
             raise TypeRuleError(f"active mask has {len(mask)} entries for {n} inputs")
         known = [t for t in operands if t is not None]
-        if len(known) < n and primitive.alike and (known or declared):
-            operands, known = [known[0] if known else declared[0]] * n, [known[0] if known else declared[0]] * n  # type: ignore[index]
+        if len(known) < n and primitive.alike:
+            type_ = known[0] if known else _operand_type(primitive, attrs, n, declared)
+            if type_ is not None:
+                operands = known = [type_] * n
         if len(known) < n:
             if declared is None:
                 raise TypeRuleError(
@@ -280,10 +279,23 @@ class PrimitiveSet:
             if len(declared) != due:
                 raise TypeRuleError(f"declares {len(declared)} result types, but has {due} result{'' if due == 1 else 's'}")
             return Case(op, attrs, mask, tuple(operands), declared)
-        results = primitive.types(attrs, tuple(known))
+        if not primitive.records:
+            for k, type_ in enumerate(known):
+                if isinstance(type_, RecordType):
+                    raise TypeRuleError(f"input {k} is a record, {type_}, but it takes arrays; take its fields with the op 'field'")
+        results: ValueTypes = primitive.types(attrs, cast(Types, tuple(known)))
         if declared is not None and declared != results:
             raise TypeRuleError(f"declares the result {_join(declared)}, but it is {_join(results)}")
         return Case(op, attrs, mask, tuple(known), results)
+
+    def fields_taken(self, cases: CaseTable) -> dict[int, str]:
+        """The numbers of the cases that take a field of a record, with its name."""
+        found = {}
+        for number, case in enumerate(cases.cases):
+            takes = self[case.op].takes
+            if takes is not None:
+                found[number] = takes(case.attrs)
+        return found
 
     def jvp_rule(self, op: str) -> JVPRule:
         """The JVP rule of a primitive. Raises MissingRuleError."""
@@ -307,25 +319,20 @@ class PrimitiveSet:
         return rule
 
 
-def _lists(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: _lists(v) for k, v in value.items()}
-    return [_lists(v) for v in value] if isinstance(value, tuple | list) else value
+def _operand_type(primitive: Primitive, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> Type | None:
+    """The type of n operands of one type that gives the declared results; None where there is none, or more than one."""
+    if declared is None or len(declared) != 1 or not isinstance(declared[0], TensorType):
+        return None
+    found: list[TensorType] = []
+    for dtype in primitive.dtypes:
+        candidate = declared[0].with_dtype(dtype)
+        try:
+            if primitive.types(attrs, (candidate,) * n) == declared:
+                found.append(candidate)
+        except TypeRuleError:
+            continue  # the primitive does not take it
+    return found[0] if len(found) == 1 else None
 
 
-def _join(types: Types) -> str:
+def _join(types: ValueTypes) -> str:
     return ", ".join(map(str, types))
-
-
-def _first_complaint(error: ValidationError, op: str, model: type[Attrs]) -> str:
-    errors = error.errors(include_url=False)
-    # A misspelt attr is unknown and missing at once: unknown says which.
-    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    where = ".".join(map(str, first["loc"]))
-    if first["type"] == "extra_forbidden":
-        return f"unknown attr '{where}'{did_you_mean(where, list(model.model_fields))}"
-    if first["type"] == "missing":
-        return f"missing attr '{where}'"
-    cause = first.get("ctx", {}).get("error")
-    message = str(cause) if isinstance(cause, TiduError | ValueError) else first["msg"]
-    return f"attr '{where}': {message[0].lower()}{message[1:]}"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
-
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, DTypeName
 from tidu_cli.primitives.batching import later, with_batch_axis
 from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
+from tidu_cli.primitives.fields import After
 from tidu_cli.primitives.flops import products
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
@@ -35,7 +34,7 @@ class DotGeneralAttrs(Attrs):
     `preferred_element_type`: the dtype of the result and of the accumulation; by default that of the operands.
     """
 
-    dimension_numbers: Annotated[tuple[Pair, Pair], AfterValidator(_matched)]
+    dimension_numbers: Annotated[tuple[Pair, Pair], After(_matched)]
     preferred_element_type: DTypeName | None = None
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import INEXACT, NUMERIC, REALS, TensorType, real_dtype
+from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, TensorType, real_dtype
 from tidu_cli.primitives.attrs import Axis
 from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.primitives.families import linear_jvp, linear_transpose, require_dtype
+from tidu_cli.primitives.families import by_counts, linear_jvp, linear_transpose, require_dtype
 from tidu_cli.primitives.flops import Weight, accumulating, adding, multiplying
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Number, Term, op
@@ -181,7 +181,7 @@ def _cumulative(
 PRIMITIVES = (
     _cumulative(
         "cumsum",
-        NUMERIC,
+        NUMERIC | DURATIONS,
         _kernel(_sum_along),
         linear_jvp("cumsum"),
         transpose=linear_transpose(lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse)),
@@ -199,18 +199,18 @@ PRIMITIVES = (
     ),
     _cumulative(
         "cummax",
-        REALS,
+        REALS | TIMES,
         _kernel(lambda np: np.maximum.accumulate, wide=False),
-        _extremum_jvp,
+        by_counts(_extremum_jvp),
         integers="exact",
         formula="max x up to each element of an axis",
         summary="cumulative maximum; its derivative is shared equally among ties",
     ),
     _cumulative(
         "cummin",
-        REALS,
+        REALS | TIMES,
         _kernel(lambda np: np.minimum.accumulate, wide=False),
-        _extremum_jvp,
+        by_counts(_extremum_jvp),
         integers="exact",
         formula="min x up to each element of an axis",
         summary="cumulative minimum; its derivative is shared equally among ties",

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError
-from tidu_cli.graph.graph import Meta
+from tidu_cli.graph.collection import no_collection
+from tidu_cli.graph.graph import Case, Meta
 from tidu_cli.graph.keys import Key, key_to_json
-from tidu_cli.graph.types import TensorType, tangent_type
+from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.primitives.bodies import Body, Step, residual_first
-from tidu_cli.primitives.contract import PrimitiveSet, Types
+from tidu_cli.primitives.contract import PrimitiveSet, ValueTypes
 from tidu_cli.primitives.linearity import require_linear
 from tidu_cli.primitives.own_attrs import REQUIRED, AttrValues, OwnAttrs, substituted
 from tidu_cli.primitives.patterns import Pattern, Variables, fits, match_all
@@ -97,6 +99,11 @@ class OpDefinition:
         given = {key for key, _ in graph.outputs} if graph else set()
         return tuple(key.cotangent(PASS) in given for key in self.input_keys)
 
+    @cached_property
+    def uses(self) -> tuple[str, ...]:
+        """The ops of the nodes of all graphs, each once."""
+        return tuple(dict.fromkeys(node.op for graph in self.graphs.values() for node in graph.nodes))
+
     def ports_of(self, kind: str) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
         """The keys that a graph of that kind may take, and those that it must give."""
         x, y = self.input_keys, self.output_keys
@@ -121,7 +128,7 @@ class OpDefinition:
             data["attrs"] = {k: None if v is REQUIRED else v for k, v in self.attrs.items()}
         return data | {kind: graph.to_data() for kind, graph in self.graphs.items()}
 
-    def body(self, kind: str, primitives: PrimitiveSet, attrs: OwnAttrs, operands: Types) -> Body:
+    def body(self, kind: str, primitives: PrimitiveSet, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         """A graph of the definition at these operand types.
 
         Raises TypeRuleError naming the graph and its node where types do not fit, and where a graph that says how to differentiate
@@ -133,7 +140,8 @@ class OpDefinition:
             known = self._bodies[identity] = self._typed(kind, primitives, attrs, operands)
         return known
 
-    def _typed(self, kind: str, primitives: PrimitiveSet, attrs: OwnAttrs, operands: Types) -> Body:
+    @no_collection()
+    def _typed(self, kind: str, primitives: PrimitiveSet, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         variables = match_all([p.name for p in self.inputs], [p.pattern for p in self.inputs], operands)
         types = dict(zip(self.input_keys, operands, strict=True))
         if kind != "forward":
@@ -171,9 +179,7 @@ class OpDefinition:
         except MissingRuleError as error:
             raise TypeRuleError(f"its forward: {error}") from None
 
-    def _check_results(
-        self, kind: str, body: Body, given: Sequence[Key], types: Mapping[Key, TensorType], variables: Variables
-    ) -> None:
+    def _check_results(self, kind: str, body: Body, given: Sequence[Key], types: Mapping[Key, Type], variables: Variables) -> None:
         slots = body.types
         for position, (key, slot) in enumerate(zip(given, body.results, strict=True)):
             if kind != "forward":
@@ -191,7 +197,7 @@ def typed(
     graph: SourceGraph,
     primitives: PrimitiveSet,
     attrs: AttrValues,
-    sources: Sequence[tuple[Key, TensorType]],
+    sources: Sequence[tuple[Key, Type]],
     results: Sequence[Key],
 ) -> Body:
     """A graph at given types. Raises TiduError naming the node."""
@@ -199,15 +205,22 @@ def typed(
     types = [type_ for _, type_ in sources]
     slots = [position[key] for key in graph.inputs]
     steps: list[Step] = []
+    plain: dict[tuple[object, ...], Case] = {}  # of nodes without attrs
     for number, node in enumerate(graph.nodes):
         try:
             check_references("it", node.inputs, len(slots))
-            reads = tuple(slots[k] for k in node.inputs)
-            parsed = primitives.parse_attrs(node.op, substituted(node.attrs, attrs))
-            case = primitives.case(node.op, parsed, None, [types[slot] for slot in reads])
+            reads = tuple([slots[k] for k in node.inputs])
+            operands = [types[slot] for slot in reads]
+            alike = (node.op, *operands)
+            case = None if node.attrs else plain.get(alike)
+            if case is None:
+                parsed = primitives.parse_attrs(node.op, substituted(node.attrs, attrs))
+                case = primitives.case(node.op, parsed, None, operands)
+                if not node.attrs:
+                    plain[alike] = case
         except TiduError as error:
             raise TypeRuleError(f"node {number} ({node.op}): {error}") from None
-        steps.append(Step(node.op, parsed, reads, case.results))
+        steps.append(Step(node.op, case.attrs, reads, case.results))
         slots += range(len(types), len(types) + len(case.results))
         types += case.results
     for key, value in graph.outputs:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.graph.types import FLOATS, INEXACT, NUMERIC
 from tidu_cli.primitives.contract import Kernel, Types
-from tidu_cli.primitives.families import numpy_function, unary
+from tidu_cli.primitives.families import numpy_function, through_f32, unary
 from tidu_cli.primitives.flops import multiplying, per_element
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import op
@@ -54,13 +54,27 @@ def _log1p_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kerne
 
 
 def _logistic_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    def logistic(x: Any) -> Any:
-        # exp of a negative number only: nothing overflows, and the far left tail keeps its digits.
-        right = x.real >= 0
-        e = np.exp(np.where(right, -x, x))
-        return (np.where(right, np.ones_like(e), e) / (1 + e)).astype(x.dtype, copy=False)
+    """Kernels of exp of a negative number only: nothing overflows, and the far left tail keeps its digits."""
+    dtype = numpy_dtype(np, operands[0].dtype)
+    if operands[0].complex:
 
-    return logistic
+        def of_complex(z: Any) -> Any:
+            right = z.real >= 0
+            e = np.exp(np.where(right, -z, z))
+            return (np.where(right, np.ones_like(e), e) / (1 + e)).astype(dtype, copy=False)
+
+        return of_complex
+    one, exp = dtype.type(1), through_f32(np, np.exp) if operands[0].dtype == "f16" else np.exp
+
+    def of_scalar(x: Any) -> Any:
+        e = exp(-abs(x))
+        return (one if x >= 0 else e) / (one + e)
+
+    def of_array(x: Any) -> Any:
+        e = exp(-np.abs(x))
+        return np.maximum(e, (x >= 0).astype(dtype)) / (one + e)  # e is at most 1
+
+    return of_array if operands[0].rank else of_scalar
 
 
 def _rsqrt_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:

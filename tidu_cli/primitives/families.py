@@ -8,10 +8,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, SIGNED, TensorType
+from tidu_cli.graph.types import (
+    ALL,
+    ANY,
+    COMPLEXES,
+    DATETIMES,
+    DURATIONS,
+    FLOATS,
+    INEXACT,
+    INTEGERS,
+    NUMERIC,
+    REALS,
+    SIGNED,
+    TIMES,
+    TensorType,
+)
 from tidu_cli.primitives.batching import itself
 from tidu_cli.primitives.contract import (
     JVP,
@@ -43,7 +58,12 @@ _CLASSES = {
     NUMERIC: "numbers",
     REALS | {"bool"}: "integers, floats and bools",
     INTEGERS | {"bool"}: "integers and bools",
-    ALL: "all dtypes",
+    REALS | {"bool"} | TIMES: "integers, floats, bools and times",
+    REALS | TIMES: "integers, floats and times",
+    NUMERIC | DURATIONS: "numbers and durations",
+    NUMERIC | TIMES: "numbers and times",
+    ALL: "numbers and bools",
+    ANY: "all dtypes",
 }
 
 _OPERATORS: dict[str, Kernel] = {
@@ -52,7 +72,13 @@ _OPERATORS: dict[str, Kernel] = {
 """On NumPy scalars Python's operators give the very bits of the ufuncs, several times faster. (Complex products may round
 otherwise.)"""
 
-_conj = op("conj")
+_ROUNDING = frozenset({
+    "exp", "exp2", "expm1", "log", "log1p", "cbrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan",
+    "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
+})  # fmt: skip
+"""The functions of one operand that NumPy does not compute exactly, or rounded once."""
+
+_conj, convert = op("conj"), op("convert_element_type")
 
 
 def conj(x: Term) -> Term:
@@ -69,15 +95,23 @@ def require_dtype(dtypes: frozenset[str], types: Types, what: str = "input") -> 
     """Raises TypeRuleError if some operand's dtype is not among `dtypes`."""
     for k, t in enumerate(types):
         if t.dtype not in dtypes:
-            raise TypeRuleError(f"{what} {k} has type {t}, but it takes {dtype_class(dtypes)}")
+            raise TypeRuleError(f"{what} {k} has type {t}, but it takes {dtype_class(dtypes)}{_way_out(t.dtype, dtypes)}")
+
+
+def _way_out(dtype: str, dtypes: frozenset[str]) -> str:
+    if dtype in DATETIMES and dtypes >= DURATIONS:
+        return "; use retract to move a datetime by a duration, and sub for the duration between two"
+    return "; use convert_element_type to f64 first" if dtype in TIMES and "f64" in dtypes else ""
 
 
 def require_alike(types: Types) -> None:
     """Raises TypeRuleError if operand types differ: shapes never broadcast by themselves."""
     for k, t in enumerate(types):
         if t != types[0]:
-            way_out = "convert_element_type" if t.shape == types[0].shape else "broadcast_in_dim"
-            raise TypeRuleError(f"type mismatch: input 0 is {types[0]}, input {k} is {t}; use {way_out} first")
+            way_out = "convert_element_type first" if t.shape == types[0].shape else "broadcast_in_dim first"
+            if {types[0].dtype, t.dtype} & DATETIMES and {types[0].dtype, t.dtype} & DURATIONS:
+                way_out = "retract to move a datetime by a duration"
+            raise TypeRuleError(f"type mismatch: input 0 is {types[0]}, input {k} is {t}; use {way_out}")
 
 
 def alike(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:
@@ -98,14 +132,32 @@ def numpy_function(name: str) -> KernelRule:
         if operands[0].rank == 0 and not operands[0].complex and name in _OPERATORS:
             return _OPERATORS[name]
         function: Kernel = getattr(np, name)
-        return function
+        return through_f32(np, function) if name in _ROUNDING and operands[0].dtype == "f16" else function
 
     return kernel
+
+
+def through_f32(np: Any, function: Kernel) -> Kernel:
+    """A function of f32 as one of f16. NumPy's own functions of f16 may round an element alone otherwise than among many."""
+    return lambda x: function(x.astype(np.float32)).astype(np.float16)
 
 
 def no_tangent(node: JVP) -> Sequence[Term | None]:
     """The JVP rule of piecewise constant primitives."""
     return [None] * len(node.results)
+
+
+def by_counts(rule: JVPRule) -> JVPRule:
+    """A JVP rule that multiplies tangents, for durations, too: it sees them as f64, how many units they are."""
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        dtype = next(t.type.dtype for t in node.tangents if t is not None)
+        if dtype not in DURATIONS:
+            return rule(node)
+        counts = [None if t is None else convert(t, new_dtype="f64") for t in node.tangents]
+        return [None if t is None else convert(t, new_dtype=dtype) for t in rule(replace(node, tangents=counts))]
+
+    return jvp
 
 
 def summed(terms: Sequence[Term | None]) -> Term | None:
@@ -125,6 +177,7 @@ def elementwise(
     *,
     transpose: TransposeRule | None = None,
     batch: BatchRule | None = None,
+    types: TypeRule | None = None,
     kernel: KernelRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
     attrs: type[Attrs] = NoAttrs,
@@ -132,6 +185,7 @@ def elementwise(
     within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
     faithful: bool = True,
     integers: Integers = "numbers",
+    records: bool = False,
     fresh: bool = False,
     reusing: KernelRule | None = None,
     flops: FlopsRule = ONE_EACH,
@@ -148,7 +202,7 @@ def elementwise(
     return Primitive(
         name,
         arity,
-        alike(dtypes, result),
+        types or alike(dtypes, result),
         kernel or numpy_function(name),
         jvp,
         transpose,
@@ -161,6 +215,7 @@ def elementwise(
         fresh=fresh,
         reusing=reusing,
         integers=integers,
+        records=records,
         flops=flops,
         formula=formula,
         summary=summary,

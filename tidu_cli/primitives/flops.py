@@ -12,7 +12,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import TensorType, leaves
 
 if TYPE_CHECKING:
     from tidu_cli.primitives.contract import FlopsRule, Types
@@ -48,11 +48,11 @@ def free(attrs: Any, operands: Types, results: Types) -> int:
 
 
 def per_element(weight: Weight = adding) -> FlopsRule:
-    """One application of `weight` for each element of the first result."""
+    """One application of `weight` for each element of the first result, which may be a record."""
 
     def flops(attrs: Any, operands: Types, results: Types) -> int:
         (result, *_) = results
-        return weight(result) * result.size
+        return sum(weight(leaf) * leaf.size for _, leaf in leaves(result))
 
     return flops
 

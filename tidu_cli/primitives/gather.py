@@ -6,18 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
-
 from tidu_cli.errors import TypeRuleError, TypeTextError
 from tidu_cli.graph.literals import literal_from_numbers
-from tidu_cli.graph.types import INEXACT, SIGNED, TensorType
+from tidu_cli.graph.types import ANY, DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
 from tidu_cli.primitives.attrs import Shape
 from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.fields import After, Bounded
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.slicing import zeros
 from tidu_cli.primitives.structural import literal_array, numpy_dtype
 from tidu_cli.primitives.trace import Term, op
-from tidu_cli.primitives.windows import GatherDimensionNumbers, Mode, batched_numbers, gather_windows, locator
+from tidu_cli.primitives.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator
 
 gather, scatter_add = op("gather"), op("scatter-add")
 
@@ -34,11 +33,11 @@ def _one_spelling(x: bool | int | float | str) -> bool | int | float | str:
 
 
 FillValue = Annotated[
-    Annotated[bool, Field(strict=True)]
-    | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**64)]
-    | Annotated[float, Field(strict=True)]
+    Annotated[bool, Bounded()]
+    | Annotated[int, Bounded(ge=-(2**63), lt=2**64)]
+    | Annotated[float, Bounded()]
     | Literal["NaN", "Infinity", "-Infinity"],
-    AfterValidator(_one_spelling),
+    After(_one_spelling),
 ]
 
 
@@ -47,7 +46,8 @@ class GatherAttrs(Attrs):
 
     `mode`: what a window is that does not fit. `clip` moves its start so that it fits, and so does `promise_in_bounds`, which
     says that there is none; `fill` takes `fill_value` instead: by default NaN, the least of signed integers, the greatest of
-    unsigned ones, true. (That of a complex operand is real.) Negative indices do not count from the end.
+    unsigned ones, true, the first datetime. (That of a complex operand is real; that of times counts units.) Negative indices do
+    not count from the end.
     """
 
     dimension_numbers: GatherDimensionNumbers
@@ -73,12 +73,16 @@ def _fill_literal(dtype: str, value: Any) -> Any:
 
 
 def _fill(np: Any, dtype: str, value: Any) -> Any:
-    if value is None and dtype in INEXACT:
+    if value is None and storage_dtype(dtype) in INEXACT:
         value = "NaN"
     if value is not None:
         return literal_array(np, _fill_literal(dtype, value))
     if dtype == "bool":
         return True
+    if dtype in DATETIMES:
+        from tidu_cli.primitives.units import FIRST
+
+        return FIRST
     info = np.iinfo(numpy_dtype(np, dtype))
     return info.min if dtype in SIGNED else info.max
 
@@ -88,6 +92,8 @@ def _kernel(np: Any, attrs: GatherAttrs, operands: Types, results: Types) -> Ker
     if not result.size:
         return lambda x, indices: np.empty(result.shape, numpy_dtype(np, result.dtype))
     windows = gather_windows(attrs.dimension_numbers, attrs.slice_sizes, *operands)
+    if _are_rows(windows):
+        return _rows_kernel(np, attrs, windows, operands)
     locate, layout, unordered = locator(np, windows, attrs.mode), windows.layout, windows.unordered
     matrix = (-1, math.prod(windows.operand[len(windows.operand) - windows.n_tail :]))
     fill = _fill(np, result.dtype, attrs.fill_value) if attrs.mode == "fill" else None
@@ -98,6 +104,33 @@ def _kernel(np: Any, attrs: GatherAttrs, operands: Types, results: Types) -> Ker
         if fill is not None and not fits.all():
             found[~fits] = fill
         return np.transpose(np.reshape(found, unordered), layout)
+
+    return gathered
+
+
+def _are_rows(windows: Windows) -> bool:
+    """Whether each window is one element along the first axis, where its one index says, and all of the operand's other axes."""
+    return windows.index_map == (0,) and windows.sizes[0] == 1 and windows.n_tail == len(windows.operand) - 1 and not windows.in_step
+
+
+def _rows_kernel(np: Any, attrs: GatherAttrs, windows: Windows, operands: Types) -> Kernel:
+    """The kernel for windows that are rows, as of x[i]. The result is not empty."""
+    n_rows, rest = windows.operand[0], windows.operand[1:]
+    taken, unordered, layout = (math.prod(windows.batch), *rest), windows.unordered, windows.layout
+    in_order = layout == tuple(range(len(layout)))
+    fill = _fill(np, operands[0].dtype, attrs.fill_value) if attrs.mode == "fill" else None
+    unsigned = operands[1].dtype == "u64"
+
+    def gathered(x: Any, indices: Any) -> Any:
+        rows = np.minimum(indices, np.uint64(2**63 - 1)) if unsigned else indices
+        rows = np.reshape(rows, -1).astype(np.int64, copy=False)
+        found = np.take(x, rows, axis=0, mode="clip")
+        # Below 0 is beyond all rows where the sign is a digit: one pass instead of two.
+        if fill is not None and rows.view(np.uint64).max() >= n_rows:
+            found[(rows < 0) | (rows >= n_rows)] = fill
+        if taken != unordered:
+            found = np.reshape(found, unordered)
+        return found if in_order else np.transpose(found, layout)
 
     return gathered
 
@@ -148,6 +181,7 @@ PRIMITIVES = (
         _batch,
         indices=(1, 2),
         attrs=GatherAttrs,
+        dtypes=ANY,
         examples=(
             Example(
                 ("T[3,4]", "i32[5,1]"),

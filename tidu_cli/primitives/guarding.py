@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from tidu_cli.errors import EvaluationError, MissingRuleError, TiduError, TypeRuleError
+from tidu_cli.graph.types import storage_dtype
 from tidu_cli.primitives.contract import Kernel, Primitive, Types
 from tidu_cli.primitives.structural import dtype_name
 
@@ -43,8 +44,9 @@ def guarded(primitive: Primitive, package: str) -> Primitive:
             found = compute(*arrays)
             for array, due in zip(found if len(results) > 1 else (found,), results, strict=True):
                 given = _shown(array)
-                if given != str(due):
-                    raise EvaluationError(f"op '{primitive.name}': its evaluation {broken} (it gives {given} where {due} is due)")
+                held = str(due.with_dtype(storage_dtype(due.dtype)))
+                if given != held:
+                    raise EvaluationError(f"op '{primitive.name}': its evaluation {broken} (it gives {given} where {held} is due)")
             return found
 
         return run

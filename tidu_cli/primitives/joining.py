@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import NUMERIC, TensorType
+from tidu_cli.graph.types import ANY, NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, Axis, DTypeName, Shape
 from tidu_cli.primitives.batching import itself, later, preceded, repeated, spread, stacked
 from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.slicing import operand_type, require_one_per_axis, zeros
 from tidu_cli.primitives.structural import numpy_dtype
@@ -23,8 +22,8 @@ concatenate, copy, expand_dims, pad, reduce_sum, rev, select_n, slice_, squeeze 
     op, ("concatenate", "copy", "expand_dims", "pad", "reduce_sum", "rev", "select_n", "slice", "squeeze")
 )
 
-Edge = Annotated[int, Field(strict=True, gt=-(2**62), lt=2**62)]
-Gap = Annotated[int, Field(strict=True, ge=0, lt=2**62)]
+Edge = Annotated[int, Bounded(gt=-(2**62), lt=2**62)]
+Gap = Annotated[int, Bounded(ge=0, lt=2**62)]
 
 
 class PadAttrs(Attrs):
@@ -250,6 +249,7 @@ PRIMITIVES = (
         _pad_batch,
         fresh=True,
         attrs=PadAttrs,
+        dtypes=ANY,
         examples=(
             Example(("T[2,3]", "T[]"), {"padding_config": [[1, 2, 0], [0, 1, 2]]}),
             Example(("T[4,3]", "T[]"), {"padding_config": [[-1, 2, 1], [1, -2, 0]]}),
@@ -267,6 +267,7 @@ PRIMITIVES = (
         _concatenate_transpose,
         itself("concatenate", dimension=later),
         attrs=ConcatenateAttrs,
+        dtypes=ANY,
         examples=(
             Example(("T[2,3]", "T[2,1]", "T[2,0]"), {"dimension": 1}),
             Example(("T[3]",), {"dimension": 0}),
@@ -284,6 +285,7 @@ PRIMITIVES = (
         linear_transpose(lambda attrs, ct, type_: expand_dims(ct, dimensions=attrs.dimensions)),
         itself("squeeze", dimensions=later),
         attrs=SqueezeAttrs,
+        dtypes=ANY,
         examples=(Example(("T[1,3,1]",), {"dimensions": [0, 2]}),),
         flops=free,
         formula="x without some axes of size 1",
@@ -298,6 +300,7 @@ PRIMITIVES = (
         linear_transpose(lambda attrs, ct, type_: squeeze(ct, dimensions=attrs.dimensions)),
         itself("expand_dims", dimensions=later),
         attrs=ExpandDimsAttrs,
+        dtypes=ANY,
         examples=(Example(("T[3]",), {"dimensions": [0, 2]}),),
         flops=free,
         formula="x with new axes of size 1",
@@ -312,6 +315,7 @@ PRIMITIVES = (
         linear_transpose(lambda attrs, ct, type_: rev(ct, dimensions=attrs.dimensions)),
         itself("rev", dimensions=later),
         attrs=RevAttrs,
+        dtypes=ANY,
         examples=(Example(("T[2,3]",), {"dimensions": [1]}),),
         alike=True,
         flops=free,
@@ -339,6 +343,7 @@ PRIMITIVES = (
         linear_jvp("copy"),
         linear_transpose(lambda attrs, ct, type_: copy(ct)),
         itself("copy"),
+        dtypes=ANY,
         examples=(Example(("T[2,3]",)),),
         alike=True,
         flops=free,

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import Type, leaves, tangent_type
 from tidu_cli.primitives.bodies import Body, Step, expanded, unreadable
-from tidu_cli.primitives.contract import JVP, PrimitiveSet, Types
+from tidu_cli.primitives.contract import JVP, PrimitiveSet, ValueTypes
 from tidu_cli.primitives.trace import Trace, UnreadableError
 
 Known = dict[tuple[object, ...], tuple[bool, ...]]
@@ -29,19 +30,16 @@ def require_linear(primitives: PrimitiveSet, body: Body, n_primal: int, what: st
     What is not known to be linear counts as not linear. Raises MissingRuleError naming a step by its number. Takes a step for each
     of the body's, and each distinct one is looked at once.
     """
-    types = body.types
     zero = [False] * n_primal + [True] * (len(body.sources) - n_primal)
     depends = list(zero)
+    zero = _zeros(primitives, body, zero, {})
     culprit: dict[int, int] = {}
-    known: Known = {}
     for number, step in enumerate(body.steps):
-        found = _vanishes(primitives, step, tuple(types[r] for r in step.reads), [zero[r] for r in step.reads], known)
-        first = len(zero)
-        zero += found
+        found, first = step.results, len(depends)
         depends += [any(depends[r] for r in step.reads)] * len(found)
         # The first step that is not linear, of those that a result depends on.
         before = min((culprit[r] for r in step.reads if r in culprit), default=None)
-        for slot in range(first, len(zero)):
+        for slot in range(first, len(depends)):
             if depends[slot] and not zero[slot]:
                 culprit[slot] = number if before is None else before
     for result in body.results:
@@ -53,10 +51,10 @@ def require_linear(primitives: PrimitiveSet, body: Body, n_primal: int, what: st
         raise MissingRuleError(f"a result does not depend on the {what}, and is not zero; a linear map takes zeros to zero")
 
 
-def _vanishes(primitives: PrimitiveSet, step: Step, types: Types, zero: Sequence[bool], known: Known) -> tuple[bool, ...]:
+def _vanishes(primitives: PrimitiveSet, step: Step, types: ValueTypes, zero: Sequence[bool], known: Known) -> tuple[bool, ...]:
     """Of each result of a step, whether it is zero where these operands are, and linear in them."""
     primitive = primitives[step.op]
-    moving = tuple(z and t.inexact and k not in primitive.inert for k, (z, t) in enumerate(zip(zero, types, strict=True)))
+    moving = tuple(z and _has_zero(t) and k not in primitive.inert for k, (z, t) in enumerate(zip(zero, types, strict=True)))
     if not step.reads:
         return tuple(_is_zero_constant(primitives, step) for _ in step.results)
     if not any(moving):
@@ -75,28 +73,45 @@ def _vanishes(primitives: PrimitiveSet, step: Step, types: Types, zero: Sequence
     return known[case]
 
 
-def _by_jvp(primitives: PrimitiveSet, step: Step, types: Types, moving: Sequence[bool]) -> tuple[bool, ...]:
+def _by_jvp(primitives: PrimitiveSet, step: Step, types: ValueTypes, moving: Sequence[bool]) -> tuple[bool, ...]:
     trace = Trace(primitives, CaseTable())
     values = [trace.source(t, linear=False) for t in types]
     operands = [unreadable(trace, t) if m else x for x, t, m in zip(values, types, moving, strict=True)]
     results = [unreadable(trace, t) for t in step.results]
-    tangents = [trace.source(t, linear=True) if m else None for t, m in zip(types, moving, strict=True)]
+    tangents = [trace.source(tangent_type(t), linear=True) if m else None for t, m in zip(types, moving, strict=True)]
     try:
         rule = primitives.jvp_rule(step.op)
-        found = rule(JVP(step.attrs, operands, results, tangents)) if any(t.inexact for t in step.results) else ()
+        found = rule(JVP(step.attrs, operands, results, tangents)) if any(map(_has_zero, step.results)) else ()
     except (UnreadableError, MissingRuleError):
         found = ()
     if len(found) != len(step.results):
         return (False,) * len(step.results)
     others = {x.slot for x, m in zip(values, moving, strict=True) if not m}
-    return tuple(t is not None and others <= trace.live([t]) for t in found)
+    return tuple(t is not None and (not others or others <= trace.live([t])) for t in found)
 
 
 def _body_vanishes(primitives: PrimitiveSet, body: Body, moving: Sequence[bool], known: Known) -> tuple[bool, ...]:
-    types, zero = body.types, list(moving)
-    for step in body.steps:
-        zero += _vanishes(primitives, step, tuple(types[r] for r in step.reads), [zero[r] for r in step.reads], known)
+    zero = _zeros(primitives, body, moving, known)
     return tuple(r is None or zero[r] for r in body.results)
+
+
+def _zeros(primitives: PrimitiveSet, body: Body, sources: Sequence[bool], known: Known) -> list[bool]:
+    """Of every slot of a body, whether it is zero where these sources are, and linear in them."""
+    types, zero = body.types, list(sources)
+    of_kind: dict[tuple[object, ...], tuple[bool, ...]] = {}
+    for step, kind in zip(body.steps, body.kinds, strict=True):
+        reads = [zero[r] for r in step.reads]
+        case = (kind, *reads)
+        found = of_kind.get(case) if kind is not None else None
+        if found is None:
+            found = of_kind[case] = _vanishes(primitives, step, tuple([types[r] for r in step.reads]), reads, known)
+        zero += found
+    return zero
+
+
+def _has_zero(type_: Type) -> bool:
+    """Whether values of a type are numbers or durations throughout, of which some are zero: a vector space."""
+    return all(leaf.inexact for _, leaf in leaves(type_))
 
 
 def _is_zero_constant(primitives: PrimitiveSet, step: Step) -> bool:

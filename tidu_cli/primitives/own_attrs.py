@@ -11,6 +11,7 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError, did_you_mean
 from tidu_cli.primitives.contract import Attrs
+from tidu_cli.primitives.fields import Records
 
 AttrValues = Mapping[str, Any]
 
@@ -27,7 +28,7 @@ class OwnAttrs(Attrs):
     def of(cls, values: Mapping[str, Any]) -> OwnAttrs:
         """Attrs of these values. Raises TypeRuleError for what JSON cannot hold."""
         try:
-            return cls.model_construct(text=json.dumps(values, sort_keys=True, allow_nan=False))
+            return cls(text=json.dumps(values, sort_keys=True, allow_nan=False))
         except (TypeError, ValueError):
             raise TypeRuleError("attrs hold what is no JSON value") from None
 
@@ -43,16 +44,16 @@ class OwnAttrs(Attrs):
 
 
 def attrs_class(op: str, defaults: AttrValues) -> type[OwnAttrs]:
-    """The class of an op's attrs, whose `model_validate` reads their file form."""
+    """The class of an op's attrs, whose `parse` reads their file form."""
 
     class Known(OwnAttrs):
         @classmethod
-        def model_validate(cls, obj: Any, **options: Any) -> OwnAttrs:  # type: ignore[override]
+        def parse(cls, data: Mapping[str, object], records: Records) -> OwnAttrs:  # type: ignore[override]
             """Attrs from their file form. Raises TypeRuleError for unknown and missing ones."""
-            for name in obj:
+            for name in data:
                 if name not in defaults:
                     raise TypeRuleError(f"unknown attr '{name}'{did_you_mean(name, list(defaults))}")
-            values = {**defaults, **obj}
+            values = {**defaults, **data}
             for name, value in values.items():
                 if value is REQUIRED:
                     raise TypeRuleError(f"missing attr '{name}'")

@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import tangent_type
 from tidu_cli.primitives import bodies
 from tidu_cli.primitives.bodies import Body
-from tidu_cli.primitives.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, Types
+from tidu_cli.primitives.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, ValueTypes
 from tidu_cli.primitives.definitions import OpDefinition
 from tidu_cli.primitives.linearity import require_linear
 from tidu_cli.primitives.own_attrs import OwnAttrs, attrs_class
@@ -46,7 +46,7 @@ class _Op:
         return Primitive(
             definition.name,
             len(definition.inputs),
-            self.types,
+            self.types,  # type: ignore[arg-type]  # of records, too
             self.kernel,
             self.jvp,
             self.transpose if linear else None,
@@ -56,27 +56,26 @@ class _Op:
             inlined=self.inlined,
             linear_in=lambda n_operands: definition.linear_in,
             integers="exact",
+            records=True,
             flops=lambda attrs, operands, results: self.flops(self.forward(attrs, operands)),
             formula=f"{definition.name}({', '.join(p.name for p in definition.inputs)})",
             summary="defined in the document",
         )
 
-    def forward(self, attrs: OwnAttrs, operands: Types) -> Body:
+    def forward(self, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         return self.definition.body("forward", self.whole(), attrs, operands)
 
-    def derivative(self, kind: str, attrs: OwnAttrs, operands: Types) -> Body:
+    def derivative(self, kind: str, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         """The graph `jvp`, `backward` or `transpose`. Raises MissingRuleError if it is wrong, or not linear as it must be."""
         try:
             return self.definition.body(kind, self.whole(), attrs, operands)
         except TypeRuleError as error:
             raise MissingRuleError(str(error)) from None
 
-    def types(self, attrs: OwnAttrs, operands: Types) -> Types:
-        body = self.forward(attrs, operands)
-        slots = body.types
-        return tuple(slots[r] for r in body.results if r is not None)
+    def types(self, attrs: OwnAttrs, operands: ValueTypes) -> ValueTypes:
+        return tuple(t for t in self.forward(attrs, operands).result_types if t is not None)
 
-    def kernel(self, np: Any, attrs: OwnAttrs, operands: Types, results: Types) -> Kernel:
+    def kernel(self, np: Any, attrs: OwnAttrs, operands: ValueTypes, results: ValueTypes) -> Kernel:
         return bodies.kernel(np, self.forward(attrs, operands), self.whole())
 
     def flops(self, body: Body) -> int:
@@ -88,7 +87,7 @@ class _Op:
         return bodies.batched(node.operands[0].trace, body, node.operands, node.batched, node.size)
 
     def inlined(self, attrs: OwnAttrs, operands: Sequence[Term]) -> Sequence[Term]:
-        body = self.forward(attrs, tuple(t.type for t in operands))
+        body = self.forward(attrs, tuple(t.value_type for t in operands))
         if not any(t.linear for t in operands):
             return _spliced(body, operands)
         # In the nodes that rules emit: those can be transposed.
@@ -98,12 +97,13 @@ class _Op:
         require_linear(self.whole(), moved, len(residual), "active inputs")
         found = bodies.spliced_linearly(operands[0].trace, moved, residual, tangents)
         return [
-            operands[0].trace.full(0, t) if r is None else r for r, t in zip(found, self.types(attrs, body.sources), strict=True)
+            bodies.zeros(operands[0].trace, t) if r is None else r
+            for r, t in zip(found, self.types(attrs, body.sources), strict=True)
         ]
 
     def jvp(self, node: JVP) -> Sequence[Term | None]:
         trace, graphs = next(t.trace for t in node.tangents if t is not None), self.definition.graphs
-        operands = tuple(t.type for t in node.operands)
+        operands = tuple(t.value_type for t in node.operands)
         if "jvp" in graphs:
             body = self.derivative("jvp", node.attrs, operands)
             return bodies.spliced_linearly(trace, body, [*node.operands, *node.results], node.tangents)
@@ -115,7 +115,7 @@ class _Op:
         mixed = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
         is_linear = "transpose" in graphs and [t is not None for t in node.tangents] == list(self.definition.linear_in)
         # The op itself takes the tangents only where they are of the type of its inputs, as those of integers are not.
-        if is_linear and tuple(t.type for t in mixed) == operands:
+        if is_linear and tuple(t.value_type for t in mixed) == operands:
             self.derivative("transpose", node.attrs, operands)  # whether it is linear
             return trace.apply(self.definition.name, node.attrs, mixed)
         _, tangents_out = bodies.pushed_forward(trace, self.forward(node.attrs, operands), node.operands, node.tangents)
@@ -151,7 +151,7 @@ class _Derivative:
         return Primitive(
             name,
             None,
-            self.types,
+            self.types,  # type: ignore[arg-type]  # of records, too
             lambda np, attrs, operands, results: bodies.kernel(np, self.body(attrs, operands), self.op.whole()),
             self.jvp,
             self.transpose,
@@ -159,7 +159,8 @@ class _Derivative:
             n_results=lambda attrs, n_operands: len(self.op.definition.outputs),
             batch=lambda node: self.op.batched(self.body(node.attrs, node.types), node),
             integers="exact",
-            inlined=lambda attrs, operands: _spliced(self.body(attrs, tuple(t.type for t in operands)), operands),
+            records=True,
+            inlined=lambda attrs, operands: _spliced(self.body(attrs, tuple(t.value_type for t in operands)), operands),
             linear_in=lambda n_operands: (False,) * self.n_primal + (True,) * (n_operands - self.n_primal),
             flops=lambda attrs, operands, results: self.op.flops(self.body(attrs, operands)),
             formula=f"the derivative of {self.op.definition.name}",
@@ -178,18 +179,16 @@ class _Derivative:
             raise TypeRuleError(f"attr 'active': it says of each of the {n} inputs whether it has a tangent")
         return OwnAttrs.of(values), active
 
-    def types(self, attrs: OwnAttrs, operands: Types) -> Types:
-        body = self.body(attrs, operands)
-        slots = body.types
-        return tuple(slots[r] for r in body.results if r is not None)
+    def types(self, attrs: OwnAttrs, operands: ValueTypes) -> ValueTypes:
+        return tuple(t for t in self.body(attrs, operands).result_types if t is not None)
 
-    def body(self, attrs: OwnAttrs, operands: Types) -> Body:
+    def body(self, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         identity = attrs, operands
         if identity not in self._bodies:
             self._bodies[identity] = self._transposed_backward(attrs, operands)
         return self._bodies[identity]
 
-    def _transposed_backward(self, attrs: OwnAttrs, operands: Types) -> Body:
+    def _transposed_backward(self, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         own, active = self.split(attrs)
         inputs = operands[: len(self.op.definition.inputs)]
         due = [tangent_type(t) for t, a in zip(inputs, active, strict=True) if a]
@@ -204,7 +203,7 @@ class _Derivative:
         n_outputs = len(self.op.definition.outputs)
         found = bodies.transposed(trace, backward, primal, [True] * n_outputs, given)
         outputs = operands[len(inputs) : self.n_primal]
-        dense = [trace.full(0, tangent_type(t)) if r is None else r for r, t in zip(found, outputs, strict=True)]
+        dense = [bodies.zeros(trace, tangent_type(t)) if r is None else r for r, t in zip(found, outputs, strict=True)]
         return bodies.recorded(trace, operands, dense)
 
     def jvp(self, node: JVP) -> Sequence[Term | None]:
@@ -214,7 +213,7 @@ class _Derivative:
         ):
             moved = [*node.operands[: self.n_primal], *(t for t in node.tangents[self.n_primal :] if t is not None)]
             return trace.apply(self.op.definition.name + JVP_SUFFIX, node.attrs, moved)
-        body = self.body(node.attrs, tuple(t.type for t in node.operands))
+        body = self.body(node.attrs, tuple(t.value_type for t in node.operands))
         _, tangents = bodies.pushed_forward(trace, body, node.operands, node.tangents)
         return tangents
 

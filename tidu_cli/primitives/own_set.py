@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.primitives.builtin import BUILTIN
@@ -10,6 +11,7 @@ from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.definitions import OpDefinition, SourceNode, check_references
 from tidu_cli.primitives.own_attrs import OwnAttrs, substituted
 from tidu_cli.primitives.own_rules import JVP_SUFFIX, own_primitives
+from tidu_cli.primitives.patterns import concrete
 from tidu_cli.primitives.plugins import refuse_clash
 
 MAX_NESTING = 64
@@ -27,7 +29,7 @@ def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> Primiti
     found: list[PrimitiveSet] = []
     every = (*base.definitions, *new)
     own = {p.name: p for d in every for p in own_primitives(d, lambda: found[0])}
-    found.append(PrimitiveSet({**base.primitives, **own}, base.add, base.constant, every, base.barrier))
+    found.append(replace(base, primitives={**base.primitives, **own}, definitions=every))
     for definition in new:
         _check_names(definition, found[0])
     _check_uses(every)
@@ -52,12 +54,12 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Whether the definition's graphs can be: the ops they use, what they take and give, and their references."""
     for kind, graph in definition.graphs.items():
         place = f"op '{definition.name}': its {kind}"
-        taken, given = definition.ports_of(kind)
+        taken, given = map(dict.fromkeys, definition.ports_of(kind))
         for key in graph.inputs:
             if key not in taken:
                 known = list(map(str, taken))
                 raise UnknownNameError(f"{place} takes '{key}'{did_you_mean(str(key), known)} (it may take {', '.join(known)})")
-        outputs = [key for key, _ in graph.outputs]
+        outputs = dict.fromkeys(key for key, _ in graph.outputs)
         if kind == "transpose" and not given:
             raise UnknownNameError(f"{place} gives no cotangent of an input, such as '{definition.input_keys[0].cotangent(1)}'")
         for key in given:
@@ -130,7 +132,7 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> None:
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Type the graphs of an op whose types have no variables and whose attrs have defaults. Others wait for their use."""
-    types = [p.pattern.concrete for p in definition.inputs]
+    types = [concrete(p.pattern) for p in definition.inputs]
     attrs = primitives[definition.name].attrs
     try:
         parsed = primitives.parse_attrs(definition.name, {})

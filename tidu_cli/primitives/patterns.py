@@ -1,19 +1,20 @@
 """Type patterns: what the inputs and outputs of own primitives are declared as.
 
 `f64[3]` is one type. A name in place of a size, `f64[n,m]`, is any size, the same wherever the name stands; `...` are any axes, the
-same in every pattern of the op; `T` in place of the dtype is any dtype, and the same.
+same in every pattern of the op; `T` in place of the dtype is any dtype, and the same. Record types stand for themselves: they have
+no variables.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
-from tidu_cli.graph.types import ITEMSIZE, TensorType, parse_type
+from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, TIMES, RecordType, TensorType, Type, parse_type
 
-_TEXT = re.compile(r"([A-Za-z0-9]+)\[([^\[\]]*)\]")
+_TEXT = re.compile(r"([A-Za-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[([^\[\]]*)\]")
 _SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 ANY_DTYPE = "T"
@@ -21,30 +22,58 @@ ANY_AXES = "..."
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class TensorPattern:
     """A dtype or `T`, and sizes: numbers, names, or once `...`."""
 
     dtype: str
     sizes: tuple[int | str, ...]
 
-    @property
-    def concrete(self) -> TensorType | None:
-        """The one type that this is, or None where it has variables."""
-        if self.dtype == ANY_DTYPE or not all(isinstance(n, int) for n in self.sizes):
-            return None
-        return TensorType(self.dtype, self.sizes)  # type: ignore[arg-type]
-
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.sizes))}]"
 
 
-def parse_pattern(text: str) -> Pattern:
-    """Read a pattern. Raises TypeTextError for text of another form."""
-    match = _TEXT.fullmatch(text)
-    if match is None:
-        raise TypeTextError(f"unknown type {text[:60]!r}; write dtype[shape], such as f64[3], f64[n,m], f64[...] or T[...]")
+Pattern = TensorPattern | RecordType
+
+Variables = dict[str, object]
+"""What variables stand for: sizes by name, the axes of `...`, and the dtype of `T`."""
+
+
+def concrete(pattern: Pattern) -> Type | None:
+    """The one type that a pattern is, or None where it has variables."""
+    if isinstance(pattern, RecordType):
+        return pattern
+    if pattern.dtype == ANY_DTYPE or not all(isinstance(n, int) for n in pattern.sizes):
+        return None
+    return TensorType(pattern.dtype, pattern.sizes)  # type: ignore[arg-type]
+
+
+def variables_of(pattern: Pattern) -> list[str]:
+    """The variables in a pattern."""
+    if isinstance(pattern, RecordType):
+        return []
+    return [n for n in pattern.sizes if isinstance(n, str)] + [ANY_DTYPE] * (pattern.dtype == ANY_DTYPE)
+
+
+def instance(pattern: Pattern, variables: Variables) -> Type:
+    """The type that a pattern is where its variables stand for these."""
+    if isinstance(pattern, RecordType):
+        return pattern
+    shape: list[int] = []
+    for n in pattern.sizes:
+        found = variables[n] if isinstance(n, str) else n
+        shape += found if isinstance(found, tuple) else [found]  # type: ignore[list-item]
+    dtype = variables[ANY_DTYPE] if pattern.dtype == ANY_DTYPE else pattern.dtype
+    assert isinstance(dtype, str)
+    return TensorType(dtype, tuple(shape))
+
+
+def parse_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
+    """Read a pattern; `records` are record types by name. Raises TypeTextError for text of another form."""
+    match = None if text in TIMES else _TEXT.fullmatch(text)
+    if match is None or match[1] in (DATETIME, DURATION):  # a time alone, or one without a unit
+        return _type_as_pattern(text, records)
     dtype, inside = match[1], match[2].replace(" ", "")
-    if dtype != ANY_DTYPE and dtype not in ITEMSIZE:
+    if dtype != ANY_DTYPE and dtype not in ITEMSIZE and dtype not in TIMES:
         raise TypeTextError(f"unknown type {text[:60]!r}{did_you_mean(dtype, [*ITEMSIZE, ANY_DTYPE])}")
     sizes = tuple(int(n) if _SIZE.fullmatch(n) else n for n in inside.split(",")) if inside else ()
     for n in sizes:
@@ -52,33 +81,40 @@ def parse_pattern(text: str) -> Pattern:
             raise TypeTextError(f"unknown type {text[:60]!r}: a size is a number, a name of small letters, or '...' for any axes")
     if sizes.count(ANY_AXES) > 1:
         raise TypeTextError(f"unknown type {text[:60]!r}: '...' may stand once")
-    pattern = Pattern(dtype, sizes)
-    if pattern.concrete is not None:
+    pattern = TensorPattern(dtype, sizes)
+    if concrete(pattern) is not None:
         parse_type(str(pattern))
     return pattern
 
 
-Variables = dict[str, object]
-"""What variables stand for: sizes by name, the axes of `...`, and the dtype of `T`."""
+def _type_as_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
+    if not records and not text.startswith(("{", "(", DATETIME, DURATION)):
+        raise TypeTextError(f"unknown type {text[:60]!r}; write dtype[shape], such as f64[3], f64[n,m], f64[...] or T[...]")
+    from tidu_cli.graph.type_text import parse_value_type
+
+    type_ = parse_value_type(text, records)
+    return TensorPattern(type_.dtype, type_.shape) if isinstance(type_, TensorType) else type_
 
 
-def match_all(names: Sequence[str], patterns: Sequence[Pattern], types: Sequence[TensorType]) -> Variables:
+def match_all(names: Sequence[str], patterns: Sequence[Pattern], types: Sequence[Type]) -> Variables:
     """What the variables stand for where these inputs have these types. Raises TypeRuleError naming the input."""
     found: Variables = {}
     for name, pattern, type_ in zip(names, patterns, types, strict=True):
         if not _matches(pattern, type_, found):
-            known = [f"{k} is {_shown(v)}" for k, v in found.items() if k in (*map(str, pattern.sizes), pattern.dtype)]
+            known = [f"{k} is {_shown(v)}" for k, v in found.items() if k in variables_of(pattern)]
             where = f", where {' and '.join(known)}" if known else ""
             raise TypeRuleError(f"input '{name}' is {type_}, which does not fit {pattern}{where}")
     return found
 
 
-def fits(pattern: Pattern, type_: TensorType, variables: Variables) -> bool:
+def fits(pattern: Pattern, type_: Type, variables: Variables) -> bool:
     """Whether a type fits a pattern, given what variables stand for; others may stand for anything."""
     return _matches(pattern, type_, dict(variables))
 
 
-def _matches(pattern: Pattern, type_: TensorType, found: Variables) -> bool:
+def _matches(pattern: Pattern, type_: Type, found: Variables) -> bool:
+    if isinstance(pattern, RecordType) or isinstance(type_, RecordType):
+        return pattern == type_
     dtype = found.setdefault(ANY_DTYPE, type_.dtype) if pattern.dtype == ANY_DTYPE else pattern.dtype
     if dtype != type_.dtype:
         return False

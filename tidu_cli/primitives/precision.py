@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tidu_cli.graph.types import FLOATS, ITEMSIZE
 from tidu_cli.primitives.batching import itself
 from tidu_cli.primitives.contract import Attrs, Example, Kernel, Primitive, Types
 from tidu_cli.primitives.families import alike, linear_jvp, linear_transpose
+from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import op
 
@@ -21,8 +20,8 @@ _EXPONENT_BITS = {"f16": 5, "bf16": 8, "f32": 8, "f64": 11}
 class ReducePrecisionAttrs(Attrs):
     """`exponent_bits`, `mantissa_bits`: those of the format to round to; as many as the operand's or more change nothing."""
 
-    exponent_bits: Annotated[int, Field(strict=True, ge=1, lt=2**31)]
-    mantissa_bits: Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+    exponent_bits: Annotated[int, Bounded(ge=1, lt=2**31)]
+    mantissa_bits: Annotated[int, Bounded(ge=0, lt=2**31)]
 
 
 def _kernel(np: Any, attrs: ReducePrecisionAttrs, operands: Types, results: Types) -> Kernel:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import INTEGERS, NUMERIC, REALS, TensorType
+from tidu_cli.graph.types import DURATIONS, INTEGERS, NUMERIC, REALS, TIMES, TensorType, storage_dtype
 from tidu_cli.primitives.attrs import Axes, AxesAttrs, DTypeName
 from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.primitives.families import linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.primitives.families import by_counts, linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.primitives.fields import Sized
 from tidu_cli.primitives.flops import Weight, adding, multiplying, reducing
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
@@ -26,7 +25,7 @@ broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = ma
 class ArgExtremumAttrs(AxesAttrs):
     """`axes`: the one axis along which positions are counted; `index_dtype`: the integer dtype of the positions."""
 
-    axes: Annotated[Axes, Field(min_length=1, max_length=1)]
+    axes: Annotated[Axes, Sized(1, 1)]
     index_dtype: DTypeName
 
 
@@ -81,7 +80,7 @@ def _extremum(function: str, of_nothing: Callable[[Any, Any], Any]) -> KernelRul
         if all(operand.shape[axis] for axis in attrs.axes):
             return lambda x: fold(x, axis=attrs.axes)
         dtype = numpy_dtype(np, operand.dtype)
-        bounds = np.iinfo(dtype) if operand.dtype in INTEGERS else None
+        bounds = np.iinfo(dtype) if storage_dtype(operand.dtype) in INTEGERS else None
         empty = of_nothing(bounds.min, bounds.max) if bounds else of_nothing(-np.inf, np.inf)
         if operand.dtype == "bool":
             empty = empty > 0
@@ -143,7 +142,7 @@ def _exclusive(x: Term, axis: int, *, reverse: bool) -> Term:
     return cumprod(pad(x, one, padding_config=config), axis=axis, reverse=reverse)
 
 
-_ORDERED = REALS | {"bool"}
+_ORDERED = REALS | {"bool"} | TIMES
 _BITS = INTEGERS | {"bool"}
 _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
 
@@ -182,7 +181,7 @@ def _arg_extremum(name: str, summary: str) -> Primitive:
 PRIMITIVES = (
     _reduction(
         "reduce_sum",
-        NUMERIC,
+        NUMERIC | DURATIONS,
         kernel=_accumulated("add"),
         jvp=linear_jvp("reduce_sum"),
         transpose=linear_transpose(lambda attrs, ct, type_: _spread(ct, attrs.axes, type_)),
@@ -202,7 +201,7 @@ PRIMITIVES = (
         "reduce_max",
         _ORDERED,
         kernel=_extremum("maximum", min),
-        jvp=_extremum_jvp,
+        jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="max x along axes",
         summary="maximum along axes; its derivative is shared equally among ties",
@@ -211,7 +210,7 @@ PRIMITIVES = (
         "reduce_min",
         _ORDERED,
         kernel=_extremum("minimum", max),
-        jvp=_extremum_jvp,
+        jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="min x along axes",
         summary="minimum along axes; its derivative is shared equally among ties",

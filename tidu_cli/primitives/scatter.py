@@ -9,10 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.types import ALL, NUMERIC, REALS, TensorType
+from tidu_cli.graph.types import ANY, DURATIONS, NUMERIC, REALS, TIMES, TensorType
 from tidu_cli.primitives.batching import stacked
 from tidu_cli.primitives.contract import (
     JVP,
@@ -30,7 +28,8 @@ from tidu_cli.primitives.contract import (
     TypeRule,
     Types,
 )
-from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
+from tidu_cli.primitives.families import by_counts, conj, only_active, require_dtype, summed
+from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import Weight, adding, free, multiplying, updating
 from tidu_cli.primitives.slicing import operand_type, zeros
 from tidu_cli.primitives.structural import numpy_dtype
@@ -59,7 +58,7 @@ class UniqueScatterAttrs(Attrs):
 
     dimension_numbers: ScatterDimensionNumbers
     mode: Mode
-    unique_indices: Annotated[bool, Field(strict=True)] = False
+    unique_indices: Annotated[bool, Bounded()] = False
 
 
 def _types(dtypes: frozenset[str]) -> TypeRule:
@@ -304,12 +303,12 @@ def _primitive(
     )
 
 
-_ORDERED = REALS | {"bool"}
+_ORDERED = REALS | {"bool"} | TIMES
 
 PRIMITIVES = (
     _primitive(
         "scatter",
-        ALL,
+        ANY,
         _replace,
         _jvp("scatter"),
         _scatter_transpose,
@@ -321,7 +320,7 @@ PRIMITIVES = (
     ),
     _primitive(
         "scatter-add",
-        NUMERIC,
+        NUMERIC | DURATIONS,
         _combine("add"),
         _accumulating_jvp("scatter-add"),
         _accumulating_transpose,
@@ -330,7 +329,7 @@ PRIMITIVES = (
     ),
     _primitive(
         "scatter-sub",
-        NUMERIC,
+        NUMERIC | DURATIONS,
         _combine("subtract"),
         _accumulating_jvp("scatter-sub"),
         _subtracting_transpose,
@@ -353,7 +352,7 @@ PRIMITIVES = (
         "scatter-max",
         _ORDERED,
         _combine("maximum"),
-        _extremum_jvp,
+        by_counts(_extremum_jvp),
         None,
         integers="exact",
         formula="x[indices] = max(x[indices], u)",
@@ -363,7 +362,7 @@ PRIMITIVES = (
         "scatter-min",
         _ORDERED,
         _combine("minimum"),
-        _extremum_jvp,
+        by_counts(_extremum_jvp),
         None,
         integers="exact",
         formula="x[indices] = min(x[indices], u)",

@@ -41,8 +41,9 @@ def reads_few(primitives: PrimitiveSet, case: Case) -> bool:
 
 def operand_type(case: Case) -> TensorType:
     """The type of the array that a node reads few elements of."""
-    assert case.operands[0] is not None
-    return case.operands[0]
+    (array, *_) = case.operands
+    assert isinstance(array, TensorType)
+    return array
 
 
 def positions_template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template:

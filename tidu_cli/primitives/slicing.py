@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import INTEGERS, TensorType
+from tidu_cli.graph.types import ANY, INTEGERS, TensorType
 from tidu_cli.primitives.attrs import Axis, Shape
 from tidu_cli.primitives.batching import itself, later, preceded, sized, stacked
 from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose
+from tidu_cli.primitives.fields import Bounded, Sized
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
 
@@ -24,7 +23,7 @@ broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad,
     op, ("broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad", "scatter", "slice")
 )
 
-Stride = Annotated[int, Field(strict=True, ge=1)]
+Stride = Annotated[int, Bounded(ge=1)]
 
 
 class SliceAttrs(Attrs):
@@ -47,7 +46,7 @@ class DynamicSliceAttrs(Attrs):
 class SplitAttrs(Attrs):
     """`sizes`: how many elements along `axis` each result takes, in order; they add up to the operand's."""
 
-    sizes: Annotated[Shape, Field(min_length=1)]
+    sizes: Annotated[Shape, Sized(1)]
     axis: Axis
 
 
@@ -82,11 +81,17 @@ def _slice_types(attrs: SliceAttrs, operands: Types) -> Types:
     return (operand.with_shape(tuple(-((start - limit) // stride) for start, limit, stride in steps)),)
 
 
+_VIEWED = 4
+"""A slice of less than one in so many elements is a copy: a view would keep all of the array."""
+
+
 def _slice_kernel(np: Any, attrs: SliceAttrs, operands: Types, results: Types) -> Kernel:
     if results == operands and not attrs.strides:
         return lambda x: x
     where = tuple(map(slice, attrs.start_indices, attrs.limit_indices, attrs.strides or (1,) * operands[0].rank))
-    return lambda x: np.array(np.asarray(x)[where])
+    if _VIEWED * results[0].nbytes >= operands[0].nbytes:
+        return lambda x: x[where]
+    return lambda x: x[where].copy()
 
 
 def _slice_transpose(attrs: SliceAttrs, ct: Term, type_: TensorType) -> Term:
@@ -285,6 +290,7 @@ PRIMITIVES = (
         linear_transpose(_slice_transpose),
         itself("slice", start_indices=preceded(0), limit_indices=sized, strides=preceded(1)),
         attrs=SliceAttrs,
+        dtypes=ANY,
         examples=(
             Example(("T[3,5]",), {"start_indices": [1, 0], "limit_indices": [3, 4]}),
             Example(("T[3,5]",), {"start_indices": [0, 1], "limit_indices": [3, 5], "strides": [2, 3]}),
@@ -305,6 +311,7 @@ PRIMITIVES = (
         _dynamic_slice_batch,
         indices=(1, None),
         attrs=DynamicSliceAttrs,
+        dtypes=ANY,
         examples=(Example(("T[3,5]", "i32[]", "i32[]"), {"slice_sizes": [2, 3]}, ((-2.0, 2.0), (0, 4))),),
         reads=_dynamic_slice_reads,
         fresh=True,
@@ -321,6 +328,7 @@ PRIMITIVES = (
         _update_transpose,
         _update_batch,
         indices=(2, None),
+        dtypes=ANY,
         examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),
         fresh=True,
         reusing=_updating_kernel,
@@ -337,6 +345,7 @@ PRIMITIVES = (
         _split_transpose,
         itself("split", axis=later),
         attrs=SplitAttrs,
+        dtypes=ANY,
         n_results=lambda attrs, n_operands: len(attrs.sizes),
         examples=(Example(("T[2,5]",), {"sizes": [2, 3], "axis": 1}), Example(("f64[3]",), {"sizes": [3], "axis": 0})),
         flops=free,

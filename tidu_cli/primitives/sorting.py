@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import COMPLEXES, FLOATS, REALS
+from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, REALS, TIMES, storage_dtype
 from tidu_cli.primitives.attrs import Axis
 from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Types
 from tidu_cli.primitives.families import require_dtype
+from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import sorting
 from tidu_cli.primitives.trace import Term, op
 
@@ -27,13 +26,13 @@ class SortAttrs(Attrs):
 
     dimension: Axis
     is_stable: bool = True
-    num_keys: Annotated[int, Field(strict=True, ge=1)] = 1
+    num_keys: Annotated[int, Bounded(ge=1)] = 1
 
 
 class TopKAttrs(Attrs):
     """`k`: how many elements to take; `axis`: along which axis."""
 
-    k: Annotated[int, Field(strict=True, ge=0)]
+    k: Annotated[int, Bounded(ge=0)]
     axis: Axis
 
 
@@ -54,7 +53,7 @@ def _are(n: int) -> str:
 
 
 def _sort_kernel(np: Any, attrs: SortAttrs, operands: Types, results: Types) -> Kernel:
-    axis, dtype = attrs.dimension, operands[0].dtype
+    axis, dtype = attrs.dimension, storage_dtype(operands[0].dtype)
     if len(operands) == 1 and dtype not in COMPLEXES and dtype != "bf16":
         is_float = dtype in FLOATS
         return lambda x: _sorted_numbers(np, x, axis, mixed_zeros=attrs.is_stable and is_float)
@@ -119,8 +118,11 @@ def _taken(x: Term, places: Term, axis: int) -> Term:
     return gather(x, indices, dimension_numbers=numbers, slice_sizes=sizes, mode="promise_in_bounds")
 
 
+_ORDERED = REALS | {"bool"} | TIMES
+
+
 def _top_k_types(attrs: TopKAttrs, operands: Types) -> Types:
-    require_dtype(REALS | {"bool"}, operands)
+    require_dtype(_ORDERED, operands)
     (operand,) = operands
     if attrs.axis >= operand.rank:
         raise TypeRuleError(f"axis {attrs.axis}: the operand {operand} has no such axis")
@@ -160,6 +162,7 @@ PRIMITIVES = (
         _sort_jvp,
         batch=itself("sort", dimension=later),
         attrs=SortAttrs,
+        dtypes=ANY,
         n_results=lambda attrs, n_operands: n_operands,
         integers="exact",
         examples=(
@@ -181,7 +184,7 @@ PRIMITIVES = (
         attrs=TopKAttrs,
         n_results=lambda attrs, n_operands: 2,
         integers="exact",
-        dtypes=REALS | {"bool"},
+        dtypes=_ORDERED,
         examples=(Example(("T[5]",), {"k": 2, "axis": 0}), Example(("T[2,3]",), {"k": 2, "axis": 1})),
         flops=sorting(lambda attrs: attrs.axis),
         formula="the k greatest elements along an axis, and their positions",

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-from tidu_cli.errors import TypeRuleError
+from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INTEGERS
+from tidu_cli.graph.types import (
+    ANY,
+    COMPLEXES,
+    DATETIME,
+    DATETIMES,
+    DURATION,
+    DURATIONS,
+    FLOATS,
+    INTEGERS,
+    TIMES,
+    TensorType,
+    storage_dtype,
+    tensor_tangent_type,
+    unit_of,
+)
 from tidu_cli.primitives.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.primitives.batching import itself, sized, with_batch_axis
 from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
@@ -51,8 +66,10 @@ class TransposeAttrs(Attrs):
     permutation: Axes
 
 
+@lru_cache
 def numpy_dtype(np: Any, dtype: str) -> Any:
-    """The NumPy dtype of a tidu dtype; bf16 is that of ml_dtypes."""
+    """The NumPy dtype in which values of a tidu dtype are held: of times that of their counts; bf16 is that of ml_dtypes."""
+    dtype = storage_dtype(dtype)
     if dtype == "bf16":
         import ml_dtypes  # slow to import, and rarely needed
 
@@ -67,6 +84,9 @@ def dtype_name(dtype: Any) -> str:
         return "bf16"
     if dtype.name == "bool":
         return "bool"
+    if dtype.kind in "mM":
+        name: str = dtype.name.replace("datetime64", DATETIME).replace("timedelta64", DURATION)
+        return name if name in TIMES else str(dtype.name)
     letter = dtype.kind if dtype.kind in "iufc" else ""
     return f"{letter}{8 * dtype.itemsize}" if letter and dtype.itemsize <= 16 else str(dtype.name)
 
@@ -82,8 +102,22 @@ def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Ty
     return lambda: value
 
 
+def _convert_types(attrs: ConvertAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    if operand.dtype in TIMES and attrs.new_dtype in TIMES and operand.dtype != attrs.new_dtype:
+        from tidu_cli.primitives.units import require_conversion  # here and below, as times are rare
+
+        require_conversion(operand.dtype, attrs.new_dtype)
+    return (operand.with_dtype(attrs.new_dtype),)
+
+
 def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Types) -> Kernel:
     old, new = operands[0].dtype, attrs.new_dtype
+    if old in TIMES and new in TIMES and old != new:
+        from tidu_cli.primitives.units import conversion
+
+        return conversion(np, old, new)
+    old, new = storage_dtype(old), storage_dtype(new)
     dtype = numpy_dtype(np, new)
     if old in COMPLEXES and new not in COMPLEXES and new != "bool":
         part = _float_cast(np, dtype, new)
@@ -109,8 +143,33 @@ def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
 def _convert_jvp(node: JVP) -> Sequence[Term | None]:
     (t,) = node.tangents
     assert t is not None
-    dtype = node.results[0].type.dtype  # if new_dtype is one of integers, that of their tangents
+    (x,), (y,) = node.operands, node.results
+    if y.type.dtype in DATETIMES and x.type.dtype in DATETIMES and not _moves_along(x.type.dtype, y.type.dtype):
+        return [None]
+    dtype = tensor_tangent_type(y.type).dtype
     return [t if t.type.dtype == dtype else convert(t, new_dtype=dtype)]
+
+
+def _moves_along(old: str, new: str) -> bool:
+    """Whether datetimes move continuously when they are converted. Raises MissingRuleError where they do, but unevenly."""
+    from tidu_cli.primitives.units import converts, is_step
+
+    if is_step(old, new):
+        return False
+    if not converts(unit_of(old), unit_of(new)):
+        raise MissingRuleError(f"the conversion of {old} to {new} has no derivative, as these units have no fixed ratio")
+    return True
+
+
+def _convert_transpose(attrs: ConvertAttrs, ct: Term, type_: TensorType) -> Term:
+    if type_.dtype == ct.type.dtype or type_.dtype not in DURATIONS or ct.type.dtype not in DURATIONS:
+        return convert(ct, new_dtype=type_.dtype)
+    # The adjoint of multiplication by a factor is multiplication by the same, where the conversion back would divide.
+    from tidu_cli.primitives.units import ratio
+
+    factor, count = ratio(unit_of(type_.dtype), unit_of(ct.type.dtype)), convert(ct, new_dtype="f64")
+    scaled = count * float(factor) if factor > 1 else count / float(factor.denominator)
+    return convert(scaled, new_dtype=type_.dtype)
 
 
 def _broadcast_types(attrs: BroadcastAttrs, operands: Types) -> Types:
@@ -136,7 +195,21 @@ def _broadcast_kernel(np: Any, attrs: BroadcastAttrs, operands: Types, results: 
     aligned = [1] * len(attrs.shape)
     for size, axis in zip(operands[0].shape, attrs.broadcast_dimensions, strict=True):
         aligned[axis] = size
-    return lambda x: np.broadcast_to(np.reshape(x, aligned), attrs.shape)
+    of_any: Kernel = lambda x: np.broadcast_to(np.reshape(x, aligned), attrs.shape)  # noqa: E731
+    if operands[0].dtype == "bf16" or not results[0].size:
+        return of_any
+    # The same view of an array that is contiguous, for a tenth of the price.
+    dtype, strides = numpy_dtype(np, storage_dtype(operands[0].dtype)), [0] * len(attrs.shape)
+    step = dtype.itemsize
+    for size, axis in reversed(list(zip(operands[0].shape, attrs.broadcast_dimensions, strict=True))):
+        strides[axis] = step if size == attrs.shape[axis] else 0
+        step *= size
+
+    def broadcast(x: Any) -> Any:
+        x = np.asarray(x)
+        return np.ndarray(attrs.shape, dtype, x, 0, strides) if x.flags.c_contiguous else of_any(x)
+
+    return broadcast
 
 
 def _broadcast_transpose(attrs: BroadcastAttrs, ct: Term, type_: Any) -> Term:
@@ -181,6 +254,16 @@ def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
+_CONVERSIONS_OF_TIMES = (
+    ("i64", "datetime[ms]"),
+    ("f64", "duration[h]"),
+    ("datetime[s]", "datetime[ms]"),
+    ("datetime[ms]", "datetime[D]"),
+    ("datetime[ms]", "duration[h]"),
+    ("duration[ms]", "duration[h]"),
+    ("duration[W]", "duration[s]"),
+)
+
 PRIMITIVES = (
     Primitive(
         "constant",
@@ -189,6 +272,7 @@ PRIMITIVES = (
         _constant_kernel,
         no_tangent,
         attrs=ConstantAttrs,
+        dtypes=ANY,
         examples=(Example((), {"value": {"type": "f64[2]", "data": [1.0, 2.0]}}),),
         flops=free,
         formula="value",
@@ -197,16 +281,22 @@ PRIMITIVES = (
     Primitive(
         "convert_element_type",
         1,
-        lambda attrs, operands: (operands[0].with_dtype(attrs.new_dtype),),
+        _convert_types,
         _convert_kernel,
         _convert_jvp,
-        linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
+        linear_transpose(_convert_transpose),
         itself("convert_element_type"),
         attrs=ConvertAttrs,
-        examples=tuple(Example(("T[2]",), {"new_dtype": dtype}) for dtype in ("f64", "f32", "c128", "i32", "bool")),
+        dtypes=ANY,
+        integers="exact",
+        examples=(
+            *(Example(("T[2]",), {"new_dtype": dtype}) for dtype in ("f64", "f32", "c128", "i32", "bool")),
+            *(Example((f"{old}[2]",), {"new_dtype": new}) for old, new in _CONVERSIONS_OF_TIMES),
+        ),
         flops=free,
         formula="x as new_dtype",
-        summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped",
+        summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped; times and "
+        "numbers convert as counts of the unit, and datetimes to the last whole unit before",
     ),
     Primitive(
         "broadcast_in_dim",
@@ -217,6 +307,7 @@ PRIMITIVES = (
         linear_transpose(_broadcast_transpose),
         itself("broadcast_in_dim", shape=sized, broadcast_dimensions=with_batch_axis),
         attrs=BroadcastAttrs,
+        dtypes=ANY,
         examples=(
             Example(("T[]",), {"shape": [2, 3], "broadcast_dimensions": []}),
             Example(("T[2,1]",), {"shape": [2, 4, 3], "broadcast_dimensions": [0, 2]}),
@@ -234,6 +325,7 @@ PRIMITIVES = (
         linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
         itself("reshape", new_sizes=sized),
         attrs=ReshapeAttrs,
+        dtypes=ANY,
         examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
         flops=free,
         formula="the elements of x in row-major order, in another shape",
@@ -248,6 +340,7 @@ PRIMITIVES = (
         linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
         itself("transpose", permutation=with_batch_axis),
         attrs=TransposeAttrs,
+        dtypes=ANY,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
         flops=free,
         formula="x with its axes permuted",
@@ -256,7 +349,7 @@ PRIMITIVES = (
     elementwise(
         "stop_gradient",
         1,
-        ALL,
+        ANY,
         no_tangent,
         kernel=lambda np, attrs, operands, results: lambda x: x,
         faithful=False,
@@ -272,9 +365,11 @@ PRIMITIVES = (
         _barrier_jvp,
         _barrier_transpose,
         itself("optimization_barrier"),
+        dtypes=ANY,
         n_results=lambda attrs, n_operands: n_operands,
+        records=True,
         passes=True,
-        examples=(Example(("T[2,3]",)), Example(("T[2]", "f64[]", "i32[3]"))),
+        examples=(Example(("T[2,3]",)), Example(("T[2]", "f64[]", "i32[3]")), Example(("{x: T[2], n: i32[3]}",))),
         flops=free,
         formula="the operands",
         summary="identity whose results are ready only when all operands are, which keeps what is computed twice apart",

@@ -7,13 +7,25 @@ node of the case, with no further call of the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.types import INTEGERS, TensorType, tangent_type
+from tidu_cli.graph.types import (
+    DATETIMES,
+    INTEGERS,
+    RecordType,
+    TensorType,
+    Type,
+    moves,
+    of_batch,
+    tangent_type,
+    tensor_tangent_type,
+)
 from tidu_cli.primitives.contract import JVP, Batching, PrimitiveSet, Transposition, Types
 
 Number = int | float | complex
@@ -29,11 +41,19 @@ class Term:
 
     trace: Trace
     slot: int
-    known_type: TensorType | None
+    known_type: Type | None
     linear: bool
 
     @property
     def type(self) -> TensorType:
+        """The type of an array. Raises MissingRuleError where a detached reference hides it, and for a record."""
+        type_ = self.value_type
+        if isinstance(type_, RecordType):
+            raise MissingRuleError(f"its rule takes arrays, and a value is a record, {type_}")
+        return type_
+
+    @property
+    def value_type(self) -> Type:
         """The value's type. Raises MissingRuleError where a detached reference hides it."""
         if self.known_type is None:
             raise MissingRuleError("its rule needs the type of a detached value; resolve the document first")
@@ -93,13 +113,15 @@ class Template:
     """What a rule emits for one case. Its environment holds the sources, then the results of all nodes in order.
 
     `closed` nodes come first: they read no source (constants), so one stamping serves all nodes of the case.
-    `results` are the slots of what the rule returned, None for zeros.
+    `results` are the slots of what the rule returned, None for zeros. `made` are the records that linear nodes put together: the
+    slot of each, and those of its fields by name.
     """
 
     n_sources: int
     closed: tuple[Emitted, ...]
     nodes: tuple[Emitted, ...]
     results: tuple[int | None, ...]
+    made: tuple[tuple[int, Mapping[str, int]], ...] = ()
 
     def ignores(self, sources: Iterable[int]) -> bool:
         """Whether no result depends on some of these sources: what had been emitted to compute it may be dead."""
@@ -117,7 +139,7 @@ class Trace:
         self.n_slots = 0
         self._constants: dict[tuple[TensorType, str], Term] = {}
 
-    def source(self, type_: TensorType | None, *, linear: bool) -> Term:
+    def source(self, type_: Type | None, *, linear: bool) -> Term:
         """A value that exists before the rule runs."""
         term = Term(self, self.n_slots, type_, linear)
         self.n_slots += 1
@@ -138,7 +160,7 @@ class Trace:
             raise UnreadableError("reads a value that is not there")
         linear = any(t.linear for t in operands)
         mask = tuple(t.linear for t in operands) if linear else None
-        case = self.primitives.case(op, attrs, mask, [t.type for t in operands])
+        case = self.primitives.case(op, attrs, mask, [t.value_type for t in operands])
         self.nodes.append(Emitted(self.cases.intern(case), tuple(t.slot for t in operands), linear, len(case.results)))
         first = self.n_slots
         self.n_slots += len(case.results)
@@ -178,9 +200,18 @@ class Trace:
         def renumbered(nodes: list[tuple[int, Emitted]]) -> tuple[Emitted, ...]:
             return tuple(Emitted(n.code, tuple(slot_after[r] for r in n.reads), n.linear, n.n_results) for _, n in nodes)
 
-        return Template(
-            n_sources, renumbered(closed), renumbered(others), tuple(None if r is None else slot_after[r.slot] for r in results)
+        results_after = tuple(None if r is None else slot_after[r.slot] for r in results)
+        nodes = renumbered(others)
+        made = tuple(
+            (slot_after[old], fields) for (old, _), node in zip(others, nodes, strict=True) if (fields := self._fields(node))
         )
+        return Template(n_sources, renumbered(closed), nodes, results_after, made)
+
+    def _fields(self, node: Emitted) -> dict[str, int]:
+        """Of a linear node that puts a record together, what it reads by the names of the fields."""
+        case = self.cases[node.code]
+        makes = self.primitives[case.op].makes if node.linear else None
+        return dict(zip(makes(case.attrs), node.reads, strict=True)) if makes else {}
 
     def live(self, results: Sequence[Term | None]) -> set[int]:
         """The slots that these results need: rules that take a whole graph (own primitives') record more."""
@@ -197,6 +228,7 @@ def _last_term(operands: Sequence[Term | Number]) -> Term:
     return next(t for t in reversed(operands) if isinstance(t, Term))
 
 
+@no_collection()
 def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
     """The template of a case's JVP rule for these active operands.
 
@@ -217,19 +249,23 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
 def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | None]:
     """What a primitive's JVP rule gives, where it has a say.
 
-    A bool has no tangent, and an integer only one that comes from integers: what is made of floats alone is made by rounding. What
-    is an index, or a step function, contributes nothing. Raises MissingRuleError.
+    A bool has no tangent, and an integer or datetime only one that comes from such: what is made of floats alone is made by
+    rounding. What is an index, or a step function, contributes nothing. Of records the rule has the say. Raises MissingRuleError.
     """
     primitive, rule = trace.primitives[op], trace.primitives.jvp_rule(op)
     zeros: list[Term | None] = [None] * len(node.results)
-    integers = {k for k, (x, t) in enumerate(zip(node.operands, node.tangents, strict=True)) if t and _is_integer(x)}
-    if integers:
-        idle = {k for k in integers if primitive.integers == "steps" or primitive.is_index(k)}
-        integers -= idle
+    if primitive.integers == "moved" or _holds_record(node):
+        if not any(moves(y.value_type) for y in node.results):
+            return zeros
+        return [t if moves(y.value_type) else None for t, y in zip(rule(node), node.results, strict=True)]
+    exact = {k for k, (x, t) in enumerate(zip(node.operands, node.tangents, strict=True)) if t and _is_exact(x)}
+    if exact:
+        idle = {k for k in exact if primitive.integers == "steps" or primitive.is_index(k)}
+        exact -= idle
         node = replace(node, tangents=[None if k in idle else t for k, t in enumerate(node.tangents)])
         if not any(node.tangents):
             return zeros
-    if not integers:
+    if not exact:
         if not any(y.type.inexact for y in node.results):
             return zeros
         inactive = {k for k, y in enumerate(node.results) if not y.type.inexact}
@@ -242,15 +278,21 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
     return rule(node)
 
 
-def _is_integer(x: Term) -> bool:
-    return x.known_type is not None and x.known_type.dtype in INTEGERS
+def _holds_record(node: JVP) -> bool:
+    return any(isinstance(x.known_type, RecordType) for x in (*node.operands, *node.results))
+
+
+def _is_exact(x: Term) -> bool:
+    """Whether a value is of integers or datetimes, whose tangents have another dtype."""
+    return isinstance(x.known_type, TensorType) and x.known_type.dtype in INTEGERS | DATETIMES
 
 
 def _as_number(trace: Trace, x: Term) -> Term:
     """An integer value in the float dtype of its tangents. (A recording keeps the conversion only if the rule reads it.)"""
-    return trace.emit("convert_element_type", x, new_dtype=tangent_type(x.type).dtype) if _is_integer(x) else x
+    return trace.emit("convert_element_type", x, new_dtype=tensor_tangent_type(x.type).dtype) if _is_exact(x) else x
 
 
+@no_collection()
 def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
     """The template of a linear case's transpose rule, where `live` says which results have a cotangent.
 
@@ -275,6 +317,7 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
     return trace.template(n_sources, _checked(found, case.op, case.operands))
 
 
+@no_collection()
 def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batched: tuple[bool, ...], size: int) -> Template:
     """The template of a case's batch rule: `size` applications at once, the `batched` operands with the batch as their first axis.
 
@@ -286,22 +329,23 @@ def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batche
     trace = Trace(primitives, cases)
     if None in case.operands:
         raise MissingRuleError("its rule needs the type of a detached value; resolve the document first")
-    types: Types = case.operands  # type: ignore[assignment]
-    operands = [trace.source(t.with_shape((size, *t.shape)) if b else t, linear=False) for t, b in zip(types, batched, strict=True)]
+    types = cast(Types, case.operands)
+
+    operands = [trace.source(of_batch(t, size) if b else t, linear=False) for t, b in zip(types, batched, strict=True)]
     results = rule(Batching(case.attrs, operands, types, batched, size))
-    due = [t.with_shape((size, *t.shape)) for t in case.results]
-    if [t.type for t in results] != due:
-        given = ", ".join(str(t.type) for t in results)
+    due = [of_batch(t, size) for t in case.results]
+    if [t.value_type for t in results] != due:
+        given = ", ".join(str(t.value_type) for t in results)
         raise MissingRuleError(f"the batch rule of {case.op} gives {given or 'nothing'} where {', '.join(map(str, due))} is due")
     return trace.template(len(operands), results)
 
 
-def _checked(terms: Sequence[Term | None], op: str, types: Sequence[TensorType | None]) -> Sequence[Term | None]:
+def _checked(terms: Sequence[Term | None], op: str, types: Sequence[Type | None]) -> Sequence[Term | None]:
     # A rule that gets its result wrong must not write a wrong document: own primitives come from users.
     if len(terms) != len(types):
         raise MissingRuleError(f"the rule of {op} gives {len(terms)} tangents where {len(types)} are due")
     for term, type_ in zip(terms, types, strict=True):
-        if term is not None and (not term.linear or type_ not in (None, term.type)):
-            given = f"a tangent {term.type}" if term.linear else "a value that is no tangent"
+        if term is not None and (not term.linear or type_ not in (None, term.value_type)):
+            given = f"a tangent {term.value_type}" if term.linear else "a value that is no tangent"
             raise MissingRuleError(f"the rule of {op} gives {given} where a tangent {type_} is due")
     return terms

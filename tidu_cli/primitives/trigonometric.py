@@ -47,11 +47,14 @@ def _atan2_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kerne
 
     def atan2(y: Any, x: Any) -> Any:
         # -i log(e^it), where e^it = (x + iy) / r; near it = 0 the logarithm has lost its digits, and t is 2 atan(y / (r + x)).
+        shape = np.shape(x)
+        y, x = np.atleast_1d(y, x)  # operators on NumPy's complex scalars round otherwise
         size = np.maximum(np.abs(x), np.abs(y))
         x, y = x / size, y / size
         r = np.sqrt(np.square(x) + np.square(y))
         turn = (x + 1j * y) / r
-        return np.where((x / r).real > 0, 2 * np.arctan(y / (r + x)), -1j * np.log(turn)).astype(r.dtype, copy=False)
+        found = np.where((x / r).real > 0, 2 * np.arctan(y / (r + x)), -1j * np.log(turn))
+        return found.astype(r.dtype, copy=False).reshape(shape)
 
     return atan2
 

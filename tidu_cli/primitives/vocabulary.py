@@ -1,11 +1,12 @@
-"""The primitives of a document: the built-in ones, and its own."""
+"""The primitives of a document: the built-in ones, and its own; and its record types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.graph import CaseTable, Document
+from tidu_cli.graph.types import RecordType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 
@@ -19,13 +20,19 @@ def vocabulary(cases: CaseTable) -> PrimitiveSet:
 
 
 def joint_vocabulary(tables: Iterable[CaseTable]) -> PrimitiveSet:
-    """The primitives of several tables together. Raises TypeRuleError for two different ones of one name."""
+    """The primitives and record types of several tables together. Raises TypeRuleError for two different ones of one name."""
+    sets = [vocabulary(table) for table in tables]
     joint = BUILTIN
-    for table in tables:
-        if definitions := vocabulary(table).definitions:
+    for primitives in sets:
+        if primitives.records:
+            from tidu_cli.primitives.record_types import with_records
+
+            joint = with_records(joint, primitives.records, primitives.origins)
+    for primitives in sets:
+        if primitives.definitions:
             from tidu_cli.primitives.own_set import extended
 
-            joint = extended(joint, definitions)
+            joint = extended(joint, primitives.definitions)
     return joint
 
 
@@ -37,3 +44,14 @@ def used_definitions(cases: CaseTable, codes: Iterable[int]) -> Iterator[OpDefin
     yield from primitives.reached_from(
         [cases[code].op for code in codes] + [d.name for d in primitives.definitions if not d.origin]
     )
+
+
+def used_records(document: Document) -> list[RecordType]:
+    """The record types of a document, in the order of declaration: those that it uses, and all that are its own."""
+    primitives = vocabulary(document.cases)
+    if not primitives.records:
+        return []
+    from tidu_cli.primitives.record_types import needed_names
+
+    needed = needed_names(document, primitives) if primitives.origins else primitives.records.keys()
+    return [type_ for name, type_ in primitives.records.items() if name in needed]

@@ -16,6 +16,7 @@ from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.primitives.attrs import Axes
 from tidu_cli.primitives.batching import later, with_batch_axis
 from tidu_cli.primitives.contract import Attrs
+from tidu_cli.primitives.fields import field_names
 
 Mode = Literal["clip", "fill", "promise_in_bounds"]
 """What becomes of windows that do not fit: `clip` and `promise_in_bounds` move their start, `fill` leaves them out."""
@@ -55,7 +56,7 @@ Numbers = GatherDimensionNumbers | ScatterDimensionNumbers
 
 
 def _renamed(numbers: Numbers, model: type[Attrs]) -> dict[str, Any]:
-    return dict(zip(model.model_fields, (axes for _, axes in numbers), strict=True))
+    return dict(zip(field_names(model), vars(numbers).values(), strict=True))
 
 
 def batched_numbers(numbers: Numbers, *, operand: bool, indices: bool) -> Numbers:
@@ -63,14 +64,14 @@ def batched_numbers(numbers: Numbers, *, operand: bool, indices: bool) -> Number
 
     Windows take the whole batch of an operand whose indices are shared; operand and indices that have both one run in step.
     """
-    window, dropped, index_map, ours, theirs = (axes for _, axes in numbers)
+    window, dropped, index_map, ours, theirs = vars(numbers).values()
     window = with_batch_axis(window) if not indices else later(window)
     if operand:
         dropped, index_map = later(dropped), later(index_map)
         ours = with_batch_axis(ours) if indices else later(ours)
     if indices:
         theirs = with_batch_axis(theirs) if operand else later(theirs)
-    fields = zip(type(numbers).model_fields, (window, dropped, index_map, ours, theirs), strict=True)
+    fields = zip(field_names(type(numbers)), (window, dropped, index_map, ours, theirs), strict=True)
     return type(numbers)(**dict(fields))
 
 

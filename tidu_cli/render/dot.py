@@ -9,7 +9,7 @@ from tidu_cli.graph.graph import Document, Externals
 from tidu_cli.graph.keys import Key
 from tidu_cli.render.phrases import attrs_label
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, Place, describe_graph, op_counts, op_run, picture
-from tidu_cli.render.text import name, short
+from tidu_cli.render.text import name, port_text, short, type_text
 
 COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b3fa0"}
 """What is primal is blue, tangents are orange, cotangents purple."""
@@ -112,10 +112,10 @@ def _label(document: Document, item: Item) -> str:
     graph = document.graphs[item.graph]
     if item.kind is Kind.INPUT:
         declared = graph.inputs[item.index]
-        return f"{name(declared.key)}: {declared.type}"
+        return port_text(declared.key, declared.type)
     if item.kind is Kind.OUTPUT:
         output = graph.outputs[item.index]
-        return f"{name(output.key)}: {output.type}{' = 0' if output.value is None else ''}"
+        return f"{name(output.key)}: {type_text(output.type)}{' = 0' if output.value is None else ''}"
     if item.kind is Kind.COLLAPSED:
         # A run is told in its order, a whole graph by what there is most of.
         whole = item.graph < len(document.graphs) - 1
@@ -144,14 +144,14 @@ def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping
     if texts:
         styles.append("label=" + _quoted("\n".join(f"  {text}" for text in texts)))  # spaces keep it off the line
     if slots and edge.slot is not None:
-        styles.append(f"headlabel={edge.slot}")
+        styles.append(f"headlabel={edge.slot if isinstance(edge.slot, int) else _quoted(edge.slot)}")
     return f"  {edge.source} -> {edge.target}" + (f" [{', '.join(styles)}];" if styles else ";")
 
 
 def _type(document: Document, place: Place) -> str:
     g, value = place
     type_ = document.detached[value].type if g == Externals.DETACHED else document.graphs[g].type_of(value)
-    return str(type_) if type_ is not None else ""
+    return type_text(type_) if type_ is not None else ""
 
 
 def _quoted(text: str) -> str:

@@ -7,40 +7,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.render.phrasing import Attributes, Phrase
+from tidu_cli.render.structured import (
+    conversion_phrase,
+    difference_phrase,
+    field_phrase,
+    record_label,
+    record_phrase,
+    retract_phrase,
+)
 from tidu_cli.render.text import attrs_text, short
 
 _VARIABLE = re.compile(r"(?<!\w)[xyz](?!\w)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LABEL = 56
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """An application: as a formula of its operands; and what is done, a `noun` such as `product` or, of arrays, a participle.
-
-    `through` is what a derivative goes through where that is not just the noun.
-    """
-
-    formula: str
-    what: str
-    noun: bool = False
-    through: str = ""
-
-    @property
-    def passing(self) -> str:
-        """How a derivative goes through it: what follows `goes back`."""
-        if self.through:
-            return f" through {self.through}"
-        return f" through the {self.what}" if self.noun else f", {self.what}"
-
-
-Attributes = Mapping[str, Any]
 
 
 def phrase(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Phrase:
@@ -69,6 +53,12 @@ def attrs_label(case: Case) -> str:
         return f"to {case.results[0]}"
     if case.op == "constant":
         return attrs_text(case).removeprefix("value=")
+    if case.op == "record":
+        return record_label(case)
+    if case.op == "difference":
+        return attrs_text(case).removeprefix("tangent=")
+    if case.op == "field":
+        return str(case.attrs.to_data(binary=True)["name"])
     attrs = attrs_text(case)
     told = array_phrase(case, [f"input {k}" for k in range(len(case.operands))]) if attrs else None
     return short(told.what, _LABEL) if told else attrs
@@ -88,7 +78,7 @@ def _own(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Phras
     if case.op == definition.name:
         library = definition.origin.rpartition("/")[2]  # a page goes to others: it does not tell where its author keeps files
         where = f"defined in {library or 'the document'}"
-        return Phrase(f"{case.op}({', '.join(operands)})", f"{case.op}, {where}", noun=True, through=case.op)
+        return Phrase(f"{case.op}({', '.join(operands)})", f"{case.op}, {where}", noun=True, way=f"through {case.op}")
     # Its operands are the op's inputs and outputs, and a tangent for each input that `active` says.
     inputs, tangents = operands[: len(definition.inputs)], iter(operands[len(definition.inputs) + len(definition.outputs) :])
     active = case.attrs.to_data(binary=True)["active"]
@@ -124,7 +114,7 @@ def _constant(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
 def _dot_general(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
     (left, right), (left_batch, right_batch) = attrs["dimension_numbers"]
     a, b = operands
-    types = case.operands
+    types = _arrays(case)
     if not left and not left_batch:
         scalar = any(t is not None and t.rank == 0 for t in types)
         return Phrase(f"{a} · {b}", "product", noun=True) if scalar else Phrase(f"{a} ⊗ {b}", "outer product", noun=True)
@@ -152,7 +142,7 @@ def _turned(type_: TensorType | None, contracted: Sequence[int], batch: Sequence
 
 def _reduction(function: str, participle: str) -> Callable[[Case, Attributes, Sequence[str]], Phrase]:
     def made(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
-        type_, axes = case.operands[0], list(attrs["axes"])
+        (type_,), axes = _arrays(case), list(attrs["axes"])
         if type_ is not None and len(axes) == type_.rank:
             return Phrase(f"{function}({operands[0]})", participle)
         return Phrase(f"{function}({operands[0]}) over {_axes(axes)}", f"{participle} over {_axes(axes)}")
@@ -187,7 +177,7 @@ def _transpose(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase
 
 
 def _slice(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
-    type_, starts, limits = case.operands[0], attrs["start_indices"], attrs["limit_indices"]
+    (type_,), starts, limits = _arrays(case), attrs["start_indices"], attrs["limit_indices"]
     sizes = type_.shape if type_ is not None else [None] * len(starts)
     strides = attrs.get("strides") or [1] * len(starts)
     found = []
@@ -208,7 +198,7 @@ def _pad(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
     sides = [f"{low} before and {high} after" for low, high, _ in attrs["padding_config"]]
     gaps = [gap for *_, gap in attrs["padding_config"]]
     between = f", {_listed(gaps)} between elements" if any(gaps) else ""
-    shape = _shape(case.results[0].shape)
+    shape = _result_shape(case)
     return Phrase(f"{operands[0]} padded to {shape} with {operands[1]}", f"padded by {', then '.join(sides)}{between}")
 
 
@@ -234,7 +224,7 @@ def _scattering(formula: str, what: str) -> Callable[[Case, Attributes, Sequence
 
 def _triangular(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
     matrix, right = operands
-    transposed, conjugated = attrs.get("transpose_a"), attrs.get("conjugate_a") and case.results[0].complex
+    transposed, conjugated = attrs.get("transpose_a"), attrs.get("conjugate_a") and _complex(case)
     turned = {(True, True): "⁻ᴴ", (True, False): "⁻ᵀ", (False, True): "̄⁻¹"}.get((bool(transposed), bool(conjugated)), "⁻¹")
     formula = f"{matrix}{turned} @ {right}" if attrs.get("left_side") else f"{right} @ {matrix}{turned}"
     what = f"{'lower' if attrs.get('lower') else 'upper'} triangular system"
@@ -246,7 +236,7 @@ def _simple(formula: str, what: str, *, noun: bool = False) -> Callable[[Case, A
 
     def made(case: Case, attrs: Attributes, operands: Sequence[str]) -> Phrase:
         told = {key: _axes(value) if key in ("dimensions", "axes") else value for key, value in attrs.items()}
-        told |= {"all": ", ".join(operands), "shape_out": _shape(case.results[0].shape) if case.results else ""}
+        told |= {"all": ", ".join(operands), "shape_out": _result_shape(case)}
         return Phrase(formula.format(*operands, **told), what.format(*operands, **told), noun=noun)
 
     return made
@@ -288,9 +278,13 @@ _ARRAYS: Mapping[str, Callable[[Case, Attributes, Sequence[str]], Phrase]] = {
     "scatter-mul": _scattering("{x} times {u} at {i}", "multiplied at the indices {i}"),
     "scatter-max": _scattering("max of {x} and {u} at {i}", "maximum at the indices {i}"),
     "scatter-min": _scattering("min of {x} and {u} at {i}", "minimum at the indices {i}"),
+    "difference": difference_phrase,
+    "retract": retract_phrase,
+    "record": record_phrase,
+    "field": field_phrase,
     "select_n": _select,
     "clamp": _simple("{1} kept within {0} and {2}", "kept within {0} and {2}"),
-    "convert_element_type": _simple("{0} as {new_dtype}", "converted to {new_dtype}"),
+    "convert_element_type": conversion_phrase,
     "stop_gradient": _simple("{0}, held fixed", "held fixed"),
     "copy": _simple("{0}", "copied"),
     "optimization_barrier": _simple("{0}, late", "not before all of {all}"),
@@ -302,6 +296,21 @@ _ARRAYS: Mapping[str, Callable[[Case, Attributes, Sequence[str]], Phrase]] = {
     "lu": _simple("lu({0})", "LU factorization", noun=True),
     "reduce_precision": _simple("{0} rounded", "rounded to {exponent_bits} exponent and {mantissa_bits} mantissa bits"),
 }
+
+
+def _arrays(case: Case) -> list[TensorType | None]:
+    """The operand types of an operation that takes no records; None for those that are not known."""
+    return [type_ if isinstance(type_, TensorType) else None for type_ in case.operands]
+
+
+def _result_shape(case: Case) -> str:
+    """The shape of the first result, if it is an array."""
+    first = case.results[0] if case.results else None
+    return _shape(first.shape) if isinstance(first, TensorType) else ""
+
+
+def _complex(case: Case) -> bool:
+    return any(type_ is not None and type_.complex for type_ in _arrays(case))
 
 
 def _axes(axes: Sequence[int]) -> str:

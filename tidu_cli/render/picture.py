@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
+from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Document, Externals, Graph
+from tidu_cli.graph.graph import Case, Document, Externals, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.kind import MEANING, kind_of
 from tidu_cli.primitives.vocabulary import vocabulary
 from tidu_cli.render.folding import folds
+from tidu_cli.render.text import short
 
 Place = tuple[int, int]
 """A value: its graph number and local id; (DETACHED, k) for a detached one."""
@@ -59,14 +61,17 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`target` reads `value`. `active` is what flows along it if it carries the derivative, `slot` the operand's number, if any."""
+    """`target` reads `value`. `active` is what flows along it if it carries the derivative.
+
+    `slot` is the operand's number, or the field of a record that it becomes, where there is need to tell.
+    """
 
     source: str
     target: str
     value: Place
     active: Flow | None = None
     crosses: bool = False
-    slot: int | None = None
+    slot: int | str | None = None
     binding: bool = False
 
 
@@ -213,13 +218,13 @@ def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
         case = graph.cases[code]
         start, end = end, end + len(case.operands)
         target = f"g{g}n{leaders[g][node]}"
-        ordered = len(case.operands) > 1 and case.op not in _COMMUTATIVE
+        slots = _slots(case)
         for slot, argument in enumerate(graph.args[start:end]):
             place = place_of(graph, g, argument)
             source = _id_of(document, leaders, place)
             active = _flow_at(flows, place) if case.mask is not None and case.mask[slot] else None
             if leaders[g][node] not in several:
-                yield Edge(source, target, place, active, place[0] != g, slot if ordered else None)
+                yield Edge(source, target, place, active, place[0] != g, slots[slot])
             elif source != target and (active or (source, target) not in into):
                 into[source, target] = Edge(source, target, place, active, place[0] != g)
     yield from into.values()
@@ -229,6 +234,15 @@ def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
             active = _flow_at(flows, place)
             shown = None if active is Flow.PRIMAL else active
             yield Edge(_id_of(document, leaders, place), f"g{g}o{k}", place, shown, place[0] != g)
+
+
+def _slots(case: Case) -> Sequence[int | str | None]:
+    """What says which operand an edge brings: its number where the order matters, of a record's operands their fields."""
+    if case.op == "record":
+        attrs: Any = case.attrs
+        return [short(name) for name in attrs.names]
+    n = len(case.operands)
+    return range(n) if n > 1 and case.op not in _COMMUTATIVE else [None] * n
 
 
 def _binding_edges(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, literal_to_numbers
-from tidu_cli.graph.types import COMPLEXES, ITEMSIZE, TensorType, parse_type
+from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, Type, itemsize, parse_type
 
 _NAME = 40
 _ATTRS = 56
 _ELEMENTS = 3
+_TYPE = 44
+_FIELDS = 6
 
 
 def short(text: str, limit: int = _NAME) -> str:
@@ -25,6 +30,72 @@ def name(thing: object) -> str:
 def attrs_text(case: Case) -> str:
     """The attrs of a case, `axes=[0], ...`, cut short, and of constants the first elements."""
     return short(", ".join(f"{key}={_attr(value)}" for key, value in case.attrs.to_data(binary=True).items()), _ATTRS)
+
+
+def type_text(type_: Type) -> str:
+    """A type; of a long record as much as there is room for: `Segment{a: Point{…}, b: Point{…}}`, `{x: f64[], y: f64[], …}`."""
+    if not isinstance(type_, RecordType) or len(str(type_)) <= _TYPE:
+        return str(type_)
+    return fields_text(type_, type_.name)
+
+
+def fields_text(type_: RecordType, before: str = "") -> str:
+    """The fields of a record with their types, as many as there is room for, after this name."""
+    opening, closing = "()" if type_.is_tuple else "{}"
+    fields = [("" if type_.is_tuple else f"{name}: ", field) for name, field in type_.fields]
+    texts = [name + str(field) for name, field in fields]
+    if sum(map(len, texts)) > _TYPE:
+        texts = [name + _closed(field) for name, field in fields]
+    shown, left = 0, _TYPE
+    while shown < len(texts) and (not shown or len(texts[shown]) <= left):
+        left -= len(texts[shown]) + 2
+        shown += 1
+    return f"{before}{opening}{', '.join([*texts[:shown], *(['…'] if shown < len(texts) else [])])}{closing}"
+
+
+def _closed(type_: Type) -> str:
+    """A type without the fields of a record: `Point{…}`."""
+    if not isinstance(type_, RecordType) or str(type_) == type_.name:
+        return str(type_)
+    return "(…)" if type_.is_tuple else f"{type_.name}{{…}}"
+
+
+def port_text(key: Key, type_: Type) -> str:
+    """An input's name and type; below, the fields of a declared record."""
+    fields = f"\n{fields_text(type_)}" if isinstance(type_, RecordType) and type_.name and not type_.tangent else ""
+    return f"{name(key)}: {type_text(type_)}{fields}"
+
+
+def declared_text(type_: Type) -> str:
+    """What a declared record type is: `Point is {x: f64[], y: f64[]}`; of others ''."""
+    if not isinstance(type_, RecordType) or not type_.name or type_.tangent:
+        return ""
+    return f"{type_.name} is {{{', '.join(f'{name}: {field}' for name, field in type_.fields)}}}"
+
+
+def field_pieces(case: Case) -> Iterator[str | int]:
+    """`p.x`, in pieces, with the number 0 in the place of p."""
+    attrs: Any = case.attrs
+    yield 0
+    yield f".{attrs.name}"
+
+
+def record_pieces(case: Case) -> Iterator[str | int]:
+    """`{x: a, y: 0}` in pieces, with numbers in the places of operands; of a long record the first fields."""
+    attrs: Any = case.attrs
+    type_, names = attrs.type, attrs.names
+    yield "(" if type_.is_tuple else f"{type_.name}{{"
+    for k, name in enumerate(type_.names):
+        before = "" if type_.is_tuple else f"{name}: "
+        if k == _FIELDS:
+            yield ", …"
+            break
+        yield f"{', ' if k else ''}{before}"
+        yield names.index(name) if name in names else "0"
+    if type_.is_tuple:
+        yield ",)" if len(type_.names) == 1 else ")"
+    else:
+        yield "}"
 
 
 def key_words(key: Key) -> str:
@@ -43,7 +114,7 @@ def _attr(value: object) -> str:
 
 def _constant(type_: TensorType, data: bytes) -> str:
     n = min(type_.size, _ELEMENTS)
-    numbers = literal_to_numbers(Literal(TensorType(type_.dtype, (n,)), data[: n * ITEMSIZE[type_.dtype]]))
+    numbers = literal_to_numbers(Literal(TensorType(type_.dtype, (n,)), data[: n * itemsize(type_.dtype)]))
     if type_.dtype in COMPLEXES:
         numbers = [f"{re}{'' if str(im).startswith('-') else '+'}{im}i" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
     shown = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in numbers]

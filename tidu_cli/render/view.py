@@ -13,18 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.types import Type
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.graphviz import draw
-from tidu_cli.render.numbers import number_text
+from tidu_cli.render.numbers import value_text
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, describe_graph, op_counts, op_run, place_of, results
-from tidu_cli.render.text import attrs_text, key_words, name, short
+from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
 from tidu_cli.render.words import Words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _LONG = 24
 """How many elements of an array are told where there is room."""
@@ -46,10 +44,10 @@ def to_html(
     shown: Picture,
     *,
     types: bool = False,
-    values: Mapping[Place, NDArray[Any]] | None = None,
+    values: Mapping[Place, Any] | None = None,
     owners: Mapping[int, Sequence[Place]] | None = None,
 ) -> str:
-    """A picture as a page that needs nothing else. `values` are drawn on the edges.
+    """A picture as a page that needs nothing else. `values`, as evaluation gives them, are drawn on the edges.
 
     `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing.
     """
@@ -57,8 +55,8 @@ def to_html(
     given = values or {}
     told = _Told(
         words,
-        {place: number_text(array) for place, array in given.items()},
-        {place: number_text(array, _LONG) for place, array in given.items()},
+        {place: value_text(value, _type(shown, place)) for place, value in given.items()},
+        {place: value_text(value, _type(shown, place), _LONG) for place, value in given.items()},
     )
     text = dot_text(shown, types=types, label=lambda item: _label(words, item), slots=False, numbers=told.short)
     svg = draw(text, "svg", otherwise="").decode()
@@ -69,6 +67,10 @@ def to_html(
         "overview": _overview(shown),
     }
     return _page(shown.document.head.name, svg[svg.index("<svg") :], data)
+
+
+def _type(shown: Picture, place: Place) -> Type:
+    return shown.document.graphs[place[0]].type_of(place[1])
 
 
 def _page(title: str, svg: str, data: object) -> str:
@@ -93,7 +95,7 @@ def _label(words: Words, item: Item) -> str | None:
         return f"{words.results(item.graph, item.index)}: {len(item.nodes)} nodes\n{op_run(words.document.head, item.nodes)}"
     if item.kind is Kind.INPUT and item.flow is not Flow.PRIMAL:
         declared = words.document.graphs[item.graph].inputs[item.index]
-        return f"{words.names[item.graph][item.index]} = {name(declared.key)}: {declared.type}"
+        return f"{words.names[item.graph][item.index]} = {port_text(declared.key, declared.type)}"
     return None
 
 
@@ -118,7 +120,12 @@ def _about_input(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]
     declared = graph.inputs[item.index]
     what = key_words(declared.key) if declared.key.path else ""
     place = item.graph, item.index
-    return str(declared.key), [f"input of {graph.name}, type {declared.type}", what, _value(told, place)]
+    return str(declared.key), [
+        f"input of {graph.name}, type {declared.type}",
+        declared_text(declared.type),
+        what,
+        _value(told, place),
+    ]
 
 
 def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
@@ -129,7 +136,7 @@ def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
         "primal" if case.mask is None else f"linear, active in input {' and '.join(str(k) for k, on in enumerate(case.mask) if on)}"
     )
     return told.words.assignment(item.graph, item.index), [
-        f"{case.op}: {primitive.formula}" + (f" ({primitive.summary})" if primitive.summary else ""),
+        f"{case.op}: {primitive.formula}" + (f" ({primitive.summary.partition(';')[0]})" if primitive.summary else ""),
         attrs_text(case),
         f"type {', '.join(str(graph.type_of(value)) for value in values)}",
         f"role {role}",
@@ -199,8 +206,10 @@ def _computation(told: _Told, g: int, node: int, *, with_formula: bool) -> str:
         return ""
     left = ", ".join(told.words.name(place) for place in places)
     right = "; ".join(told.long[place] for place in places)
-    scalar = not any(told.short.get(place, "").startswith("[") for place in told.words.places(g, node))
-    middle = told.words.formula(g, node, told.short) if scalar and with_formula else ""
+    operands = [told.short.get(place, "") for place in told.words.places(g, node)]
+    brief = not any(text.startswith("[") or "…" in text for text in operands)
+    told_by_result = graph.case(node).op in ("record", "field")
+    middle = told.words.formula(g, node, told.short) if brief and with_formula and not told_by_result else ""
     return " = ".join(filter(None, (left, middle if middle != right else "", right)))
 
 

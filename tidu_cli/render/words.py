@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from tidu_cli.graph.graph import Document, Externals, Graph
 from tidu_cli.primitives.vocabulary import vocabulary
-from tidu_cli.render.phrases import Phrase, phrase
+from tidu_cli.render.phrases import phrase
+from tidu_cli.render.phrasing import Phrase
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, accumulating, op_run, place_of, results
 from tidu_cli.render.text import key_words, name
 
 _LETTERS = {Flow.PRIMAL: "v", Flow.TANGENT: "t", Flow.COTANGENT: "c"}
+_NAMES = 3
+"""As many fields a value is said to be, where it is many."""
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -64,11 +68,12 @@ class Words:
     def captions(self) -> Iterator[tuple[Item, str]]:
         """What each node of the head does, one sentence a node, in order; of nodes that are drawn as one, one sentence for all."""
         g, graph = len(self.document.graphs) - 1, self.document.head
-        contributions = _Contributions(graph, self.flows[-1], self._whose)
         produced: dict[int, list[str]] = {}
         for output in graph.outputs:
             if output.value is not None and output.value >= 0:
                 produced.setdefault(output.value, []).append(key_words(output.key))
+        self._name_parts(graph, produced)
+        contributions = _Contributions(graph, self.flows[-1], produced, self._whose)
         for item in self.items:
             if item.graph != g or item.kind not in (Kind.NODE, Kind.COLLAPSED):
                 continue
@@ -82,6 +87,19 @@ class Words:
                 yield item, f"{subject}{f': {told}' if told else ''}{done}"
             else:
                 yield item, f"{self.assignment(g, item.index)}: {told or self._passing(g, item.index)}{done}"
+
+    def _name_parts(self, graph: Graph, known: dict[int, list[str]]) -> None:
+        """What becomes a field of a record of which something is `known` is that of the field: `the cotangent of p.x`."""
+        codes = {code for code in set(graph.code) if graph.cases[code].op == self.primitives.record}
+        for node in range(graph.n_nodes - 1, -1, -1) if codes else ():
+            if graph.code[node] not in codes:
+                continue
+            attrs: Any = graph.case(node).attrs
+            value = graph.first_result(node)
+            whole = known.get(value) or [f"the cotangent of {self.name(place)}" for place in self.owners.get(value, ())[:1]]
+            for field, argument in zip(attrs.names, graph.operands(node), strict=True):
+                if argument >= 0 and whole and len(named := known.setdefault(argument, [])) < _NAMES:
+                    named += [f"{words}.{field}" for words in whole[:_NAMES]]
 
     def _whose(self, value: int) -> str:
         """`the cotangent of v1`, of a value of the head, if it is known to be that; else ''."""
@@ -112,15 +130,19 @@ class _Contributions:
     Accumulation is a chain: each add takes the sum so far first, and then what arrives.
     """
 
-    def __init__(self, graph: Graph, flows: Sequence[Flow], whose: Callable[[int], str]) -> None:
+    def __init__(
+        self, graph: Graph, flows: Sequence[Flow], produced: Mapping[int, Sequence[str]], whose: Callable[[int], str]
+    ) -> None:
+        """`produced` says what values are that outputs give, or parts of these; `whose` what is known of any other."""
         self.graph = graph
         self.n_inputs = len(graph.inputs)
         self.uses: dict[int, list[tuple[str, int]]] = {}  # of a value: the cotangents that it contributes to, and as which one
         self.adds: dict[int, tuple[str, int, bool]] = {}
         self.accumulating = accumulating(graph, flows)
-        for output in graph.outputs:
-            if output.value is not None and output.value >= 0 and output.key.path[-1:] and output.key.path[-1] < 0:
-                self._chain(output.value, key_words(output.key))
+        for value, words in produced.items():
+            if flows[value] is Flow.COTANGENT:
+                for one in words:
+                    self._chain(value, one)
         for node in sorted(self.accumulating, reverse=True):
             if node not in self.adds:
                 self._chain(graph.first_result(node), whose(graph.first_result(node)) or "the cotangent of an intermediate value")

@@ -17,6 +17,7 @@ from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Graph, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
+from tidu_cli.graph.types import RecordType
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.transforms.materialize import Trace
 
@@ -147,6 +148,26 @@ class Named:
         reason = "is an input, and thus held anyway" if node == INPUT else schedule.reason_to_hold(node)
         if reason:
             raise TransformError(f"--recompute value={key}: graph '{trace.document.graphs[g].name}': '{key}' {reason}")
+        schedule.dropped[node] = 1
+        if isinstance(schedule.graph.type_of(value), RecordType):
+            _drop_fields(schedule, node)
+
+
+def _drop_fields(schedule: Schedule, record: int) -> None:
+    """Drop what a record is put together of, and what is taken of it: they are the same arrays, held by any of them."""
+    graph, primitives = schedule.graph, schedule.primitives
+    pending, arrays = [record], {record}
+    while pending:
+        node = pending.pop()
+        if primitives[graph.case(node).op].makes is not None:
+            found = [m for m in schedule.makers(node) if schedule.droppable(m) and m not in arrays]
+            arrays.update(found)
+            pending += found
+    for node in range(record + 1, graph.n_nodes):
+        takes, makers = primitives[graph.case(node).op].takes, schedule.makers(node)
+        if takes is not None and makers and makers[0] in arrays and schedule.droppable(node):
+            arrays.add(node)
+    for node in arrays:
         schedule.dropped[node] = 1
 
 

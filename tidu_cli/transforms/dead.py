@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tidu_cli.graph.graph import Column, Externals, Graph, column
+from tidu_cli.graph.large import is_large
 
 
 def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
@@ -28,6 +29,13 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
 
 def _with_live_nodes(graph: Graph, roots: Iterable[int]) -> tuple[Graph, Column[int]]:
     """The graph without the nodes that no root depends on, and the new local id of each old one."""
+    roots = list(roots)
+    if is_large(graph.n_nodes):
+        from tidu_cli.transforms.bulk.dead import with_live_nodes
+
+        in_bulk = with_live_nodes(graph, roots)
+        if in_bulk is not None:
+            return in_bulk
     arity, n_results = graph.cases.arity, graph.cases.n_results
     n_inputs = len(graph.inputs)
     live = bytearray(graph.n_values)

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Document, Graph, column
+from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, Trace
 from tidu_cli.primitives.vocabulary import vocabulary
@@ -26,7 +28,7 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     # What is put in may have own primitives in it, but no one twice: definitions do not recurse.
     while any(primitives[graph.cases[code].op].inlined for code in set(graph.code)):
         graph = _once(graph, primitives)
-    cases = CaseTable()
+    cases = CaseTable(replace(BUILTIN, records=primitives.records, origins=primitives.origins))
     code = column(cases.intern(graph.cases[c]) for c in graph.code)
     return replace(document, graphs=(replace(graph, cases=cases, code=code),), cases=cases)
 
@@ -59,6 +61,7 @@ def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
     return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
 
 
+@no_collection()
 def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template | None:
     case = cases[code]
     rule = primitives[case.op].inlined

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tidu_cli.errors import MissingRuleError, TransformError
+from tidu_cli.errors import MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
+from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
-from tidu_cli.graph.types import TensorType, tangent_type
+from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.primitives import tangents
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, jvp_template
@@ -32,7 +33,7 @@ def linearize(
     *,
     outputs: Sequence[Key] | None = None,
     pass_number: int | None = None,
-    tangent_types: Mapping[Key, TensorType] | None = None,
+    tangent_types: Mapping[Key, Type] | None = None,
     primitives: PrimitiveSet | None = None,
 ) -> Document:
     """Append the linear graph of the head's outputs (or of `outputs`), and before it, where needed, its residual graph.
@@ -57,9 +58,9 @@ def linearize(
     stamper = Stamper(logical, linear, residual, residual_number=len(document.graphs))
     needed = logical.depends_on(flat for _, flat in targets if flat is not None)
     _require_known_paths(logical, needed, wrt)
-    for key, given in (tangent_types or {}).items():
+    for key in tangent_types or ():
         source = logical.source[key]
-        primal = logical.type_of(source)
+        primal, given = logical.type_of(source), linear.inputs[wrt.index(key)].type
         if primal is not None and needed[source] and given != tangent_type(primal):
             template = tangents.conversion(primitives, document.cases, given, tangent_type(primal))
             seeds[source] = stamper.stamp(template, [seeds[source]])[-1]
@@ -88,12 +89,19 @@ def _push_forward(
     That is one of which a rule makes no use (where it gives zero, say), or one of a result that no output needs, of a node that has
     several results. What has been emitted for it may serve other tangents, too: `drop_dead_nodes` tells.
     """
+    if is_large(logical.n_nodes):
+        from tidu_cli.transforms.bulk.linearize import push_forward
+
+        in_bulk = push_forward(logical, seeds, needed, stamper.linear, stamper.residual, stamper.residual_number, primitives)
+        if in_bulk is not None:
+            return in_bulk
     cases, n_results = logical.document.cases, logical.document.cases.n_results
     arity = cases.arity
     tangent = column([0]) * logical.n_values
     for flat, handle in seeds.items():
         tangent[flat] = handle
     templates: dict[tuple[int, ...], tuple[Template, bool]] = {}
+    taken, fields = primitives.fields_taken(cases), stamper.fields
     some_are_dead = False
     watched = watch("linearizing", logical.n_nodes)
     for g, graph in enumerate(logical.document.graphs):
@@ -106,6 +114,10 @@ def _push_forward(
             operands = args[start:end]
             tangents = [tangent[flat] for flat in operands]
             if not any(tangents):
+                continue
+            if code in taken and tangents[0] in fields:  # of a record that is put together here, the field itself
+                tangent[first] = fields[tangents[0]].get(taken[code], 0)
+                some_are_dead = True
                 continue
             case = (code, *map(bool, tangents))
             known = templates.get(case)
@@ -152,7 +164,7 @@ def _require_known_paths(logical: LogicalGraph, needed: bytearray, wrt: Sequence
             )
 
 
-def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int, chosen: Mapping[Key, TensorType]) -> list[Input]:
+def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int, chosen: Mapping[Key, Type]) -> list[Input]:
     require_inputs(document, wrt)
     declared = {i.key: i.type for graph in document.graphs for i in graph.inputs}
     bound = {b.key: b for b in document.bindings}
@@ -167,10 +179,12 @@ def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int, ch
                 f"input '{key}' has type {declared[key]}, whose only tangent is zero; if it is meant as a number, "
                 "declare it as a float and use convert_element_type where a bool is needed"
             )
+    types = {key: tangent_type(declared[key]) for key in wrt}
     for key, type_ in chosen.items():
         if key not in wrt:
             raise TransformError(f"a tangent type is given for '{key}', which is none of the inputs to differentiate by")
-        if type_ not in (able := tangents.admitted(declared[key])):
-            names = " or ".join(map(str, able))
-            raise TransformError(f"input '{key}' has type {declared[key]}, which admits no tangent {type_}; choose {names}")
-    return [Input(key.tangent(pass_number), chosen.get(key, tangent_type(declared[key]))) for key in wrt]
+        try:
+            types[key] = tangents.chosen(declared[key], type_)
+        except TypeRuleError as error:
+            raise TransformError(f"input '{key}' has type {declared[key]}, which {error}") from None
+    return [Input(key.tangent(pass_number), types[key]) for key in wrt]

@@ -9,6 +9,7 @@ from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.watching import watch
@@ -82,6 +83,11 @@ def _copy_inputs(logical: LogicalGraph, needed: bytearray, builder: GraphBuilder
 def _copy_nodes(
     logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, new_id: Column[int], node_meta: dict[int, Meta]
 ) -> None:
+    if is_large(logical.n_nodes):
+        from tidu_cli.transforms.bulk.materialize import copy_nodes
+
+        if copy_nodes(logical, needed, builder, new_id, node_meta):
+            return
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
     arity, n_results = logical.document.cases.arity, logical.document.cases.n_results
     first_of: dict[tuple[int, ...], int] = {}

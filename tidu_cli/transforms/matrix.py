@@ -6,67 +6,108 @@ so that it gives the same matrix row by row: the better way where there are fewe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import fresh_name
-from tidu_cli.primitives.basis import block_template, unit_template
+from tidu_cli.graph.types import Path, TensorType, leaves, map_leaves
+from tidu_cli.primitives.basis import block_template, block_type, unit_template
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import vocabulary
 from tidu_cli.transforms.batch import Appender, append_batched
+from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.linear import linked_linear_head
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """An array of an input or output of the head: itself, or the one at `path` in a record. Its units are those from `start` on."""
+
+    port: Input | Output
+    path: Path
+    type: TensorType
+    start: int = 0
 
 
 def matrix(document: Document, *, holomorphic: bool = False, primitives: PrimitiveSet | None = None) -> Document:
     """Replace the linear head by the graph of its matrix, which has no input.
 
     For each output y and each input x of the derivative there is one block, named `y/x`, with the axes of y and then those of x,
-    and null where it is zero. Transposed or not, the head gives the same blocks; but transposing forgets outputs whose tangent is
-    zero. `holomorphic` says that a complex function is, so that its derivative is a matrix of complex numbers: in general it is
-    linear over the real numbers only, and complex inputs are refused. Raises TransformError, and MissingRuleError naming the node.
+    and null where it is zero; where one is a record, a block for each array in it, named `y/p.x`. Times are counted: blocks of
+    them are of f64, in units of y per unit of x. Transposed or not, the head gives the same blocks; but transposing forgets
+    outputs whose tangent is zero. `holomorphic` says that a complex function is, so that its derivative is a matrix of complex
+    numbers: in general it is linear over the real numbers only, and complex inputs are refused. Raises TransformError, and
+    MissingRuleError naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
     linked_linear_head(document, "tidu matrix")
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)
     _require_free(document)
-    _require_matrix(head, by_rows, holomorphic)
+    inputs, outputs = list(_arrays(head.inputs)), list(_arrays(head.outputs))
+    _require_matrix(head, inputs, outputs, by_rows, holomorphic)
 
-    types = [i.type for i in head.inputs]
-    starts = [0, *accumulate(t.size for t in types)]
-    size = starts[-1]
+    size = sum(i.type.size for i in head.inputs)
     builder = GraphBuilder(cases)
     appender = Appender(builder)
-    units = appender.append(unit_template(primitives, cases, tuple(types)), ())
+    units = appender.append(unit_template(primitives, cases, tuple(i.type for i in head.inputs)), ())
     images, batched = append_batched(builder, head, units, [True] * len(units), size, primitives)
 
-    def block(declared: Input, start: int, output: Output) -> Output:
-        """The block of one input and one output of the head."""
-        ends = (declared, output) if by_rows else (output, declared)
-        name = "/".join(_name(document, end.key) for end in ends)
-        shape = (*ends[0].type.shape, *ends[1].type.shape)
-        value = None
-        if output.value is not None:
-            if output.value < 0 or not batched[output.value]:
-                raise TransformError(f"graph '{head.name}', output '{output.key}': it is not linear in the inputs")
-            stacked = output.type.with_shape((size, *output.type.shape))
-            template = block_template(primitives, cases, stacked, start, declared.type, by_rows=by_rows)
-            (value,) = appender.append(template, [images[output.value]])
-        return Output(Key(name), value, output.type.with_shape(shape))
+    def block(unit: _Array, image: _Array) -> Output:
+        """The block of one array of the inputs and one of the outputs."""
+        ends = (unit, image) if by_rows else (image, unit)
+        key = Key("/".join(".".join([_name(document, end.port.key), *end.path]) for end in ends))
+        type_ = block_type(image.type, unit.type, by_rows=by_rows)
+        found = _found(head, image, primitives)
+        if found is None:
+            return Output(key, None, type_)
+        value, path = found
+        if value < 0 or not batched[value]:
+            raise TransformError(f"graph '{head.name}', output '{image.port.key}': it is not linear in the inputs")
+        stacked = map_leaves(head.type_of(value), lambda t: t.with_shape((size, *t.shape)))
+        template = block_template(primitives, cases, stacked, path, unit.start, unit.type, by_rows=by_rows)
+        return Output(key, appender.append(template, [images[value]])[0], type_)
 
-    inputs = list(zip(head.inputs, starts, strict=False))
     if by_rows:
-        blocks = [block(i, start, o) for i, start in inputs for o in head.outputs]
+        blocks = [block(unit, image) for unit in inputs for image in outputs]
     else:
-        blocks = [block(i, start, o) for o in head.outputs for i, start in inputs]
+        blocks = [block(unit, image) for image in outputs for unit in inputs]
     _require_distinct(head, blocks)
     rest = replace(document, graphs=document.graphs[:-1])
-    return replace(document, graphs=(*rest.graphs, builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks)))
+    graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks)
+    if any(image.path for image in outputs):  # records that were only there to be put out
+        (graph,) = drop_dead_nodes([graph], first_number=len(rest.graphs))
+    return replace(document, graphs=(*rest.graphs, graph))
+
+
+def _arrays(ports: Sequence[Input | Output]) -> Iterator[_Array]:
+    start = 0
+    for port in ports:
+        for path, type_ in leaves(port.type):
+            yield _Array(port, path, type_, start)
+            start += type_.size
+
+
+def _found(head: Graph, image: _Array, primitives: PrimitiveSet) -> tuple[int, Path] | None:
+    """An array of an output: the value that holds it, through the records that the head puts together, and its path therein.
+
+    None where it is zero.
+    """
+    assert isinstance(image.port, Output)
+    value, path = image.port.value, image.path
+    while value is not None and path and value >= len(head.inputs):
+        node, _ = head.producer(value)
+        makes = primitives[head.case(node).op].makes
+        if makes is None:
+            break
+        names = makes(head.case(node).attrs)
+        value = head.operands(node)[names.index(path[0])] if path[0] in names else None
+        path = path[1:]
+    return None if value is None else (value, path)
 
 
 def _name(document: Document, key: Key) -> str:
@@ -92,13 +133,11 @@ def _require_free(document: Document) -> None:
             )
 
 
-def _require_matrix(head: Graph, by_rows: bool, holomorphic: bool) -> None:
+def _require_matrix(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_Array], by_rows: bool, holomorphic: bool) -> None:
     # The adjoint of a map from real to complex numbers takes Re(conj(A) b): no row of a matrix. Its columns are there.
-    ports = [(i.key, i.type) for i in head.inputs]
-    if by_rows or holomorphic:
-        ports += [(o.key, o.type) for o in head.outputs]
-    for key, type_ in ports:
-        place = f"graph '{head.name}': '{key}' is {type_}"
+    for array in [*inputs, *(outputs if by_rows or holomorphic else ())]:
+        type_ = array.type
+        place = f"graph '{head.name}': '{'.'.join([str(array.port.key), *array.path])}' is {type_}"
         if holomorphic and not type_.complex:
             raise TransformError(f"{place}, and a holomorphic function is one of complex numbers")
         if type_.complex and not holomorphic:

@@ -15,7 +15,7 @@ from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import Type
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import joint_vocabulary
 
@@ -240,7 +240,7 @@ class _Merging:
 
     def _retyped(self, graph: Graph) -> Graph:
         """The graph with the operand types that detached references had hidden filled in, and those they had implied checked."""
-        known: dict[tuple[int, tuple[TensorType | None, ...]], int] = {}
+        known: dict[tuple[int, tuple[Type | None, ...]], int] = {}
         code, end = column(), 0
         for node, number in enumerate(graph.code):
             start, end = end, end + self.cases.arity[number]
@@ -258,7 +258,7 @@ class _Merging:
             code.append(known[number, types])
         return replace(graph, code=code)
 
-    def _external_type(self, graph: Graph, argument: int) -> TensorType | None:
+    def _external_type(self, graph: Graph, argument: int) -> Type | None:
         g, v = graph.external.graph[-1 - argument], graph.external.value[-1 - argument]
         return self.detached[v].type if g == Externals.DETACHED else self.graphs[g].type_of(v)
 
@@ -288,7 +288,7 @@ def _values(documents: Sequence[Document], place: Place) -> tuple[object, ...]:
 
 
 def _require_agreeing_inputs(graphs: Sequence[Graph]) -> None:
-    seen: dict[Key, tuple[TensorType, str]] = {}
+    seen: dict[Key, tuple[Type, str]] = {}
     for graph in graphs:
         for i in graph.inputs:
             type_, name = seen.setdefault(i.key, (i.type, graph.name))

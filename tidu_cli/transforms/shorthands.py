@@ -14,6 +14,7 @@ from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
+from tidu_cli.graph.types import RecordType, TensorType, leaves
 from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix, Pipeline, Transpose
 
 Keys = Sequence[Key]
@@ -53,7 +54,7 @@ def jacobian(
     reverse: bool | None = None,
     holomorphic: bool = False,
 ) -> Pipeline:
-    """The blocks y/x of the Jacobian, with the axes of y and then those of x.
+    """The blocks y/x of the Jacobian, with the axes of y and then those of x; of records a block for each array, y/p.x.
 
     By rows if `reverse`, by columns if not, and by default by what there is less of.
     """
@@ -63,7 +64,7 @@ def jacobian(
     if reverse is None:
         ours, theirs = [i.type for i in head.inputs], [o.type for o in head.outputs]
         live = all(o.value is not None for o in head.outputs)  # transposing forgets the others
-        real = holomorphic or not any(t.complex for t in (*ours, *theirs))
+        real = holomorphic or not any(t.complex for type_ in (*ours, *theirs) for _, t in leaves(type_))
         reverse = live and real and sum(t.size for t in theirs) < sum(t.size for t in ours)
     return run.then(*([Transpose()] if reverse else []), Matrix(holomorphic), Materialize())
 
@@ -79,13 +80,14 @@ def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int =
     """The derivative of some order by one number, in the direction 1: y@1@2 for the second order."""
     require_inputs(document, [wrt])
     type_ = next(i.type for graph in document.graphs for i in graph.inputs if i.key == wrt)
-    if type_.rank:
+    if isinstance(type_, RecordType) or type_.rank:
         raise TransformError(f"input '{wrt}' is {type_}; a derivative is by one number: take the jacobian, or jvp for a direction")
     run = Pipeline(document)
     seeds = {}
     for k in range(order):
         run.then(Linearize((wrt,), tuple(outputs) if k == 0 else ()))
         (tangent,) = run.document.head.inputs
+        assert isinstance(tangent.type, TensorType)
         seeds[tangent.key] = filled(tangent.type, 1)
     return run.then(Materialize((), seeds))
 
@@ -100,9 +102,14 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
         names = listed([str(o.key) for o in chosen])
         raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with --output")
     (output,) = chosen
-    if output.type.rank or output.type.complex or not output.type.inexact:
-        way = "jacobian takes arrays" if not output.type.complex and output.type.inexact else "vjp takes cotangents of any"
-        raise TransformError(f"{what} is of one real number, and output '{output.key}' is {output.type}; tidu {way}")
+    type_ = output.type
+    if isinstance(type_, RecordType):
+        raise TransformError(
+            f"{what} is of one real number, and output '{output.key}' is a record, {type_}; tidu jacobian takes it"
+        )
+    if type_.rank or type_.complex or not type_.inexact:
+        way = "jacobian takes arrays" if not type_.complex and type_.inexact else "vjp takes cotangents of any"
+        raise TransformError(f"{what} is of one real number, and output '{output.key}' is {type_}; tidu {way}")
     return output
 
 
@@ -110,4 +117,5 @@ def _seed(before: Document, run: Pipeline, loss: Output) -> dict[Key, Literal]:
     """The cotangent 1 of the output in the first pass, unless its derivative is zero all over: then nothing takes a cotangent."""
     key = loss.key.cotangent(before.next_pass())
     declared = any(i.key == key for graph in run.document.graphs for i in graph.inputs)
+    assert isinstance(loss.type, TensorType)
     return {key: filled(loss.type, 1)} if declared else {}

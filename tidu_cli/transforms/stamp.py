@@ -27,6 +27,8 @@ class Stamper:
         # The argument by which each graph refers to a flat id; 0 where it does not yet, since externals are negative.
         self._in_linear = column([0]) * logical.n_values
         self._in_residual = column([0]) * logical.n_values
+        # The fields, by name, of records that are put together in the linear graph.
+        self.fields: dict[int, dict[str, int]] = {}
         self._closed: dict[Template, list[int]] = {}
         self._constants: dict[tuple[int, ...], list[int]] = {}
 
@@ -45,6 +47,8 @@ class Stamper:
             for _ in range(node.n_results):
                 environment.append(-1 - linear.n_values)
                 linear.n_values += 1
+        for slot, fields in template.made:
+            self.fields[environment[slot]] = {name: environment[read] for name, read in fields.items()}
         return environment
 
     def _closed_handles(self, template: Template) -> list[int]:

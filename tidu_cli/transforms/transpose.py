@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
+from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.select import fresh_name
+from tidu_cli.graph.types import RecordType
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.scattered import reads_few
 from tidu_cli.primitives.trace import Template, transpose_template
@@ -59,6 +62,12 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
 
 def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives: PrimitiveSet) -> tuple[Sequence[int], bool]:
     """The handle of the cotangent of each of the head's inputs, 0 for zero; and whether some rule makes no use of a cotangent."""
+    if is_large(head.n_nodes):
+        from tidu_cli.transforms.bulk.transpose import pull_back
+
+        in_bulk = pull_back(logical, head, stamper.linear, stamper.residual, stamper.residual_number, primitives)
+        if in_bulk is not None:
+            return in_bulk
     cases, flat_id = head.cases, logical.lookup[-1]
     arity, n_results = cases.arity, cases.n_results
     templates = _Templates(primitives, head)
@@ -83,6 +92,7 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
         cotangents.add(output.value, -1 - k, output.type)
 
     few: dict[int, bool] = {}
+    taken = primitives.fields_taken(cases)
     end, value = len(head.args), head.n_values
     for node in watch("transposing", head.n_nodes)(range(head.n_nodes - 1, -1, -1)):
         code = head.code[node]
@@ -104,6 +114,9 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
         if few[code]:
             cotangents.add_read(arguments[0], Read(node, code, operands, incoming[0]))
             continue
+        if code in taken:
+            cotangents.add_field(arguments[0], taken[code], incoming[0], cast(RecordType, case.operands[0]))
+            continue
         template, ignores = templates.of(node, incoming)
         some_are_dead |= ignores
         environment = stamper.stamp(template, [*operands, *incoming])
@@ -113,7 +126,7 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
     for k in range(len(head.inputs)):
         if k in waiting:
             cotangents.settle(k)
-    return dense[: len(head.inputs)], some_are_dead
+    return dense[: len(head.inputs)], some_are_dead or cotangents.some_are_dead
 
 
 class _Templates:

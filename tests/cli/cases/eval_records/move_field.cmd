@@ -1,0 +1,2 @@
+# Fields that do not exist do not move.
+tidu eval tests/cli/cases/eval_records/trip.json --inputs tests/cli/cases/eval_records/values.json --move 't={"begin": 1}'

@@ -1,0 +1,2 @@
+# Items of a tuple, and their units.
+tidu dot --types tests/cli/cases/records/tuple.json

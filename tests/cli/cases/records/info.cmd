@@ -1,0 +1,2 @@
+# Record types are listed with their fields, and inputs with their types.
+tidu info samples/segment.json

@@ -1,0 +1,2 @@
+# The same for programs.
+tidu info samples/events.json --json

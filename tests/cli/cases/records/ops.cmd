@@ -1,0 +1,2 @@
+# The primitives of records and of moving along tangents.
+tidu ops record field difference retract

@@ -1,0 +1,2 @@
+# There is no square of a duration: only numbers are multiplied.
+tidu check tests/cli/cases/records/product.json

@@ -1,0 +1,142 @@
+"""Attrs are read without pydantic as their models read them, and in doubt by the models."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, ValidationError, field_validator
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.primitives import fields
+from tidu_cli.primitives.attr_models import model_of, validated
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.fields import DOUBT, Attrs, Bounded, Sized, field_names, layout_of
+
+CLASSES = list(dict.fromkeys(p.attrs for p in BUILTIN))
+EXAMPLES = [(p.name, e.attrs) for p in BUILTIN for e in p.examples if "T" not in json.dumps(e.attrs)]
+
+numbers = st.integers(-2, 5) | st.sampled_from([2**31, -(2**31), 2**62, 2**64, 10**30])
+values = st.recursive(
+    numbers
+    | st.booleans()
+    | st.floats(allow_nan=False)
+    | st.none()
+    | st.sampled_from(["f64", "f65", "i32", "clip", "NaN", "TO_NEAREST_EVEN", "", "{x: f64[]}", "duration[h]", "1", "true"])
+    | st.just({"type": "f64[2]", "data": [1.0, 2.0]}),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def agrees(attrs: type[Attrs], data: dict[str, Any]) -> None:
+    quick = fields._read_quickly(attrs, data, {})
+    if quick is DOUBT:
+        return
+    assert quick == validated(attrs, data, {})
+    assert [type(v) for v in quick.values()] == [type(v) for v in validated(attrs, data, {}).values()]
+
+
+@pytest.mark.parametrize("attrs", CLASSES, ids=lambda attrs: attrs.__name__)
+def test_built_in_attrs_take_no_pydantic(attrs: type[Attrs]) -> None:
+    assert layout_of(attrs).fields is not None
+    assert field_names(attrs) == tuple(model_of(attrs).model_fields)
+
+
+@pytest.mark.parametrize(("op", "data"), EXAMPLES, ids=[f"{op}-{k}" for k, (op, _) in enumerate(EXAMPLES)])
+def test_examples(op: str, data: dict[str, Any]) -> None:
+    attrs = BUILTIN[op].attrs
+    assert fields._read_quickly(attrs, data, {}) is not DOUBT
+    agrees(attrs, data)
+    parsed = BUILTIN.parse_attrs(op, data)
+    for binary in (False, True):
+        assert BUILTIN.parse_attrs(op, parsed.to_data(binary=binary)) == parsed
+    assert type(parsed)(**dict(parsed)) == parsed and hash(type(parsed)(**dict(parsed))) == hash(parsed)
+
+
+@given(st.sampled_from(CLASSES), st.data())
+def test_any_values(attrs: type[Attrs], data: Any) -> None:
+    names = [*field_names(attrs), "other"]
+    agrees(attrs, data.draw(st.dictionaries(st.sampled_from(names), values)))
+
+
+@given(st.sampled_from(EXAMPLES), st.data())
+def test_examples_with_one_other_value(example: tuple[str, dict[str, Any]], data: Any) -> None:
+    op, attrs = example
+    if attrs:
+        name = data.draw(st.sampled_from(sorted(attrs)))
+        old = attrs[name]
+        inner = (
+            st.sampled_from(old).flatmap(lambda one: st.sampled_from([[*old, one], old[1:]]))
+            if isinstance(old, list) and old
+            else values
+        )
+        agrees(BUILTIN[op].attrs, {**attrs, name: data.draw(values | inner)})
+
+
+class Plain(Attrs):
+    """Without anything of pydantic's."""
+
+    n: Annotated[int, Bounded(ge=1)]
+    shape: Annotated[tuple[int, ...], Sized(1)] = (1,)
+
+
+class Mixed(Attrs):
+    """With pydantic's own annotations and a validator, as packages may have."""
+
+    rate: Annotated[float, Field(gt=0)]
+    inner: Plain
+    names: list[str] = Field(default_factory=list)
+
+    @field_validator("rate")
+    @classmethod
+    def _not_seven(cls, rate: float) -> float:
+        if rate == 7:
+            raise ValueError("seven is taken")
+        return rate
+
+
+def test_attrs_with_pydantics_annotations() -> None:
+    assert layout_of(Mixed).fields is None
+    attrs = Mixed.parse({"rate": 1, "inner": {"n": 2, "shape": [3]}}, {})
+    assert (attrs.rate, attrs.inner, attrs.names) == (1.0, Plain(n=2, shape=(3,)), [])
+    assert attrs.to_data(binary=False) == {"rate": 1.0, "inner": {"n": 2, "shape": [3]}}
+    assert Mixed(rate=1.0, inner=Plain(n=2, shape=(3,))) == attrs
+    for wrong, message in (
+        ({"rate": 7, "inner": {"n": 1}}, "attr 'rate': seven is taken"),
+        ({"rate": 0, "inner": {"n": 1}}, "attr 'rate': input should be greater than 0"),
+        ({"rate": 1, "inner": {"n": 0}}, "attr 'inner.n': input should be greater than or equal to 1"),
+        ({"rate": 1, "inner": {"n": 1, "m": 1}}, r"unknown attr 'inner\.m'"),
+    ):
+        with pytest.raises(TypeRuleError, match=message):
+            Mixed.parse(wrong, {})
+
+
+def test_the_model_has_the_last_word() -> None:
+    with pytest.raises(TypeRuleError, match="attr 'n': input should be a valid integer"):
+        Plain(n="many")
+    with pytest.raises(TypeRuleError, match="missing attr 'n'"):
+        Plain.parse({}, {})
+    with pytest.raises(TypeRuleError, match=r"attr 'shape': tuple should have at least 1 item"):
+        Plain(n=1, shape=())
+    with pytest.raises(TypeRuleError, match="unknown attr 'shap'; did you mean 'shape'"):
+        Plain.parse({"n": 1, "shap": 1}, {})
+    with pytest.raises(ValidationError):
+        model_of(Plain).model_validate({"n": 0})
+
+
+def test_attrs_are_frozen_and_told_apart() -> None:
+    class Other(Plain):
+        """Of the same fields."""
+
+    attrs = Plain(n=2)
+    with pytest.raises(AttributeError, match="frozen"):
+        attrs.n = 3  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="frozen"):
+        del attrs.n
+    assert attrs != Other(n=2) and attrs != Plain(n=3) and attrs == Plain(n=2, shape=[1])
+    assert attrs.to_data(binary=False) == {"n": 2}
+    assert repr(attrs) == "Plain(n=2, shape=(1,))"

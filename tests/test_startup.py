@@ -1,0 +1,94 @@
+"""What starting a command imports: a list of modules, since times vary and modules do not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SAMPLES = ROOT / "samples"
+THIRD_PARTY = {"click", "msgpack"}
+"""The packages that a stage imports besides tidu itself."""
+
+SLOW = {"importlib.metadata", "email", "secrets", "zipfile", "tempfile", "asyncio", "unittest", "difflib"}
+"""Modules of the standard library that take long to import, which small work does without."""
+
+DOCUMENTS = {
+    "f.json": "x",
+    "cube.json": "x",  # integer_pow, with attrs
+    "constants.json": "x",
+    "vector.json": "x",  # of arrays
+    "complex.json": "z",
+    "logsumexp.json": "x",
+    "kinks.json": "x",
+}
+
+
+def run(*args: str | Path, data: bytes = b"") -> tuple[bytes, set[str]]:
+    """What a command prints, and the modules that it imports."""
+    tidu = Path(sys.executable).with_name("tidu")
+    command = [sys.executable, "-X", "importtime", tidu, *args]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    done = subprocess.run(command, input=data, capture_output=True, cwd=ROOT, env=environment, check=False)
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 0, lines[-1]
+    return done.stdout, {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+
+
+def packages(modules: set[str]) -> set[str]:
+    """The packages of these modules that are neither Python's own nor in the path of every program of this environment."""
+    _, always = _nothing()
+    known = sys.stdlib_module_names | {"tidu_cli", "imported package"}
+    return {name.partition(".")[0] for name in modules - always} - known - {"org"}  # click tries org.python
+
+
+def _nothing() -> tuple[bytes, set[str]]:
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", ""], capture_output=True, check=True)
+    return b"", {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+
+
+def test_version_imports_click_only() -> None:
+    out, modules = run("--version")
+    assert out.startswith(b"tidu ")
+    assert packages(modules) == {"click"}
+    ours = {name for name in modules if name.startswith("tidu_cli.")}
+    assert ours <= {f"tidu_cli.{name}" for name in ("cli", "cli.main", "cli.messages", "cli.progress", "cli.style", "errors")}
+
+
+@pytest.mark.parametrize("format_", ["json", "msgpack"])
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_stage_imports_neither_pydantic_nor_numpy(name: str, format_: str) -> None:
+    data = (SAMPLES / name).read_bytes()
+    stages = [("linearize", "--wrt", DOCUMENTS[name], "--format", format_), ("transpose",), ("materialize",), ("resolve", "-")]
+    for stage in stages:
+        data, modules = run(*stage, data=data)
+        assert packages(modules) <= THIRD_PARTY, stage
+        assert modules.isdisjoint(SLOW), stage
+        assert modules.isdisjoint(
+            {f"tidu_cli.{slow}" for slow in ("documents.schema", "documents.complaints", "primitives.attr_models")}
+        )
+
+
+@pytest.mark.parametrize("command", ["info", "dot", "convert", "check"])
+def test_commands_that_look_do_not_either(command: str) -> None:
+    _, modules = run(command, SAMPLES / "f.json")
+    assert packages(modules) <= THIRD_PARTY
+
+
+def test_eval_imports_numpy_alone() -> None:
+    _, modules = run("eval", SAMPLES / "f.json", "--set", "x=3")
+    assert packages(modules) <= {*THIRD_PARTY, "numpy"}
+    assert modules.isdisjoint({"importlib.metadata", "zipfile", "tidu_cli.documents.schema"})
+
+
+def test_a_broken_document_is_judged_by_the_models() -> None:
+    tidu = Path(sys.executable).with_name("tidu")
+    command = [sys.executable, "-X", "importtime", tidu, "materialize"]
+    done = subprocess.run(command, input=b'{"tidu": 1, "graphs": [{"name": 1}]}', capture_output=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines()[-1] == "tidu materialize: error: stdin: graph 0: 'name' must be a string"
+    assert "tidu_cli.documents.schema" in done.stderr.decode()
