@@ -242,7 +242,10 @@ class TestChosenTypes:
         ("text", "message"),
         [
             ("{c: {x: f64}}", "has no field 'c' (fields: a, b)"),
-            ("{a: {x: c128}}", "has the field 'a' of type Point, which has the field 'x' of type f64[], which admits no tangent c128;"),
+            (
+                "{a: {x: c128}}",
+                "has the field 'a' of type Point, which has the field 'x' of type f64[], which admits no tangent c128;",
+            ),
             ("{a: f64}", "has the field 'a' of type Point, which admits no tangent f64; choose Point{x: f64[], y: f64[]}, or"),
             ("f64", "admits no tangent f64; choose Segment{a: Point{x: f64[], y: f64[]}, b: Point{x: f64[], y: f64[]}}, or"),
             ("{}", "admits no tangent without fields; choose some of"),
