@@ -1,4 +1,4 @@
-"""How long running programs takes: scalar programs in groups and one by one, batches, start-up with and without a program file.
+"""How long running programs takes: scalar programs in groups and one by one, arrays, batches, program files.
 
     python benchmarks/execution.py --markdown
 
@@ -28,6 +28,7 @@ from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.groups import GroupedProgram
+from tidu_cli.runtime.interpreter import Program
 from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
 from tidu_cli.transforms.vectorize import vectorized
 
@@ -113,6 +114,60 @@ def crossover(sizes: list[int]) -> Rows:
         yield [f"{groups.n_steps / len(groups.code):.1f}", *(f"{1e6 * t:.3f}" for t in times)]
 
 
+OPS = {"add": ("add", 2), "mul": ("multiply", 2), "sin": ("sin", 1), "sub": ("subtract", 2), "tanh": ("tanh", 1)}
+"""What NumPy calls them, and of how many operands."""
+
+
+def arrays(n: int, size: int) -> tuple[Program, Callable[..., Any]]:
+    """A program of up to n nodes of small vectors, a tenth of them products with a matrix; and the same NumPy calls, one a line."""
+    vector, matrix = TensorType("f64", (size,)), TensorType("f64", (size, size))
+    cases = CaseTable()
+    builder = GraphBuilder(cases, [Input(Key("m"), matrix), *(Input(Key(f"x{k}"), vector) for k in range(4))])
+    numbers = {"dimension_numbers": [[[1], [0]], [[], []]]}
+    product = cases.intern(BUILTIN.case("dot_general", BUILTIN.parse_attrs("dot_general", numbers), None, [matrix, vector]))
+    codes = {op: cases.intern(BUILTIN.case(op, BUILTIN[op].attrs(), None, [vector] * arity)) for op, (_, arity) in OPS.items()}
+    draw, values, lines, known = random.Random(0), [1, 2, 3, 4], [], set[tuple[int, ...]]()
+    for k in range(n):
+        recent = values[-6:]
+        if k % 10 == 9:
+            name, code, reads = "matmul", product, [0, draw.choice(recent)]
+        else:
+            op = draw.choice(list(OPS))
+            name, arity = OPS[op]
+            code, reads = codes[op], [draw.choice(recent) for _ in range(arity)]
+        if (code, *reads) in known:  # what is equal runs once, and would by hand, too
+            continue
+        known.add((code, *reads))
+        values.append(builder.append(code, reads))
+        lines.append(f"    v{values[-1]} = {name}({', '.join(f'v{v}' for v in reads)})")
+    last = values[-6:]
+    graph = builder.build("arrays", [Output(Key(f"y{v}"), v, vector) for v in last])
+    program = plain_program(graph)
+    computed = [lines[node] for node in sorted(program.node)]  # without those that nothing needs
+    source = ["def by_hand(v0, v1, v2, v3, v4):", *computed, f"    return {', '.join(f'v{v}' for v in last)}"]
+    scope: dict[str, Any] = {name: getattr(np, name) for name in ("matmul", *(name for name, _ in OPS.values()))}
+    exec("\n".join(source), scope)
+    return program, scope["by_hand"]
+
+
+def overhead(sizes: list[int]) -> Rows:
+    """Array programs against the same NumPy calls written by hand."""
+    yield ["vectors of 8: nodes", "run: µs a node", "by hand: µs a node", "over it: µs a node"]
+    for n in sizes:
+        program, by_hand = arrays(n, 8)
+        rng = np.random.default_rng(0)
+        at = {i.key: rng.uniform(-1, 1, i.type.shape) for i in program.graph.inputs if isinstance(i.type, TensorType)}
+        given = list(at.values())
+        for ours, theirs in zip(program.run(at), by_hand(*given), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+        best = [float("inf")] * 2
+        for _ in range(20):  # by turns
+            calls = (lambda program=program, at=at: program.run(at)), (lambda by_hand=by_hand, given=given: by_hand(*given))
+            best = [min(b, least(call, 3)) for b, call in zip(best, calls, strict=True)]
+        run, hand = (1e6 * t / program.n_steps for t in best)
+        yield [f"{program.n_steps:,}", f"{run:.2f}", f"{hand:.2f}", f"{run - hand:.2f}"]
+
+
 def batches(sizes: list[int]) -> Rows:
     """Time per item by the size of the batch."""
     problems: dict[str, tuple[Graph, Callable[[int], dict[Key, Any]]]] = {}
@@ -173,6 +228,7 @@ def seconds(*command: object) -> float:
 PARTS: dict[str, Callable[[bool], Rows]] = {
     "scalars": lambda quick: scalars([10_000] if quick else [10_000, 100_000, 1_000_000]),
     "crossover": lambda quick: crossover([1, 8] if quick else [1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 64]),
+    "overhead": lambda quick: overhead([500] if quick else [500, 5000]),
     "batches": lambda quick: batches([1, 64] if quick else [1, 4, 16, 64, 256, 1024, 4096]),
     "commands": lambda quick: commands([10_000] if quick else [10_000, 100_000]),
 }

@@ -13,7 +13,7 @@ from tidu_cli.errors import TransformError
 from tidu_cli.graph.keys import Key
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
 
 X = Key("x")
 
@@ -173,3 +173,20 @@ def test_multi_result_values_reach_their_readers():
     program = compile_graph(s.graph(total=total, low=first), primitives)
     assert program.n_steps == 2
     assert [float(r) for r in program.run({X: np.array(4.0)})] == [6, 2]
+
+
+def test_what_depends_on_no_input_runs_once_and_stays_as_it_was() -> None:
+    s = Sketch(x="f64[4]", t="f64[]")
+    counted = s.apply("iota", dtype="f64", shape=(4,), dimension=0)
+    c = s.apply("add", counted, counted)
+    graph = s.graph(y=s.apply("add", 0, c), c=c, t=s.apply("sin", s.apply("sin", s.apply("sin", s.apply("sin", 1)))))
+    plain, grouped = plain_program(graph), grouped_program(graph)
+    assert grouped is not None
+    assert sum(plain.constant) == 2
+    for program in (plain, grouped):
+        for _ in range(3):
+            y, c, _ = program.run({X: np.ones(4), Key("t"): np.array(0.5)})
+            assert y.tolist() == [1, 3, 5, 7]
+            assert c.tolist() == [0, 2, 4, 6]
+            c += 1  # the caller's own
+            y += 1

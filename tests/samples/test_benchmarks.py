@@ -77,6 +77,10 @@ def test_pipeline_prints_tables():
     rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
     stages = ["load, JSON", "load, msgpack", "resolve", "linearize", "transpose", "materialize"]
     assert rows[2:12] == [*stages, "write, msgpack", "write, JSON", "compile", "eval"]
+    linearized = next(line for line in found.stdout.splitlines() if line.startswith("| linearize"))
+    micros, peak = (float(cell) for cell in linearized.split("|")[2:4])
+    assert 0 < micros < 1000
+    assert 10 < peak < 1000, "the peak of a small graph is that of the interpreter, in MB"
 
 
 def test_startup_prints_a_table():
@@ -84,10 +88,15 @@ def test_startup_prints_a_table():
     found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
     assert "import click" in rows and "tidu --version" in rows and "tidu eval f.json --set x=3" in rows
-    linearized = next(line for line in found.stdout.splitlines() if line.startswith("| linearize"))
-    micros, peak = (float(cell) for cell in linearized.split("|")[2:4])
-    assert 0 < micros < 1000
-    assert 10 < peak < 1000, "the peak of a small graph is that of the interpreter, in MB"
+
+
+def test_files_prints_tables():
+    command = [sys.executable, BENCHMARKS / "files.py", "--nodes", "100", "--repeat", "1", "--shapes", "chain", "--markdown"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
+    assert rows[2:7] == ["primal", "resolved", "linearized", "transposed", "gradient"]
+    assert rows[9:] == ["tidu resolve", "tidu linearize", "tidu transpose", "tidu materialize"]
+    assert "a pipe of six stages: " in found.stdout
 
 
 def test_sparse_prints_a_row_for_each_form_and_size():

@@ -110,7 +110,9 @@ def _kernel(np: Any, attrs: GatherAttrs, operands: Types, results: Types) -> Ker
 
 def _are_rows(windows: Windows) -> bool:
     """Whether each window is one element along the first axis, where its one index says, and all of the operand's other axes."""
-    return windows.index_map == (0,) and windows.sizes[0] == 1 and windows.n_tail == len(windows.operand) - 1 and not windows.in_step
+    return (
+        windows.index_map == (0,) and windows.sizes[0] == 1 and windows.n_tail == len(windows.operand) - 1 and not windows.in_step
+    )
 
 
 def _rows_kernel(np: Any, attrs: GatherAttrs, windows: Windows, operands: Types) -> Kernel:

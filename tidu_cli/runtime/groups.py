@@ -21,8 +21,8 @@ from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.primitives.contract import Kernel, PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import batch_template
-from tidu_cli.runtime.interpreter import entering, owned
-from tidu_cli.runtime.steps import Steps
+from tidu_cli.runtime.interpreter import entering, kept, owned
+from tidu_cli.runtime.steps import MOST_KEPT, Steps, kept_bytes
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class GroupedProgram:
 
 
 class Workspace:
-    """What a run works on, and the calls that it makes. One run at a time.
+    """What a run works on, and the calls that it makes. One run at a time. Steps by themselves that depend on no input have run.
 
     With `items` each scalar is so many: the flat arrays have a second axis, along which are the items of a batch.
     """
@@ -136,13 +136,23 @@ class Workspace:
         next_operand = [0] * len(program.operands)
         kernels: dict[int, tuple[Any, ...]] = {}
         alone = iter(program.singles)
+        self.entries: list[Any] = [None] * program.n_entries
+        known: set[Place] = set()
+        room = MOST_KEPT
         for code, size, begin in zip(program.code.tolist(), program.size.tolist(), program.begin.tolist(), strict=True):
             case = program.graph.cases[code]
             if code not in kernels:
                 kernels[code] = self._kernel(np, case, size > 0, number)
             kernel, is_ufunc, made, *read = kernels[code]
             if not size:
-                self.calls.append((0, kernel, next(alone), None, None, None, None))
+                single = next(alone)
+                if (nbytes := kept_bytes(case)) <= room and known.issuperset(single.reads):
+                    room -= nbytes
+                    known.update(single.writes)
+                    with np.errstate(all="ignore"):
+                        self._single(kernel, single, self.entries)
+                else:
+                    self.calls.append((0, kernel, single, None, None, None, None))
                 continue
             out = made[begin : begin + size]
             places: list[Any] = []
@@ -156,6 +166,7 @@ class Workspace:
                 self.calls.append((1, kernel, out, *places, None, None))
             else:
                 self.calls.append((3, kernel, out, list(pairwise(places))[::2], None, None, None))
+        self.entries = [kept(np, value) for value in self.entries]
 
     def _kernel(self, np: Any, case: Case, grouped: bool, number: Mapping[str, int]) -> tuple[Any, ...]:
         if not grouped:
@@ -170,7 +181,7 @@ class Workspace:
         import numpy as np
 
         program, flat = self.program, self.flat
-        entries: list[Any] = [None] * program.n_entries
+        entries = self.entries.copy()
         for declared, (array, k) in zip(program.inputs, program.input_places, strict=True):
             value = entering(np, declared.type, inputs[declared.key])
             if array == LIST:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 from tidu_cli.errors import EvaluationError
@@ -24,6 +25,10 @@ UNARY, WIDE = -1, -2
 
 SCRATCH = 0
 """The slot that a step clears when it has nothing to clear, so that the loop need not ask."""
+
+
+_NOT = bytes([1, 0]) + bytes(254)
+"""Turns 0 to 1 and 1 to 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,8 @@ class Program:
     operand; where it is WIDE the slots are those of `wide[left[i]]`. `kernel[i]` is `code[i]`, or a `reusing_number` where the
     kernel may make its result in the memory of an operand, which dies there, was made by an earlier step, and is seen by no other
     value.
-    `input_slots` and `output_slots` belong to `inputs` and `outputs`; the slot of a structural zero is None.
+    Where `constant[i]` is 1, the step depends on no input, and runs once: its results are in slots that no other step writes or
+    clears. `input_slots` and `output_slots` belong to `inputs` and `outputs`; the slot of a structural zero is None.
     """
 
     graph: Graph
@@ -62,6 +68,7 @@ class Program:
     target: Column[int]
     cleared: Column[int]
     wide: tuple[Wide, ...]
+    constant: bytes
 
     @property
     def n_steps(self) -> int:
@@ -103,22 +110,31 @@ class Program:
         """
         import numpy as np
 
-        slots: list[Any] = [None] * self.n_slots
-        for declared, slot in zip(self.inputs, self.input_slots, strict=True):
-            slots[slot] = entering(np, declared.type, inputs[declared.key])
         try:
             with np.errstate(all="ignore"):
-                self._execute(slots)
+                slots = self._constants.copy()
+                for declared, slot in zip(self.inputs, self.input_slots, strict=True):
+                    slots[slot] = entering(np, declared.type, inputs[declared.key])
+                self._execute(slots, self.constant.translate(_NOT))
                 found = [None if slot is None else slots[slot] for slot in self.output_slots]
                 del slots
                 return owned(np, found, self.outputs)
         except MemoryError:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 
-    def _execute(self, slots: list[Any]) -> None:
+    @cached_property
+    def _constants(self) -> list[Any]:
+        """The slots as each run finds them: with the results of steps that depend on no input."""
+        import numpy as np
+
+        slots: list[Any] = [None] * self.n_slots
+        self._execute(slots, self.constant)
+        return [kept(np, value) for value in slots]
+
+    def _execute(self, slots: list[Any], chosen: bytes) -> None:
         numbers = watch("evaluating", self.n_steps)(self.kernel)
         steps = zip(map(self.kernels.__getitem__, numbers), self.left, self.right, self.target, self.cleared, strict=True)
-        for kernel, left, right, target, cleared in steps:
+        for kernel, left, right, target, cleared in compress(steps, chosen):
             if right >= 0:
                 slots[target] = kernel(slots[left], slots[right])
             elif right == UNARY:
@@ -181,6 +197,11 @@ def owned(np: Any, values: list[Any], outputs: Sequence[Output]) -> list[Any]:
     for k, output in enumerate(outputs):
         values[k] = _leaving(np, output.type, values[k], taken)
     return values
+
+
+def kept(np: Any, value: Any) -> Any:
+    """What depends on no input, for later runs too: arrays as views, which are copied where they are results."""
+    return value.view() if isinstance(value, np.ndarray) else value
 
 
 def _leaving(np: Any, type_: Type, value: Any, taken: set[int]) -> Any:

@@ -92,7 +92,8 @@ def _cgroup_limits(membership: FilePath, root: FilePath) -> Iterator[int]:
 def estimate_memory(program: Program) -> Estimate:
     """The estimated peak memory of a run, with inputs and results; work space within kernels is not counted.
 
-    A view counts as much as the array it shows, since what follows mostly makes it one.
+    A view counts as much as the array it shows, since what follows mostly makes it one. What depends on no input counts up to its
+    last use, though it is kept: it is little (`tidu_cli.runtime.steps.MOST_KEPT`), and mostly views of single numbers.
     """
     peak, at, _ = _walk(program, program.n_steps)
     _, _, held = _walk(program, at)
@@ -176,6 +177,7 @@ def _walk(program: Program, last: int) -> tuple[int, int, dict[int, tuple[_Held 
         slot: (None,) * sum(1 for _ in leaves(i.type)) for i, slot in zip(program.inputs, program.input_slots, strict=True)
     }
     shared: Counter[_Held] = Counter()  # by how many more places each is held
+    ending = _ends_of_constants(program)
     live = _given_bytes(program) + sum(o.type.nbytes for o in _zeros(program))
     peak, at = live, program.n_steps
 
@@ -208,8 +210,24 @@ def _walk(program: Program, last: int) -> tuple[int, int, dict[int, tuple[_Held 
         for slot, value in zip(slots.writes, made, strict=True):
             live -= released(slot)
             held[slot] = value
-        for slot in slots.clears:
+        for slot in (*slots.clears, *ending.get(step, ())):
             live -= released(slot)
     # Results are handed over one by one, the greatest perhaps as a copy.
     live += max([o.type.nbytes for o in program.outputs], default=0)
     return (live, program.n_steps, held) if live > peak else (peak, at, held)
+
+
+def _ends_of_constants(program: Program) -> dict[int, list[int]]:
+    """The slots of constants by the step that uses them last; those of outputs are not there."""
+    if 1 not in program.constant:
+        return {}
+    last: dict[int, int] = {}
+    for step, constant in enumerate(program.constant):
+        slots = program.slots(step)
+        last.update({slot: step for slot in slots.reads if slot in last})
+        if constant:
+            last.update(dict.fromkeys(slots.writes, step))
+    ending: dict[int, list[int]] = {}
+    for slot in last.keys() - set(program.output_slots):
+        ending.setdefault(last[slot], []).append(slot)
+    return ending

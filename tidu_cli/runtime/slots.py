@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import Column, Output, column
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.runtime.interpreter import SCRATCH, UNARY, WIDE, Program, Wide, is_ufunc, reusing_kernel, reusing_number
-from tidu_cli.runtime.steps import Steps
+from tidu_cli.runtime.steps import Steps, constant_steps
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = 1, 2
 """Which operands of a step die in it; both are the sum."""
+
+KEPT = 4
+"""What stands there for a step whose result is kept for later runs, whose operands are kept, too."""
 
 
 def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output]) -> Program:
@@ -27,10 +30,13 @@ def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output])
     code, first = steps.code, steps.first
     arity, n_results = np.diff(steps.start), np.diff(first)
     last = steps.last_uses()
+    constant = constant_steps(steps)
+    last[len(steps.inputs) :][np.repeat(constant, n_results)] = steps.n_steps  # for the next run
     regular = (arity >= 1) & (arity <= 2) & (n_results == 1)
     left, right = _operand(steps, 0, arity), _operand(steps, 1, arity)
     number = np.arange(steps.n_steps)
     dying = LEFT * ((arity > 0) & (last[left] == number)) + RIGHT * ((arity > 1) & (last[right] == number) & (right != left))
+    dying[constant] = KEPT
     slot, n_slots, wide = _slots(steps, left, right, dying, regular, last)
 
     slot_of = np.array([*slot, 0], np.int32)  # one more, so that there is some
@@ -58,6 +64,7 @@ def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output])
         target=_column(target),
         cleared=_column(cleared),
         wide=tuple(wide),
+        constant=constant.tobytes(),
     )
 
 
@@ -96,7 +103,8 @@ def _slots(
     for before, end in pairwise(bounds):
         if before >= 0:
             reads = steps.args[steps.start[before] : steps.start[before + 1]].tolist()
-            n_slots = _irregular(steps, before, reads, last, slot, free, n_slots, wide)
+            reusable = [] if dying[before] == KEPT else free
+            n_slots = _irregular(steps, before, reads, last, slot, reusable, n_slots, wide)
         stretch = slice(before + 1, end)
         append = slot.append
         for d, a, b in watched(zip(dying[stretch].tolist(), left[stretch].tolist(), right[stretch].tolist(), strict=True)):
@@ -104,10 +112,10 @@ def _slots(
                 append(slot[a])
             elif d == RIGHT:
                 append(slot[b])
-            elif d:
+            elif d == LEFT | RIGHT:
                 append(slot[b])
                 free.append(slot[a])
-            elif free:
+            elif free and not d:
                 append(free.pop())
             else:
                 append(n_slots)

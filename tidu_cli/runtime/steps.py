@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.graph.graph import Case, Column, Graph, Output, column
+from tidu_cli.graph.types import TensorType
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -90,6 +91,44 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
         results = [None if v is None else int(same[v]) for v in results]
     found = tuple(None if v is None else int(number[v]) for v in results)
     return Steps(graph, tuple(inputs.tolist()), found, node, code, start, number[args], first + len(inputs))
+
+
+MOST_KEPT = 2**20
+"""The bytes of results that a program may keep from its first run on."""
+
+DEEPEST_KEPT = 8
+"""How many steps after one another, at most, are looked through for what depends on no input."""
+
+
+def constant_steps(steps: Steps) -> NDArray[Any]:
+    """Of each step whether it depends on no input, and its results may be kept, which are of `MOST_KEPT` bytes together.
+
+    A few are not found: see `DEEPEST_KEPT`. Linear in the number of steps.
+    """
+    import numpy as np
+
+    arity, cases = np.diff(steps.start), steps.graph.cases
+    constant, known, room = np.zeros(steps.n_steps, bool), np.zeros(steps.n_values, bool), MOST_KEPT
+    sizes, reading, new = np.zeros(len(cases), np.int64), np.flatnonzero(arity), np.flatnonzero(arity == 0)
+    used = np.unique(steps.code).tolist()
+    sizes[used] = [kept_bytes(cases[c]) for c in used]
+    for _ in range(DEEPEST_KEPT):
+        new = new[sizes[steps.code[new]] <= room]  # what is too large by itself keeps out no other
+        new = new[np.cumsum(sizes[steps.code[new]]) <= room]
+        if not len(new):
+            break
+        room -= int(sizes[steps.code[new]].sum())
+        constant[new] = True
+        known[_ranges(steps.first[new], np.diff(steps.first)[new])] = True
+        if not len(reading):
+            break
+        new = reading[np.logical_and.reduceat(known[steps.args], steps.start[reading]) & ~constant[reading]]
+    return constant
+
+
+def kept_bytes(case: Case) -> int:
+    """What it takes to keep the results of a case, in bytes: too many for records, whose fields may be arrays that others see."""
+    return sum(t.nbytes if isinstance(t, TensorType) else MOST_KEPT + 1 for t in case.results)
 
 
 def _sums(counts: NDArray[Any]) -> NDArray[Any]:

@@ -84,6 +84,7 @@ def _plan_of_steps(program: Program) -> dict[str, object]:
         "output_slots": _bytes(slots),
         "reuses": reuses,
         "wide": _bytes(wide),
+        "constant": program.constant,
         **columns,
     }
 
@@ -137,7 +138,8 @@ def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], tabl
     _require(_within(node, MOST_NODES))
     by_node = np.zeros(int(node.max(initial=-1)) + 1, np.int32)
     by_node[node] = code
-    return Program(
+    constant = np.frombuffer(plan["constant"], bool)
+    made = Program(
         graph=replace(graph, code=_column(by_node)),
         primitives=primitives,
         inputs=graph.inputs,
@@ -153,7 +155,14 @@ def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], tabl
         target=_column(target),
         cleared=_column(cleared),
         wide=tuple(wide),
+        constant=constant.tobytes(),
     )
+    _require(len(constant) == n)
+    known: set[int] = set()
+    for slots in map(made.slots, np.flatnonzero(constant).tolist()):
+        _require(known.issuperset(slots.reads))
+        known.update(slots.writes)
+    return made
 
 
 def _groups(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], table: list[int]) -> GroupedProgram:
