@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.own.making import body, primitives_of, unary
+from tidu_cli.checking.drawing import draw
 from tidu_cli.checking.examples import example_cases, interval_of
-from tidu_cli.checking.numeric import _draw
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import RecordType, leaves, parse_type
 from tidu_cli.primitives.bodies import Body, Step
@@ -47,7 +47,7 @@ def arrays_in(value) -> list:
 def drawn(rng, type_, interval):
     if isinstance(type_, RecordType):
         return tuple(drawn(rng, field, interval) for _, field in type_.fields)
-    return _draw(rng, type_, interval)
+    return draw(rng, type_, interval)
 
 
 def is_vector(type_) -> bool:

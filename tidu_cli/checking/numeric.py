@@ -17,21 +17,21 @@ point.
 In half precision, and where f uses a primitive whose derivative is by intention not that of its values, such as stop_gradient,
 difference quotients say nothing, and the laws that need them get no verdict.
 
-Each gives the error relative to the greatest part of what it compares. Reference: C. J. F. Ridders, "Accurate computation of F'(x)
-and F'(x)F''(x)", Advances in Engineering Software 4 (1982) 75-76.
+Each gives the error relative to the greatest part of what it compares.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.arrays import Arrays, Place, apart, places, together
-from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, one_node_document, with_diagonal
+from tidu_cli.checking.drawing import Drawing, Intervals, draw_all, shown
+from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, one_node_document
 from tidu_cli.checking.integers import float_twin
+from tidu_cli.checking.quotients import TOLERANCE, adjoint_error, cast, difference, relative
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import (
@@ -47,7 +47,6 @@ from tidu_cli.graph.types import (
     storage_dtype,
     tangent_type,
     tensor_tangent_type,
-    unit_of,
 )
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
@@ -61,22 +60,11 @@ from tidu_cli.transforms.transpose import transpose
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Intervals = Mapping[Key, tuple[float, float]]
-
-TOLERANCE = {"f64": 1e-8, "f32": 2e-2}
-"""By the real dtype of the least precise value: what a difference quotient can resolve, relative to the result."""
-
 EXACT = {"f64": 1e-11, "f32": 1e-4, "f16": 5e-2, "bf16": 0.3}
 """Likewise for the laws that compare derivatives with one another: rounding alone."""
 
 _CONTINUOUS = INEXACT | DURATIONS | DATETIMES
 """Dtypes of arrays that are moved for difference quotients: datetimes as durations, by their twins."""
-
-_INTERVALS = ((-2.0, 2.0), (0.5, 2.0), (0.1, 0.9))
-"""Where inputs are drawn from by default: the first interval in which all outputs are finite."""
-
-_CONVERGED = 1e-4
-"""Of the tolerance, how well estimates of a derivative must agree for no more of them to be made."""
 
 _POINTS = 6
 """How many points are tried before a difference quotient that does not converge, as near a kink, is given up on."""
@@ -148,7 +136,7 @@ class _Twin:
         """Whether the twin has the same values at x: integers may wrap, as floats do not."""
         of_twin = self.f(self.at(x))
         both = [p for p in of_twin if p.key in self.live]
-        wraps = _relative({p: y[p] for p in both}, {p: of_twin[p] for p in both})
+        wraps = relative({p: y[p] for p in both}, {p: of_twin[p] for p in both})
         return wraps is not None and wraps <= bound
 
 
@@ -231,7 +219,7 @@ def check_numerically(
 
     graph = materialize(document).head
     whole = Document((graph,), document.cases)
-    drawing = _Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)
+    drawing = Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)
     moving = [i for i in graph.inputs if i.key not in fixed and _holds(i.type, _CONTINUOUS)]
     twin = _moved_twin(whole, primitives, moving)
     kept = [k for k, o in enumerate(graph.outputs) if _holds(o.type, _CONTINUOUS) or (twin and twin.moves_output(k))]
@@ -259,23 +247,23 @@ def check_numerically(
         x = drawing.finite_point(f, rng)
         if x is None or (twin is not None and not smooth.agrees(f(x), x, EXACT[precision])):
             continue
-        v, w, v2 = (_draw_all(rng, directions) for _ in range(3))
-        u = _draw_all(rng, images)
+        v, w, v2 = (draw_all(rng, directions) for _ in range(3))
+        u = draw_all(rng, images)
 
         def along(*passes: Arrays, x: Arrays = x) -> Arrays:
             return x | {p: t for k, direction in enumerate(passes) for p, t in _in_pass(direction, first + k).items()}
 
         jv = jvp(along(v))
-        _record(found, "jvp", _difference(smooth.f, smooth.at(x), smooth.of(v), jv, images) if resolved else None)
-        _record(found, "adjoint", _adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v))
-        mixed = {k: _cast(2 * v[k] - 3 * w[k], v[k]) for k in v}
+        _record(found, "jvp", difference(smooth.f, smooth.at(x), smooth.of(v), jv, images) if resolved else None)
+        _record(found, "adjoint", adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v))
+        mixed = {k: cast(2 * v[k] - 3 * w[k], v[k]) for k in v}
         jw = jvp(along(w))
-        _record(found, "linear", _relative(jvp(along(mixed)), {p: 2 * jv[p] - 3 * jw[p] for p in jv}))
+        _record(found, "linear", relative(jvp(along(mixed)), {p: 2 * jv[p] - 3 * jw[p] for p in jv}))
         ddv = second(along(v, v2))
         if resolved:
             at = smooth.at(x) | _in_pass(smooth.of(v), first)
-            _record(found, "second", _difference(smooth.jvp, at, smooth.of(v2), ddv, images))
-        _record(found, "symmetry", _relative(ddv, second(along(v2, v))))
+            _record(found, "second", difference(smooth.jvp, at, smooth.of(v2), ddv, images))
+        _record(found, "symmetry", relative(ddv, second(along(v2, v))))
         points |= {law: (x, v) for law, error in found.items() if error is not None and law not in points}
         if all(error is not None for law, error in found.items() if resolved or law not in ("jvp", "second")):
             break
@@ -288,7 +276,7 @@ def check_numerically(
         by = []
         for place in direction if verdict.law == "jvp" else ():
             alone = {p: t if p == place else np.zeros_like(t) for p, t in direction.items()}
-            error = _difference(smooth.f, smooth.at(x), smooth.of(alone), jvp(x | _in_pass(alone, first)), images)
+            error = difference(smooth.f, smooth.at(x), smooth.of(alone), jvp(x | _in_pass(alone, first)), images)
             if error is not None and error > verdict.tolerance:
                 by.append(place)
         return replace(verdict, at=shown(x, graph.inputs), by=tuple(by))
@@ -300,7 +288,7 @@ def check_numerically(
     return judged
 
 
-def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: _Drawing, fixed: Container[Key]) -> list[Verdict]:
+def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawing, fixed: Container[Key]) -> list[Verdict]:
     """The verdict on derivatives by integers and datetimes, if outputs depend on some as numbers: that they are those by floats."""
     import numpy as np
 
@@ -328,10 +316,10 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: _Drawi
         x = drawing.finite_point(f, rng)
         if x is None or not of_twin.agrees(f(x), x, bound):
             continue  # integers wrap there, as floats do not
-        v, u = _draw_all(rng, directions), _draw_all(rng, images)
+        v, u = draw_all(rng, directions), draw_all(rng, images)
         jv = jvp(x | _in_pass(v, first))
         expected = of_twin.jvp(of_twin.at(x) | _in_pass(of_twin.of(v), first))
-        errors = [_relative(jv, expected), _adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
+        errors = [relative(jv, expected), adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
         error = max((e for e in errors if e is not None), default=None)
         if error is not None:
             return [Verdict("integers", error, bound, at=None if error <= bound else shown(x, graph.inputs))]
@@ -359,187 +347,15 @@ def drawn_inputs(document: Document, primitives: PrimitiveSet, seed: int) -> dic
     import numpy as np
 
     graph = document.head
-    drawing = _Drawing(graph.inputs, {}, {}, {}, seed)
+    drawing = Drawing(graph.inputs, {}, {}, {}, seed)
     x = drawing.finite_point(_Map(compile_graph(graph, primitives)), np.random.default_rng([seed, 0]))
     return None if x is None else {i.key: together(x, i.key, i.type) for i in graph.inputs}
-
-
-@dataclass(frozen=True)
-class _Drawing:
-    """Where points come from: the inputs given, and intervals for the others."""
-
-    inputs: Sequence[Input]
-    given: Mapping[Key, Any]
-    intervals: Intervals
-    diagonals: Mapping[Key, float]
-    seed: int
-
-    def finite_point(self, f: _Map, rng: Any) -> Arrays | None:
-        """A point at which the outputs of f are finite; None where none has been found."""
-        import numpy as np
-
-        for interval in _INTERVALS:
-            x: Arrays = {}
-            for i in self.inputs:
-                if i.key in self.given:
-                    x |= apart([i], [self.given[i.key]])
-                    continue
-                within, added = self.intervals.get(i.key, interval), self.diagonals.get(i.key, 0.0)
-                x |= {p: with_diagonal(_draw(rng, t, within), added) for p, t in places(i.key, i.type).items()}
-            drawn = [i for i in self.inputs if i.key not in self.given]
-            _tell_apart([x[p] for i in drawn for p, t in places(i.key, i.type).items() if t.dtype in DATETIMES])
-            if all(np.isfinite(y).all() for y in f(x).values()):
-                return x
-        return None
-
-
-def _tell_apart(datetimes: Sequence[NDArray[Any]]) -> None:
-    """Make all of these different, in their order: where two are equal, a comparison has a kink."""
-    import numpy as np
-
-    n, start = sum(a.size for a in datetimes), 0
-    for array in datetimes:
-        array *= n
-        array += np.arange(start, start + array.size).reshape(array.shape)
-        start += array.size
-
-
-def shown(x: Arrays, inputs: Sequence[Input]) -> dict[Place, NDArray[Any]]:
-    """A point for people: datetimes as NumPy's, which print as dates."""
-    types = {p: t for i in inputs for p, t in places(i.key, i.type).items()}
-    return {p: a.view(f"datetime64[{unit_of(types[p].dtype)}]") if types[p].dtype in DATETIMES else a for p, a in x.items()}
-
-
-def _draw_all(rng: Any, types: Mapping[Place, TensorType]) -> Arrays:
-    return {place: _draw(rng, type_, (-1.0, 1.0)) for place, type_ in types.items()}
-
-
-def _draw(rng: Any, type_: TensorType, interval: tuple[float, float]) -> NDArray[Any]:
-    import numpy as np
-
-    low, high = interval
-    dtype = numpy_dtype(np, type_.dtype)
-    if type_.dtype == "bool":
-        return np.asarray(rng.integers(0, 2, type_.shape), dtype)
-    if type_.dtype in DATETIMES:
-        return np.asarray(np.floor(10 * rng.uniform(low, high, type_.shape)), dtype)
-    if type_.dtype in INTEGERS:
-        least = max(0, math.ceil(low))
-        return np.asarray(rng.integers(least, max(least + 1, int(high)), type_.shape), dtype)
-    drawn = rng.uniform(low, high, type_.shape)
-    return np.asarray(drawn + 1j * rng.uniform(low, high, type_.shape) if type_.complex else drawn).astype(dtype)
 
 
 def _as_type(x: NDArray[Any], type_: TensorType) -> NDArray[Any]:
     import numpy as np
 
     return np.asarray(x, numpy_dtype(np, type_.dtype))
-
-
-def _cast(x: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    import numpy as np
-
-    return np.asarray(x, like.dtype)
-
-
-def _difference(f: _Map, x: Arrays, v: Arrays, derivative: Arrays, images: Container[Place]) -> float | None:
-    """The relative error of the derivative along v; None if the difference quotients do not converge, as near a kink."""
-    import numpy as np
-
-    due = [p for p in derivative if p in images]
-
-    def quotient(h: float) -> NDArray[Any]:
-        ahead = f(x | {k: _cast(x[k] + h * t, x[k]) for k, t in v.items()})
-        behind = f(x | {k: _cast(x[k] - h * t, x[k]) for k, t in v.items()})
-        return _flat([(ahead[p].astype(_wide(ahead[p])) - behind[p]) / (2 * h) for p in due])
-
-    exact = _flat([derivative[p] for p in due])
-    if not exact.size:
-        return 0.0
-    single = any(a.dtype.itemsize < (16 if a.dtype.kind == "c" else 8) for a in (*(derivative[p] for p in due), *v.values()))
-    step, tolerance = (0.25, TOLERANCE["f32"]) if single else (0.05, TOLERANCE["f64"])
-    if _lost(x, v, step) > tolerance / 4:
-        return None
-    best, uncertainty = None, np.inf
-    for estimate, error in _ridders(quotient, step):
-        if error < uncertainty:
-            best, uncertainty = estimate, error
-            if error <= _CONVERGED * tolerance * float(np.abs(estimate).max()):
-                break
-    if best is None or not np.isfinite(best).all():
-        return None
-    scale = max(float(np.abs(exact).max()), float(np.abs(best).max()))
-    if scale == 0:
-        return 0.0
-    if not single and uncertainty > TOLERANCE["f64"] / 4 * scale:
-        return None
-    return float(np.abs(exact - best).max() / scale)
-
-
-def _lost(x: Arrays, v: Arrays, step: float) -> float:
-    """The greatest part of a step along v that is lost in rounding, as where datetimes are far from 1970."""
-    import numpy as np
-
-    lost = 0.0
-    for place, t in v.items():
-        greatest = float(np.abs(t).max(initial=0))
-        if greatest:
-            lost = max(lost, float(np.spacing(np.abs(x[place]).max().astype(t.real.dtype))) / (step * greatest))
-    return lost
-
-
-def _ridders(quotient: Any, h: float) -> Iterator[tuple[NDArray[Any], float]]:
-    """Estimates of a derivative from ever smaller steps, extrapolated to step 0, each with its estimated error."""
-    import numpy as np
-
-    shrink, row = 1.6, [quotient(h)]
-    for _ in range(14):
-        h /= shrink
-        new = [quotient(h)]
-        factor = shrink**2
-        for previous in row:
-            new.append((new[-1] * factor - previous) / (factor - 1))
-            factor *= shrink**2
-            error = max(float(np.abs(new[-1] - new[-2]).max()), float(np.abs(new[-1] - previous).max()))
-            yield new[-1], error
-        row = new
-
-
-def _adjoint_error(u: Arrays, jv: Arrays, pulled: Arrays, v: Arrays) -> float | None:
-    import numpy as np
-
-    def inner(a: NDArray[Any], b: NDArray[Any]) -> float:
-        return float(np.vdot(a.astype(_wide(a)), b.astype(_wide(b))).real)
-
-    forward = [inner(c, jv[p]) for p, c in u.items()]
-    backward = [inner(pulled[p], t) for p, t in v.items()]
-    if not np.isfinite([*forward, *backward]).all():
-        return None
-    scale = sum(inner(np.abs(c), np.abs(jv[p])) for p, c in u.items())
-    return abs(sum(forward) - sum(backward)) / scale if scale else abs(sum(backward))
-
-
-def _relative(one: Arrays, other: Arrays) -> float | None:
-    """The greatest difference, relative to the greatest part; None where something is not finite."""
-    import numpy as np
-
-    left, right = _flat(list(one.values())), _flat([other[p] for p in one])
-    if not left.size:
-        return 0.0
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        return None
-    scale = max(float(np.abs(left).max()), float(np.abs(right).max()))
-    return float(np.abs(left - right).max() / scale) if scale else 0.0
-
-
-def _flat(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    import numpy as np
-
-    return np.concatenate([np.asarray(a, _wide(a)).ravel() for a in arrays]) if arrays else np.zeros(0)
-
-
-def _wide(a: NDArray[Any]) -> Any:
-    return complex if a.dtype.kind == "c" else float
 
 
 def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, dtypes: Container[str]) -> list[Verdict]:

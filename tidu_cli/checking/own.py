@@ -124,7 +124,8 @@ def one_use_document(use: Use, primitives: PrimitiveSet) -> Document:
 def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     import numpy as np
 
-    from tidu_cli.checking.numeric import Verdict, drawn_inputs, shown
+    from tidu_cli.checking.drawing import shown
+    from tidu_cli.checking.numeric import Verdict, drawn_inputs
 
     body = use.body(kind, primitives)
     document = one_use_document(use, primitives)

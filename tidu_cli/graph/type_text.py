@@ -12,16 +12,24 @@ import re
 from collections.abc import Mapping
 
 from tidu_cli.errors import TypeTextError, did_you_mean
-from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, MAX_BYTES, TIMES, RecordType, TensorType, Type, parse_type
+from tidu_cli.graph.types import (
+    DATETIME,
+    DURATION,
+    ITEMSIZE,
+    MAX_BYTES,
+    OPEN_SHAPE,
+    TIMES,
+    RecordType,
+    TensorType,
+    Type,
+    parse_type,
+)
 
 MAX_LEAVES = 1000
 """As many tensors as a record type may hold, all nested ones together."""
 
 MAX_NESTING = 32
 """How deep records may nest: rules and messages recurse as deep."""
-
-OPEN_SHAPE = (-1,)
-"""The shape of a tensor type whose text leaves it out, where that is allowed."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<tensor>(?:[a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[[0-9,]*\]|(?:datetime|duration)\[[A-Za-z]*\])"

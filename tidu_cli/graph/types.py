@@ -44,6 +44,9 @@ REALS = INTEGERS | FLOATS
 NUMERIC = INTEGERS | INEXACT
 ANY = ALL | TIMES
 
+OPEN_SHAPE = (-1,)
+"""The shape of a tensor type whose text leaves it out, where that is allowed: that of another type, as of a tangent its primal."""
+
 MAX_BYTES = 2**62
 """Types of more bytes than this are refused: no machine holds them and sizes would overflow elsewhere."""
 _TEXT = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])(\[(?:(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*)?\])?", re.ASCII)
@@ -90,7 +93,7 @@ class TensorType:
         return TensorType(self.dtype, shape)
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+        return self.dtype if self.shape == OPEN_SHAPE else f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import CaseTable
-from tidu_cli.graph.type_text import OPEN_SHAPE
 from tidu_cli.graph.types import (
     CALENDAR,
     COMPLEXES,
@@ -20,6 +19,7 @@ from tidu_cli.graph.types import (
     DURATIONS,
     FLOATS,
     INTEGERS,
+    OPEN_SHAPE,
     TIMES,
     UNITS,
     RecordType,
@@ -99,7 +99,7 @@ def chosen(primal: Type, given: Type) -> Type:
         return given.with_shape(shape)
     if row.structural and given in (structural(shape), structural(OPEN_SHAPE)):
         return structural(shape)
-    raise TypeRuleError(f"admits no tangent {_shown(given)}; choose {_choice(row, primal)}")
+    raise TypeRuleError(f"admits no tangent {given}; choose {_choice(row, primal)}")
 
 
 def _choice(row: TangentRow, primal: TensorType) -> str:
@@ -113,7 +113,7 @@ def _choice(row: TangentRow, primal: TensorType) -> str:
 
 def _chosen_record(primal: RecordType, given: Type) -> RecordType:
     if not isinstance(given, RecordType) or given.name not in ("", primal.name):
-        raise TypeRuleError(f"admits no tangent {_shown(given)}; choose {tangent_type(primal)}, or fields of it")
+        raise TypeRuleError(f"admits no tangent {given}; choose {tangent_type(primal)}, or fields of it")
     types = dict(given.fields)
     for name in types:
         field = primal.get(name)
@@ -127,10 +127,6 @@ def _chosen_record(primal: RecordType, given: Type) -> RecordType:
         raise TypeRuleError(f"admits no tangent without fields; choose some of {tangent_type(primal)}")
     fields = tuple((name, types[name]) for name in primal.names if name in types)
     return RecordType(primal.name, fields, tangent=bool(primal.name))
-
-
-def _shown(given: Type) -> str:
-    return str(given).replace("[-1]", "")
 
 
 def _row(primal: TensorType) -> TangentRow:

@@ -49,11 +49,7 @@ def _parsed(value: object, records: Records) -> Type:
     return value
 
 
-def _written(type_: Type, binary: bool) -> str:
-    return str(type_).replace("[-1]", "")
-
-
-TangentTypeText = Annotated[Type, Parsed(_parsed, _written, {"type": "string"})]
+TangentTypeText = Annotated[Type, Parsed(_parsed, lambda type_, binary: str(type_), {"type": "string"})]
 """A tangent type as text, such as `duration[h]` or `{at: duration[h]}`: shapes that are left out are the primal's."""
 
 
