@@ -30,7 +30,6 @@ from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import JVP, Primitive
 from tidu_cli.primitives.trace import Term
 from tidu_cli.transforms.bulk import cases, equal, stamps
-from tidu_cli.transforms.bulk import materialize as bulk_materialize
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.stamp import Stamper
@@ -48,16 +47,16 @@ F64 = TensorType("f64")
 
 
 @contextmanager
-def large_from(n_nodes: float, *, few: int = 64, block: int = 2**15) -> Iterator[None]:
-    """Graphs of so many nodes are large, however many cases they have; `few` and `block` as in the modules that have them."""
+def large_from(n_nodes: float, *, few: int = 64, block: int = 2**15, searches: int = 1) -> Iterator[None]:
+    """Graphs of so many nodes are large, however many cases they have; the other sizes are as in the modules that have them."""
     with (
         patch.object(large, "NODES_WITH_NUMPY", n_nodes),
         patch.object(cases, "NODES_PER_CASE", 0),
         patch.object(flow, "FEW", few),
+        patch.object(flow, "BLOCK", block),
+        patch.object(equal, "SEARCHES", searches),
         patch.object(equal, "FEW", few),
         patch.object(stamps, "BLOCK", block),
-        patch.object(equal, "BLOCK", block),
-        patch.object(bulk_materialize, "BLOCK", block),
     ):
         yield
 
@@ -98,7 +97,7 @@ def both(work: Callable[[], Document], **sizes: int) -> Document | str:
     return bulk
 
 
-sizes = st.sampled_from([{}, {"few": 0}, {"few": 2, "block": 3}])
+sizes = st.sampled_from([{}, {"few": 0, "searches": 0}, {"few": 2, "block": 3}])
 
 
 def derivatives(doc: Document, wrt: list[Key], steps: str, **sizes: int) -> None:
@@ -390,6 +389,16 @@ def test_spans(pieces: list[tuple[int, int]]) -> None:
     assert flow.owners(start).tolist() == [v for v, (_, n) in enumerate(pieces) for _ in range(n)]
 
 
+@law
+@given(st.lists(st.integers(0, 20)), st.integers(1, 9), st.integers(1, 9))
+def test_values_in_order(listed: list[int], parts: int, block: int) -> None:
+    values = np.array(listed, np.int32)
+    with patch.object(flow, "PARTS", parts), patch.object(flow, "BLOCK", block):
+        places = np.concatenate(list(flow.in_order(values, 21)))
+        assert flow.counts(values, 21).tolist() == np.bincount(values, minlength=21).tolist()
+    assert places.tolist() == np.argsort(values, kind="stable").tolist()
+
+
 def copies(depth: int) -> Document:
     """One chain, twice over."""
     builder = GraphBuilder(CaseTable(), [Input(X, F64)])
@@ -411,6 +420,14 @@ def test_equal_values_that_build_upon_equal_values() -> None:
     assert isinstance(made, Document) and made.head.n_nodes == 300
     with large_from(1), in_bulk_only(), pytest.raises(AssertionError, match="the plain way"):
         materialize(deep)
+
+
+def test_equal_values_that_nothing_reads() -> None:
+    sketch = Sketch({"x": F64})
+    two = {"value": {"type": "f64[]", "data": [2.0]}}
+    ends = [sketch.apply("sin", sketch.inputs[0]), *(apply(sketch, "constant", [], two) for _ in range(3))]
+    made = both(lambda: materialize(document(sketch.build("f", {f"y{k}": end for k, end in enumerate(ends)}))))
+    assert isinstance(made, Document) and made.head.n_nodes == 2
 
 
 @pytest.mark.parametrize("kept", [0, 3])

@@ -7,8 +7,9 @@ linear in what is peeled, however deep.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,22 @@ Indices = npt.NDArray[np.integer]
 
 FEW = 64
 """Up to so many values at once, a plain loop is quicker than a round of NumPy calls."""
+
+BLOCK = 2**16
+"""So many values at once, where what is computed of them is in the way: it stays in the processor's cache."""
+
+PARTS = 4
+"""In so many parts values are put in order: each takes a look at all of them."""
+
+
+def blocks(first: int, end: int) -> Iterator[slice]:
+    """The numbers from `first` to before `end`, in blocks."""
+    return (slice(begin, min(begin + BLOCK, end)) for begin in range(first, end, BLOCK))
+
+
+def within(mask: Bools, block: slice) -> Ints:
+    """The numbers in a block where the mask is true."""
+    return np.flatnonzero(mask[block]).astype(np.int32) + np.int32(block.start)
 
 
 def array_of(values: Column[int]) -> Ints:
@@ -61,7 +78,8 @@ class Flow:
         """The flow of values of these cases."""
         arity = np.array([*cases.arity, 0], np.int32)  # of code -1 the last one
         start = np.zeros(len(code) + 1, np.int32)
-        np.cumsum(arity[code], out=start[1:])
+        np.take(arity, code, out=start[1:], mode="wrap")  # to check codes would take a copy
+        np.cumsum(start, out=start)
         return cls(code, start, args)
 
 
@@ -74,17 +92,27 @@ def has_single_results(cases: CaseTable, code: Ints) -> bool:
 def flow_of(logical: LogicalGraph) -> Flow | None:
     """The flow of a logical graph's flat ids; None if some node has several results."""
     document, base = logical.document, logical.base
-    code = np.full(logical.n_values, -1, np.int32)
     if sum(len(g.inputs) + g.n_nodes for g in document.graphs) != base[-1]:
         return None
+    code = np.full(logical.n_values, -1, np.int32)
     args = np.empty(sum(len(g.args) for g in document.graphs), np.int32)
     end = 0
-    for first, table, graph in zip(base, logical.lookup, document.graphs, strict=False):
-        at = first + len(graph.inputs)
+    for g, graph in enumerate(document.graphs):
+        at = base[g] + len(graph.inputs)
         code[at : at + graph.n_nodes] = array_of(graph.code)
         start, end = end, end + len(graph.args)
-        args[start:end] = array_of(table)[array_of(graph.args)]
+        args[start:end] = array_of(graph.args)
+        for block in blocks(start, end):
+            to_flat_ids(args[block], g, logical)
     return Flow.of(code, args, document.cases) if has_single_results(document.cases, code) else None
+
+
+def to_flat_ids(args: Ints, g: int, logical: LogicalGraph) -> None:
+    """Turn arguments of graph g into the flat ids that they stand for, in place."""
+    is_outside = np.flatnonzero(args < len(logical.document.graphs[g].inputs))
+    found = array_of(logical.outside[g])[args[is_outside]]
+    args += np.int32(logical.base[g])
+    args[is_outside] = found
 
 
 def counting(first: int, end: int) -> Column[int]:
@@ -92,36 +120,63 @@ def counting(first: int, end: int) -> Column[int]:
     return column_of(np.arange(first, end, dtype=np.int32))
 
 
-def in_flat_ids(external: Externals, lookup: Sequence[Column[int]], n_document: int) -> Column[int]:
-    """The flat ids of externals: those of graph g are looked up in `lookup[g]`, and detached ones go on from `n_document`."""
+def in_flat_ids(external: Externals, logical: LogicalGraph) -> Column[int]:
+    """The flat ids of externals, which are values of graphs that have been linked, or detached."""
     graphs, values = array_of(external.graph), array_of(external.value)
-    found = values + np.int32(n_document)  # right for detached ones
-    by_graph = np.argsort(graphs, kind="stable")
-    ends = np.cumsum(np.bincount(graphs + 1, minlength=len(lookup) + 1))
-    for table, first, end in zip(lookup, ends[:-1], ends[1:], strict=True):
-        of_graph = by_graph[first:end]
-        if len(of_graph):
-            found[of_graph] = array_of(table)[values[of_graph]]
+    base = np.array(logical.base, np.int32)
+    found: Ints = base[graphs]  # graph -1, of which detached values are, has the last base
+    found += values
+    # Inputs stand for what they share or are bound to.
+    n_inputs = [len(graph.inputs) for graph in logical.document.graphs]
+    is_input = np.flatnonzero(values < np.array([*n_inputs, 0])[graphs])
+    linked = [array_of(outside)[:n] for outside, n in zip(logical.outside, n_inputs, strict=False)]
+    first = np.cumsum([0, *n_inputs])
+    found[is_input] = np.concatenate([*linked, found[:0]])[first[graphs[is_input]] + values[is_input]]
     return column_of(found)
 
 
 def depended_on(flow: Flow, roots: Iterable[int]) -> Bools:
     """For each value, whether one of `roots` is it or depends on it."""
-    held = np.bincount(flow.args, minlength=flow.n_values).astype(np.int32)
+    held = counts(flow.args, flow.n_values)
     np.add.at(held, np.fromiter(roots, np.int64), 1)
     peel(held, flow.start, flow.args)
     return held > 0
 
 
+def counts(values: Ints, n: int) -> Ints:
+    """How often each number below n occurs."""
+    found = np.zeros(n, np.int32)
+    for block in blocks(0, len(values)):  # what NumPy's bincount does to all at once, with three times the memory
+        np.add.at(found, values[block].astype(np.intp), np.int32(1))
+    return found
+
+
 def readers(flow: Flow) -> tuple[Ints, Ints]:
     """The other way round: value v is read by `reader[start[v]:start[v + 1]]`, in increasing order. Gives `start` and `reader`."""
     start = np.zeros(flow.n_values + 1, np.int32)
-    np.cumsum(np.bincount(flow.args, minlength=flow.n_values), out=start[1:])
-    pairs = flow.args.astype(np.int64)
-    pairs <<= 32
-    pairs |= owners(flow.start)
-    pairs.sort()
-    return start, pairs.astype(np.int32)  # the lower half of each pair
+    np.cumsum(counts(flow.args, flow.n_values), out=start[1:])
+    owner = owners(flow.start)
+    reader = np.empty(len(flow.args), np.int32)
+    end = 0
+    for places in in_order(flow.args, flow.n_values):
+        begin, end = end, end + len(places)
+        reader[begin:end] = owner[places]
+    return start, reader
+
+
+def in_order(values: Ints, n: int) -> Iterator[Ints]:
+    """The places of some values from 0 to below n, in increasing order of the values, and where these are equal, of places.
+
+    They come in parts, and places of equal values in one: to sort all at once would take more memory.
+    """
+    cuts = np.linspace(0, n, PARTS + 1).astype(np.int32)
+    for first, end in pairwise(cuts):
+        places = np.flatnonzero((values >= first) & (values < end))
+        pairs = values[places].astype(np.int64)
+        pairs <<= 32
+        pairs |= places
+        pairs.sort()
+        yield pairs.astype(np.int32)  # the lower half of each pair
 
 
 def peel(held: Ints, start: Ints, targets: Ints, loose: Indices | None = None) -> None:
@@ -134,10 +189,14 @@ def peel(held: Ints, start: Ints, targets: Ints, loose: Indices | None = None) -
     while len(loose):
         if len(loose) <= FEW:
             loose = _peel_singly(held, start, targets, loose)
-            continue
-        reached = targets[spans(start[loose], start[loose + 1])]
-        np.subtract.at(held, reached, 1)
-        loose = distinct(reached[held[reached] == 0])
+        else:
+            loose = np.concatenate([_peel_at_once(held, start, targets, loose[block]) for block in blocks(0, len(loose))])
+
+
+def _peel_at_once(held: Ints, start: Ints, targets: Ints, loose: Indices) -> Indices:
+    reached = targets[spans(start[loose], start[loose + 1])]
+    np.subtract.at(held, reached.astype(np.intp), np.int32(1))
+    return distinct(reached[held[reached] == 0])
 
 
 def _peel_singly(held: Ints, start: Ints, targets: Ints, loose: Indices) -> Indices:
@@ -166,9 +225,12 @@ def spans(first: Indices, end: Indices) -> Ints:
 
 def owners(start: Ints) -> Ints:
     """The v of each number from start[v] to before start[v + 1]."""
-    some = np.flatnonzero(start[1:] > start[:-1])
     steps = np.zeros(start[-1], np.int32)
-    steps[start[some]] = np.diff(some, prepend=0)
+    last = 0
+    for block in blocks(0, len(start) - 1):
+        some = np.flatnonzero(np.diff(start[block.start : block.stop + 1])) + block.start
+        steps[start[some]] = np.diff(some, prepend=last)
+        last = some[-1] if len(some) else last
     return np.cumsum(steps, out=steps)
 
 

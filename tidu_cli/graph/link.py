@@ -28,14 +28,31 @@ class LogicalGraph:
     """A document with its references followed.
 
     `base[g]` is the flat id of graph g's first value, `base[-1]` that of the first detached value.
-    `lookup[g][a]` is the flat id that argument `a` of graph g stands for; `a` may be negative, as an external is.
+    `outside[g][a]` is the flat id that argument `a` of graph g stands for, where no node of g makes that: inputs come first, and
+    externals, which are negative, stand at the end, the last one first.
     `source[key]` is the flat id of an input; for a bound input, of the value that it is bound to.
     """
 
     document: Document
     base: Sequence[int]
-    lookup: Sequence[Column[int]]
+    outside: Sequence[Column[int]]
     source: dict[Key, int]
+
+    def flat_id(self, graph: int, argument: int) -> int:
+        """The flat id that an argument of a graph stands for."""
+        is_outside = argument < len(self.document.graphs[graph].inputs)
+        return self.outside[graph][argument] if is_outside else self.base[graph] + argument
+
+    @cached_property
+    def lookup(self) -> Sequence[Column[int]]:
+        """`lookup[g][a]` is the flat id of argument `a` of graph g, as a table of all: for those who walk the nodes."""
+        return [self._table(g, len(graph.inputs)) for g, graph in enumerate(self.document.graphs)]
+
+    def _table(self, g: int, n_inputs: int) -> Column[int]:
+        table, outside = _counting(self.base[g], self.base[g + 1]), self.outside[g]
+        table[:n_inputs] = outside[:n_inputs]
+        table.extend(outside[n_inputs:])
+        return table
 
     @cached_property
     def args(self) -> Sequence[Column[int]]:
@@ -100,20 +117,16 @@ def link(document: Document) -> LogicalGraph:
     """Follow every reference, shared input and binding of a document. Linear in its size."""
     base = [0, *accumulate(graph.n_values for graph in document.graphs)]
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
-    lookup: list[Column[int]] = []
-    source: dict[Key, int] = {}
+    logical = LogicalGraph(document, base, outside := [], source := {})
     for g, graph in enumerate(document.graphs):
-        table = _counting(base[g], base[g + 1])
         for i, declaration in enumerate(graph.inputs):
             key = declaration.key
             if key not in source:
-                source[key] = lookup[bound[key][0]][bound[key][1]] if key in bound else base[g] + i
-            table[i] = source[key]
-        externals = _in_flat_ids(graph.external, lookup, base[-1])
+                source[key] = logical.flat_id(*bound[key]) if key in bound else base[g] + i
+        externals = _in_flat_ids(graph.external, logical)
         externals.reverse()
-        table.extend(externals)  # argument -1-k means external k: they stand at the end, last one first
-        lookup.append(table)
-    return LogicalGraph(document, base, lookup, source)
+        outside.append(column(source[i.key] for i in graph.inputs) + externals)
+    return logical
 
 
 def _counting(first: int, end: int) -> Column[int]:
@@ -124,10 +137,11 @@ def _counting(first: int, end: int) -> Column[int]:
     return column(range(first, end))
 
 
-def _in_flat_ids(external: Externals, lookup: Sequence[Column[int]], n_document: int) -> Column[int]:
-    """What externals stand for, where those of graph g are looked up in `lookup[g]`, and detached ones go on from `n_document`."""
+def _in_flat_ids(external: Externals, logical: LogicalGraph) -> Column[int]:
+    """What externals stand for, which are values of graphs that have been linked."""
     if is_large(len(external)):
         from tidu_cli.graph.flow import in_flat_ids
 
-        return in_flat_ids(external, lookup, n_document)
-    return column(n_document + v if g == Externals.DETACHED else lookup[g][v] for g, v in external)
+        return in_flat_ids(external, logical)
+    n_document = logical.base[-1]
+    return column(n_document + v if g == Externals.DETACHED else logical.flat_id(g, v) for g, v in external)

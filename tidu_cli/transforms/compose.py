@@ -96,7 +96,7 @@ def _free_inputs(document: Document) -> list[Input]:
     """The inputs that are not bound and that the head declares or depends on, each once, in the order of the document."""
     logical = link(document)
     head = len(document.graphs) - 1
-    needed = logical.depends_on(logical.lookup[head][o.value] for o in document.head.outputs if o.value is not None)
+    needed = logical.depends_on(logical.flat_id(head, o.value) for o in document.head.outputs if o.value is not None)
     declared = {i.key for i in document.head.inputs}
     bound = {b.key for b in document.bindings}
     inputs = {i.key: i for graph in reversed(document.graphs) for i in reversed(graph.inputs)}

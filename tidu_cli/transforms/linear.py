@@ -37,7 +37,8 @@ def _require_residuals_free_of_tangents(logical: LogicalGraph) -> None:
     if not any(i.key in tangents for graph in logical.document.graphs[:-1] for i in graph.inputs):
         return
     # Other graphs may take the same tangents; what the head reads of them must not come from there.
-    read = logical.depends_on(logical.lookup[-1][-1 - k] for k in range(len(head.external)))
+    last = len(logical.document.graphs) - 1
+    read = logical.depends_on(logical.flat_id(last, -1 - k) for k in range(len(head.external)))
     for key in tangents:
         if read[logical.source[key]]:
             raise TransformError(

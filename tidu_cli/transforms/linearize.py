@@ -48,7 +48,7 @@ def linearize(
     wrt = list(dict.fromkeys(wrt))
     pass_number = _pass(document, pass_number)
     targets = [
-        (output, None if output.value is None else logical.lookup[g][output.value])
+        (output, None if output.value is None else logical.flat_id(g, output.value))
         for g, output in select_outputs(document, outputs)
     ]
     linear = GraphBuilder(document.cases, _tangent_inputs(document, wrt, pass_number, tangent_types or {}))

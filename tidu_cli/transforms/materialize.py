@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError
@@ -26,7 +26,7 @@ class Trace:
 
     def value(self, graph: int, argument: int) -> int | None:
         """The new local id of what an argument of a graph stands for; None if no output needs it."""
-        flat = self.logical.lookup[graph][argument]
+        flat = self.logical.flat_id(graph, argument)
         return self.new_id[flat] if self.needed[flat] else None
 
     def values_of(self, graph: int) -> Iterator[int]:
@@ -50,44 +50,47 @@ def materialize_traced(document: Document, *, outputs: Sequence[Key] | None = No
     """Likewise, and what became of the document's values."""
     logical = link(document)
     chosen = select_outputs(document, outputs)
-    flats = [None if output.value is None else logical.lookup[g][output.value] for g, output in chosen]
+    flats = [None if output.value is None else logical.flat_id(g, output.value) for g, output in chosen]
     needed = logical.depends_on(flat for flat in flats if flat is not None)
     _require_no_detached(logical, needed)
 
     builder = GraphBuilder(document.cases)
     node_meta: dict[int, Meta] = {}
-    new_id = _copy_inputs(logical, needed, builder)
-    _copy_nodes(logical, needed, builder, new_id, node_meta)
+    inputs = _copy_inputs(logical, needed, builder)
+    new_id = _copy_nodes(logical, needed, builder, inputs, node_meta)
     renamed = [replace(o, value=None if flat is None else new_id[flat]) for (_, o), flat in zip(chosen, flats, strict=True)]
     head = document.head
     graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
     return Document((graph,), document.cases, meta=document.meta), Trace(document, logical, needed, new_id)
 
 
-def _copy_inputs(logical: LogicalGraph, needed: bytearray, builder: GraphBuilder) -> Column[int]:
-    """Declare the inputs that are needed. Gives the new local id of each flat id, so far of inputs only."""
-    new_id = column([0]) * logical.n_values
+def _copy_inputs(logical: LogicalGraph, needed: bytearray, builder: GraphBuilder) -> dict[int, int]:
+    """Declare the inputs that are needed. Gives their new local ids by their flat ids."""
     bound = {b.key for b in logical.document.bindings}
-    seen: set[Key] = set()
+    inputs: dict[int, int] = {}
     for graph in logical.document.graphs:
         for declaration in graph.inputs:
             key, flat = declaration.key, logical.source[declaration.key]
-            if needed[flat] and key not in bound and key not in seen:
-                seen.add(key)
-                new_id[flat] = len(builder.inputs)
+            if needed[flat] and key not in bound and flat not in inputs:
+                inputs[flat] = len(builder.inputs)
                 builder.inputs.append(declaration)
     builder.n_values = len(builder.inputs)
-    return new_id
+    return inputs
 
 
 def _copy_nodes(
-    logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, new_id: Column[int], node_meta: dict[int, Meta]
-) -> None:
+    logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, inputs: Mapping[int, int], node_meta: dict[int, Meta]
+) -> Column[int]:
+    """Copy the nodes that are needed. Gives the new local id of each flat id that is needed."""
     if is_large(logical.n_nodes):
         from tidu_cli.transforms.bulk.materialize import copy_nodes
 
-        if copy_nodes(logical, needed, builder, new_id, node_meta):
-            return
+        in_bulk = copy_nodes(logical, needed, builder, inputs, node_meta)
+        if in_bulk is not None:
+            return in_bulk
+    new_id = column([0]) * logical.n_values
+    for flat, number in inputs.items():
+        new_id[flat] = number
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
     arity, n_results = logical.document.cases.arity, logical.document.cases.n_results
     first_of: dict[tuple[int, ...], int] = {}
@@ -108,6 +111,7 @@ def _copy_nodes(
                 first = first_of[identity] = builder.append(code, operands)
             for k in range(n_results[code]):
                 new_id[flat + k] = first + k
+    return new_id
 
 
 def _require_no_detached(logical: LogicalGraph, needed: bytearray) -> None:

@@ -202,7 +202,8 @@ class _Merging:
             number, value = self._reference(d, reference)
             external.graph.append(number)
             external.value.append(value)
-        code = column(map(self._codes[d].__getitem__, graph.code))
+        codes = self._codes[d]
+        code = graph.code if codes == column(range(len(codes))) else column(map(codes.__getitem__, graph.code))
         moved = replace(graph, cases=self.cases, code=code, external=external)
         if Externals.DETACHED in graph.external.graph:
             moved = self._retyped(moved)

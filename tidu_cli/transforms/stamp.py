@@ -8,9 +8,10 @@ graph, whose new values are numbered on after the document's), and -1-v for loca
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import column
+from tidu_cli.graph.graph import Column, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.primitives.trace import Emitted, Template
 
@@ -24,13 +25,21 @@ class Stamper:
         self.residual = residual
         self.residual_number = residual_number
         self._n_document = logical.n_values
-        # The argument by which each graph refers to a flat id; 0 where it does not yet, since externals are negative.
-        self._in_linear = column([0]) * logical.n_values
-        self._in_residual = column([0]) * logical.n_values
         # The fields, by name, of records that are put together in the linear graph.
         self.fields: dict[int, dict[str, int]] = {}
         self._closed: dict[Template, list[int]] = {}
         self._constants: dict[tuple[int, ...], list[int]] = {}
+
+    # The argument by which each graph refers to a flat id; 0 where it does not yet, since externals are negative. There are none
+    # before something is stamped, since in a large graph nothing is.
+
+    @cached_property
+    def _in_linear(self) -> Column[int]:
+        return column([0]) * self.logical.n_values
+
+    @cached_property
+    def _in_residual(self) -> Column[int]:
+        return column([0]) * self.logical.n_values
 
     def stamp(self, template: Template, sources: Sequence[int]) -> list[int]:
         """Emit the template's nodes for these sources. Gives the whole environment: the handle of every slot."""

@@ -12,13 +12,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import Ints, array_of
+from tidu_cli.graph.flow import Ints, array_of, in_order, owners
 from tidu_cli.graph.types import Type
 from tidu_cli.transforms.bulk.aliases import follow
 from tidu_cli.transforms.bulk.stamps import Places, before_each
-
-_SEED = -1
-"""The item of contributions that no item makes."""
 
 
 class Contributions:
@@ -29,7 +26,6 @@ class Contributions:
         self.first += len(seeds)
         n = int(self.first[-1])
         self._target = np.empty(n, np.int32)
-        self._item = np.full(n, _SEED, np.int32)
         self._given = np.arange(n, dtype=np.int32)  # that of output k is input k of the new graph
         self._type = np.empty(n, np.int32)
         self._types: dict[Type, int] = {}
@@ -41,7 +37,6 @@ class Contributions:
         """The contribution in this place of each item goes to a target of this type."""
         at = self.first[items] + place
         self._target[at] = targets
-        self._item[at] = items
         self._type[at] = self._number(type_)
 
     def give(self, items: Ints, place: int, given: Ints) -> None:
@@ -50,23 +45,36 @@ class Contributions:
 
     def find_adds(self, n_values: int) -> Ints:
         """Once all are entered: the number of adds that are made before each item, and in the end the total."""
-        number = np.arange(len(self._target), dtype=np.int32)
+        target = self._target
+        number = np.arange(len(target), dtype=np.int32)
         first_to = np.empty(n_values, np.int32)
-        first_to[self._target[::-1]] = number[::-1]  # the last assignment stays
-        is_add = first_to[self._target] != number
-        self._adds = np.flatnonzero(is_add)
+        first_to[target[::-1]] = number[::-1]  # the last assignment stays
+        is_add = first_to[target] != number
+        del first_to, number
+        self._adds = np.flatnonzero(is_add).astype(np.int32)
         self._adds_before = before_each(is_add)
+
+        is_added_to = np.zeros(n_values, np.bool_)
+        is_added_to[target[self._adds]] = True
+        several = np.flatnonzero(is_added_to[target]).astype(np.int32)
+        previous = np.empty(len(target), np.int32)
+        for places in in_order(target[several], n_values):
+            previous[several[places[1:]]] = several[places[:-1]]
+        self._previous = previous[self._adds]  # of each add the contribution before it to the same target
         return self._adds_before[self.first]
 
-    def add_up(self, linear: GraphBuilder, before: Places, add_code: Callable[[Type], int], cotangent: Ints) -> None:
+    def add_up(self, linear: GraphBuilder, places: Places, add_code: Callable[[Type], int], cotangent: Ints) -> None:
         """Once all are given: enter the cotangents of all values, and write the adds into a graph whose columns are long enough.
 
-        `before` tells of the nodes and arguments of all items before each, adds left out.
+        `places` are those of all items. The adds between two items stand right before the later one.
         """
         adds, given = self._adds, self._given
-        after = self._item[adds] + 1  # what the item itself emits comes before its adds; of seeds nothing does
-        node = before.node[after] + self._adds_before[adds]
-        arg = before.arg[after] + 2 * self._adds_before[adds]
+        after = owners(self.first)[adds] + 1
+        after[adds < self.first[0]] = 0  # those of seeds stand before all items
+        to_go = self._adds_before[self.first[after]] - self._adds_before[adds]
+        node = places.node[after] - to_go
+        arg = places.arg[after] - 2 * to_go
+        del after, to_go
         right = given[adds]
         given[adds] = node + len(linear.inputs)  # from here on: the sum so far
         cotangent[self._target] = given  # the last assignment stays
@@ -82,20 +90,8 @@ class Contributions:
                 codes[number] = add_code(type_)
         array_of(linear.code)[node] = codes[self._type[adds]]
         args = array_of(linear.args)
-        args[arg] = given[self._before_adds()]
+        args[arg] = given[self._previous]
         args[arg + 1] = right
-
-    def _before_adds(self) -> Ints:
-        """For each add the number of the contribution before it to the same target."""
-        is_added_to = np.zeros(int(self._target.max(initial=0)) + 1, np.bool_)
-        is_added_to[self._target[self._adds]] = True
-        pairs = np.flatnonzero(is_added_to[self._target])
-        pairs |= self._target[pairs].astype(np.int64) << 32
-        pairs.sort()
-        numbers = pairs.astype(np.int32)  # the lower halves
-        before = np.empty(len(self._target), np.int32)
-        before[numbers[1:]] = numbers[:-1]
-        return before[self._adds]
 
     def _number(self, type_: Type) -> int:
         return self._types.setdefault(type_, len(self._types))

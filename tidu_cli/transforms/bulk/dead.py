@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tidu_cli.graph.flow import Flow, array_of, column_of, has_single_results, peel, spans
+from tidu_cli.graph.flow import Flow, array_of, column_of, counts, has_single_results, peel, spans
 from tidu_cli.graph.graph import Column, Externals, Graph
 from tidu_cli.transforms.bulk.externals import number_by_first_use
 from tidu_cli.transforms.bulk.stamps import before_each
@@ -25,7 +25,7 @@ def with_live_nodes(graph: Graph, roots: Iterable[int]) -> tuple[Graph, Column[i
     flow = Flow.of(code, array_of(graph.args), graph.cases)
     is_local = flow.args >= 0
     own = flow.args[is_local]
-    held = np.bincount(own, minlength=flow.n_values).astype(np.int32)
+    held = counts(own, flow.n_values)
     np.add.at(held, np.array([root for root in roots if root >= 0], np.int64), 1)
     peel(held, before_each(is_local)[flow.start], own)
     is_live = held > 0

@@ -72,6 +72,8 @@ def push_forward(
         tangent[flat] = -1 - handle
     _find_tangents(flow, known, places, len(linear.inputs), tangent)
     stamps.write(linear, places, residual, "linearizing")
+    del places
+    stamps.refer(linear, residual)
     return column_of(np.where(tangent >= 0, -1 - tangent, 0)), any(k.ignores for k in known)
 
 

@@ -2,49 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import array_of, column_of, spans
+from tidu_cli.graph.flow import Bools, Flow, Ints, array_of, blocks, spans, within
 from tidu_cli.graph.graph import Column, Meta, column
 from tidu_cli.graph.link import LogicalGraph
-from tidu_cli.transforms.bulk.equal import representatives
+from tidu_cli.transforms.bulk.equal import equal_nodes
 from tidu_cli.watching import watch
-
-BLOCK = 2**18
-"""So many nodes at once: more would take more memory than all that is kept."""
 
 
 def copy_nodes(
-    logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, new_id: Column[int], node_meta: dict[int, Meta]
-) -> bool:
-    """Copy the nodes that are needed and enter their new ids, as the plain way does.
+    logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, inputs: Mapping[int, int], node_meta: dict[int, Meta]
+) -> Column[int] | None:
+    """Copy the nodes that are needed, and give the new ids of all values, as the plain way does.
 
-    False, and nothing done, where that one is better: several results, or equal values that build upon equal values far up.
+    None, and nothing done, where that one is better: several results, or equal values that build upon equal values far up.
     """
     flow = logical.flow
     if flow is None:
-        return False
-    nodes = np.flatnonzero(np.frombuffer(needed, np.bool_) & (flow.code >= 0)).astype(np.int32)
-    found = representatives(flow, nodes)
-    if found is None:
-        return False
-    kept = nodes[found[nodes] == nodes]
-    ids, first = array_of(new_id), builder.n_values
-    ids[kept] = np.arange(first, first + len(kept), dtype=np.int32)
-    ids[nodes] = ids[found[nodes]]
-    builder.code = column_of(flow.code[kept])
-    builder.args = column([0]) * int(np.sum(flow.start[kept + 1] - flow.start[kept]))
-    args, end = array_of(builder.args), 0
-    for begin in watch("materializing", -(-len(kept) // BLOCK))(range(0, len(kept), BLOCK)):
-        block = kept[begin : begin + BLOCK]
-        old = flow.args[spans(flow.start[block], flow.start[block + 1])]
-        start, end = end, end + len(old)
-        args[start:end] = ids[old]
-    builder.n_values += len(kept)
+        return None
+    is_kept = np.frombuffer(needed, np.bool_) & (flow.code >= 0)
+    equal = equal_nodes(flow, is_kept)
+    if equal is None:
+        return None
+    later, first = equal
+    is_kept[later] = False
+    new_id = column([0]) * logical.n_values
+    for flat, number in inputs.items():
+        new_id[flat] = number
+    ids, number = array_of(new_id), builder.n_values
+    for block in blocks(0, flow.n_values):
+        kept = within(is_kept, block)
+        ids[kept] = np.arange(number, number + len(kept))
+        number += len(kept)
+    ids[later] = ids[first]
+
     for base, graph in zip(logical.base, logical.document.graphs, strict=False):
         for node, meta in graph.node_meta.items():
             flat = base + len(graph.inputs) + node
-            if needed[flat] and found[flat] == flat:
-                node_meta[new_id[flat] - first] = meta
-    return True
+            if is_kept[flat]:
+                node_meta[new_id[flat] - builder.n_values] = meta
+    _write(flow, is_kept, ids, builder)
+    return new_id
+
+
+def _write(flow: Flow, is_kept: Bools, ids: Ints, builder: GraphBuilder) -> None:
+    """Write the nodes that are kept. What they read has these ids."""
+    pieces = list(blocks(0, flow.n_values))
+    n_args = sum(int(np.diff(flow.start[piece.start : piece.stop + 1])[is_kept[piece]].sum()) for piece in pieces)
+    builder.code, builder.args = column([0]) * int(np.count_nonzero(is_kept)), column([0]) * n_args
+    code, args, node, arg = array_of(builder.code), array_of(builder.args), 0, 0
+    for piece in watch("materializing", len(pieces))(pieces):
+        kept = within(is_kept, piece)
+        read = ids[flow.args[spans(flow.start[kept], flow.start[kept + 1])]]
+        code[node : node + len(kept)] = flow.code[kept]
+        args[arg : arg + len(read)] = read
+        node, arg = node + len(kept), arg + len(read)
+    builder.n_values += node

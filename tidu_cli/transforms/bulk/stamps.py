@@ -104,7 +104,7 @@ class Stamps:
     def write(self, linear: GraphBuilder, places: Places, residual: GraphBuilder, stage: str) -> None:
         """Write all groups: the linear nodes to these places of a graph whose columns are long enough, and the residual graph.
 
-        Then externals are numbered, in the order of first use. `stage` is what listeners are told.
+        Arguments -1-h remain, which `refer` makes externals of. `stage` is what listeners are told.
         """
         into_linear = _Target(array_of(linear.code), array_of(linear.args), places)
         into_residual, constants = self._begin_residual(residual)
@@ -113,9 +113,14 @@ class Stamps:
             closed = [constants[number] for number in group.closed]
             for first in range(0, len(group.items), BLOCK):
                 _stamp(group, group.items[first : first + BLOCK], closed, into_linear, into_residual, n_inputs, n_document)
-        for builder, target in ((linear, into_linear), (residual, into_residual)):
+        self.groups.clear()
+
+    def refer(self, linear: GraphBuilder, residual: GraphBuilder) -> None:
+        """List the externals of both graphs, in the order of first use: once they are written, and what that took is gone."""
+        for builder in (linear, residual):
             builder.n_values = len(builder.inputs) + len(builder.code)
-            builder.external = number_externals(target.args, self.logical, self.residual_number, len(residual.code))
+            args = array_of(builder.args)
+            builder.external = number_externals(args, self.logical, self.residual_number, len(residual.code))
 
     def _begin_residual(self, residual: GraphBuilder) -> tuple[_Target, list[int]]:
         """Columns for the residual graph, in which only the constants have been written yet, and references to these."""

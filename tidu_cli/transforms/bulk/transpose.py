@@ -12,7 +12,7 @@ import numpy as np
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import Bools, Flow, Ints, array_of, has_single_results, peel
+from tidu_cli.graph.flow import Bools, Flow, Ints, array_of, counts, has_single_results, peel, to_flat_ids
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
@@ -33,8 +33,13 @@ class _Known:
 
     case: Case
     template: Template
-    nodes: Ints
     items: Ints
+    n_values: int
+
+    @property
+    def nodes(self) -> Ints:
+        """The values that the nodes make."""
+        return self.n_values - 1 - self.items
 
     @property
     def targets(self) -> list[tuple[int, int, Type]]:
@@ -72,8 +77,10 @@ def pull_back(
     cotangent = np.full(flow.n_values, -1, np.int32)
     stamps = Stamps(logical, flow.n_values, residual_number)
     stamps.groups = [Group(k.template, k.items, _Sources(logical, flow, k.template, cotangent)) for k in known]
-    before = Places(*map(before_each, stamps.linear_sizes()))
-    places = Places(before.node + adds_before, before.arg + 2 * adds_before)
+    places = Places(*map(before_each, stamps.linear_sizes()))
+    places.node[:] += adds_before
+    places.arg[:] += 2 * adds_before
+    del adds_before
     linear.code, linear.args = column([0]) * int(places.node[-1]), column([0]) * int(places.arg[-1])
     _give(contributions, known, places, len(linear.inputs))
 
@@ -81,9 +88,12 @@ def pull_back(
         attrs = primitives.parse_attrs(primitives.add, {})
         return head.cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
 
-    contributions.add_up(linear, before, add_code, cotangent)
-    stamps.write(linear, places, residual, "transposing")
+    contributions.add_up(linear, places, add_code, cotangent)
     ignored = any(k.template.ignores([k.template.n_sources - 1]) for k in known)
+    del contributions, known
+    stamps.write(linear, places, residual, "transposing")
+    del places
+    stamps.refer(linear, residual)
     return column([-1 - v if v >= 0 else 0 for v in cotangent[: len(head.inputs)].tolist()]), ignored
 
 
@@ -140,14 +150,14 @@ def _templates(flow: Flow, head: Graph, seeds: list[int], primitives: PrimitiveS
     # Where a rule contributes nothing to an operand, that one may have no cotangent after all.
     live = np.zeros(flow.n_values, np.bool_)
     live[_with_cotangent(flow, contributes, seeds)] = True
-    left = [(case, template, alike[live[alike]][::-1]) for case, template, alike in found]
-    return [_Known(case, template, some, flow.n_values - 1 - some) for case, template, some in left if len(some)]
+    left = ((case, template, alike[live[alike]][::-1]) for case, template, alike in found)
+    return [_Known(case, template, flow.n_values - 1 - some, flow.n_values) for case, template, some in left if len(some)]
 
 
 def _with_cotangent(flow: Flow, contributes: Bools, seeds: list[int]) -> Ints:
     """The nodes whose result has a cotangent, if those arguments get contributions that `contributes` says."""
     targets = flow.args[contributes]
-    held = np.bincount(targets, minlength=flow.n_values).astype(np.int32)
+    held = counts(targets, flow.n_values)
     np.add.at(held, np.array(seeds, np.int64), 1)
     peel(held, before_each(contributes)[flow.start], targets)
     return np.flatnonzero((held > 0) & (flow.code >= 0)).astype(np.int32)
@@ -157,8 +167,7 @@ class _Sources:
     """The references of a template's sources: operands, and the cotangent of the result."""
 
     def __init__(self, logical: LogicalGraph, flow: Flow, template: Template, cotangent: Ints) -> None:
-        self.flow, self.cotangent = flow, cotangent
-        self.flat_id = array_of(logical.lookup[-1])
+        self.logical, self.flow, self.cotangent = logical, flow, cotangent
         self.n = template.n_sources
         self.read = {slot for node in template.nodes for slot in node.reads}
 
@@ -169,4 +178,6 @@ class _Sources:
     def _source(self, values: Ints, slot: int) -> Ints:
         if slot == self.n - 1:
             return self.cotangent[values]
-        return ~self.flat_id[operands(self.flow, values, slot)]
+        read = operands(self.flow, values, slot)
+        to_flat_ids(read, len(self.logical.document.graphs) - 1, self.logical)
+        return ~read
