@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.documents.files import read_bytes, write_bytes
+from tidu_cli.documents.files import read_bytes, reading, write_bytes, write_pieces
 from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.documents.write import formatted
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -46,13 +46,14 @@ KeyTexts = KeyText | Sequence[KeyText]
 
 def load(file: str | PurePath) -> Document:
     """Read and check a document, JSON or msgpack. Raises DocumentError."""
-    return parse_document(read_bytes(str(file)), str(file))[0]
+    with reading(str(file)) as source:
+        return parse_document(source, str(file))[0]
 
 
 def save(document: Document, file: str | PurePath) -> None:
     """Write a document, as msgpack if the file's suffix is .msgpack, else as JSON. Raises DocumentError."""
     chosen = "msgpack" if PurePath(file).suffix.lower() == ".msgpack" else "json"
-    write_bytes(format_document(document, chosen), str(file))
+    write_pieces(formatted(document, chosen), str(file))
 
 
 def resolve(*documents: Document, bind: Mapping[str, str] | Sequence[tuple[KeyText, KeyText]] = ()) -> Document:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.documents.plain import described, documents
 from tests.documents.test_fuzz import _mutated_structure
-from tidu_cli.documents import bulk, nodes, write
+from tidu_cli.documents import bulk, graph_writer, nodes
 from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError
@@ -38,8 +38,9 @@ def written(document: Document) -> list[bytes]:
 def agree(data: bytes) -> None:
     node_by_node = outcome(data)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (nodes, write):
+        for module in (nodes, graph_writer):
             patch.setattr(module, "is_large", lambda n: True)
+        patch.setattr(bulk, "BLOCK", 2)
         assert outcome(data) == node_by_node
 
 
@@ -98,3 +99,21 @@ def test_externals_as_they_are_written_need_no_loop() -> None:
     assert bulk.externals_in_order([[0, 2], [0, 2]], args, [4]) is None
     assert not bulk.is_in_order(args, Externals(array("i", [0, 0]), array("i", [2, 2])))
     assert not bulk.is_in_order(args, Externals(array("i", [0, Externals.DETACHED]), array("i", [2, 0])))
+
+
+def test_arguments_in_range_need_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "BLOCK", 2)
+    code, arity, n_results = array("i", [0, 1, 0, 1, 0]), [1, 2], [2, 1]
+
+    def in_range(*args: int) -> bool:
+        return bulk.args_in_range(code, array("i", args), arity, n_results, 1, 1)
+
+    assert in_range(0, 2, -1, 3, 5, 4, 6)  # each the greatest that there is
+    for wrong in [
+        (1, 2, -1, 3, 5, 4, 6),
+        (0, 2, 3, 3, 5, 4, 6),
+        (0, 2, -1, 3, 5, 6, 6),
+        (0, 2, -1, 3, 5, 4, 7),
+        (0, 2, -2, 3, 5, 4, 6),
+    ]:
+        assert not in_range(*wrong)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.documents.plain import described, documents, read
 from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.syntax import parse_bytes
+from tidu_cli.documents.source import Source
+from tidu_cli.documents.syntax import parse
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError
 
@@ -184,4 +185,4 @@ def test_a_table_cannot_claim_more_results_than_there_are():
 @pytest.mark.parametrize("data", [b"[" * 100_000, b"\x81\xa1a" * 2000], ids=["json", "msgpack"])
 def test_the_parser_alone_refuses_deep_nesting(data):
     with pytest.raises(DocumentError, match="nests too deeply"):
-        parse_bytes(data)
+        parse(Source(data))

@@ -14,7 +14,8 @@ from tests.documents.test_fuzz import CONTENTS, VALID, _mutated_structure
 from tidu_cli.documents.complaints import judged
 from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.shapes import accepted, type_without_names
-from tidu_cli.documents.syntax import parse_bytes
+from tidu_cli.documents.source import Source
+from tidu_cli.documents.syntax import parse
 from tidu_cli.documents.types import record_types, type_reader
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError, TiduError
@@ -62,13 +63,13 @@ def test_mutated_documents_are_taken_by_both_or_neither(data):
 
 @pytest.mark.parametrize("data", CONTENTS, ids=[path.name for path in VALID])
 def test_valid_samples_are_taken(data):
-    assert agrees(parse_bytes(data)[0])
+    assert agrees(parse(Source(data))[0])
 
 
 @pytest.mark.parametrize("path", INVALID, ids=[path.name for path in INVALID])
 def test_invalid_samples_are_judged_alike(path):
     try:
-        plain, _ = parse_bytes(path.read_bytes())
+        plain, _ = parse(Source(path.read_bytes()))
     except TiduError:
         return
     agrees(plain)

@@ -18,6 +18,7 @@ from benchmarks.generate import dag
 from tests.strategies import seeds
 from tidu_cli.documents import programs
 from tidu_cli.documents.programs import format_program, is_program, parse_program
+from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError, EvaluationError, UnknownNameError
 from tidu_cli.runtime.program import compile_graph
 from tidu_cli.runtime.stored import restored, stored
@@ -69,8 +70,8 @@ def test_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_told_apart_from_documents() -> None:
-    assert all(map(is_program, FILES))
-    assert not is_program(Path("samples/rosenbrock.json").read_bytes())
+    assert all(is_program(Source(data)) for data in FILES)
+    assert not is_program(Source(Path("samples/rosenbrock.json").read_bytes()))
     with pytest.raises(DocumentError, match="a compiled program, which only tidu eval takes"):
         tidu.api.parse_document(FILES[0], "p")
 

@@ -16,7 +16,7 @@ from tidu_cli.cli.options import (
     example,
     file_argument,
     known_primitives,
-    load,
+    load_from,
     output_keys_option,
     require_printable,
     require_stdin_once,
@@ -28,6 +28,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 
 if TYPE_CHECKING:
+    from tidu_cli.documents.source import Source
     from tidu_cli.graph.types import Type
 
 _FORMATS = ("json", "npz", "msgpack")
@@ -72,7 +73,7 @@ def command(
     With --batch some inputs have one more axis than declared, along which there are many values of them; the graph is evaluated for
     all, and every output has the batch as its first axis. Inputs without --batch are shared.
     """
-    from tidu_cli.documents.files import read_bytes
+    from tidu_cli.documents.files import reading
     from tidu_cli.documents.programs import is_program
     from tidu_cli.documents.values import write_values
 
@@ -81,14 +82,14 @@ def command(
     require_printable(out, chosen)
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")
-    data = read_bytes(file)
-    evaluated = _of_program if is_program(data) else _of_document
+    with reading(file) as source:
+        evaluated = _program(source, file) if is_program(source) else _document(load_from(source, file).document)
 
     def given(document: Document) -> _Given:
         axes = given_axes(document, batches)
         return _Given(given_values(document, settings, files), given_moves(document, moves, move_files), axes, outputs, max_memory)
 
-    results, types = evaluated(file, data, given)
+    results, types = evaluated(given)
     emit_bytes(write_values(results, chosen, types), out)
 
 
@@ -103,33 +104,44 @@ class _Given(NamedTuple):
 
 
 _Results = tuple[dict[Key, Any], dict[Key, "Type"]]
+_Evaluated = Callable[[Callable[[Document], _Given]], _Results]
+"""From what is given for a document's inputs to its results."""
 
 
-def _of_document(file: str, data: bytes, given: Callable[[Document], _Given]) -> _Results:
-    from tidu_cli.runtime.evaluate import evaluate
-    from tidu_cli.transforms.materialize import materialize
+def _document(document: Document) -> _Evaluated:
+    def evaluated(given: Callable[[Document], _Given]) -> _Results:
+        from tidu_cli.runtime.evaluate import evaluate
+        from tidu_cli.transforms.materialize import materialize
 
-    document = load(file, data).document
-    values, moves, axes, outputs, max_memory = given(document)
-    head = materialize(document, outputs=outputs).head
-    if axes:
-        from tidu_cli.runtime.batches import evaluate_batch
-        from tidu_cli.transforms.vectorize import vectorized
+        nonlocal document
+        values, moves, axes, outputs, max_memory = given(document)
+        head = materialize(document, outputs=outputs).head
+        del document  # which may be as large
+        if axes:
+            from tidu_cli.runtime.batches import evaluate_batch
+            from tidu_cli.transforms.vectorize import vectorized
 
-        return evaluate_batch(head, values, axes, vectorized, max_memory=max_memory)
-    return evaluate(head, values, moves=moves, max_memory=max_memory), {o.key: o.type for o in head.outputs}
+            return evaluate_batch(head, values, axes, vectorized, max_memory=max_memory)
+        return evaluate(head, values, moves=moves, max_memory=max_memory), {o.key: o.type for o in head.outputs}
+
+    return evaluated
 
 
-def _of_program(file: str, data: bytes, given: Callable[[Document], _Given]) -> _Results:
+def _program(source: Source, file: str) -> _Evaluated:
     from tidu_cli.documents.programs import parse_program
-    from tidu_cli.graph.select import select_outputs
-    from tidu_cli.runtime.evaluate import evaluate
-    from tidu_cli.runtime.stored import restored
 
-    cases, interface, plan = parse_program(data, shown(file), known_primitives())
-    values, moves, axes, outputs, max_memory = given(interface)
-    if axes:
-        raise EvaluationError(f"{shown(file)}: a program takes one value of each input; give --batch with the document")
-    chosen = [o for _, o in select_outputs(interface, outputs or None)]
-    results = evaluate(restored(cases, interface, plan, shown(file)), values, moves=moves, max_memory=max_memory)
-    return {o.key: results[o.key] for o in chosen}, {o.key: o.type for o in chosen}
+    cases, interface, plan = parse_program(source.read(), shown(file), known_primitives())
+
+    def evaluated(given: Callable[[Document], _Given]) -> _Results:
+        from tidu_cli.graph.select import select_outputs
+        from tidu_cli.runtime.evaluate import evaluate
+        from tidu_cli.runtime.stored import restored
+
+        values, moves, axes, outputs, max_memory = given(interface)
+        if axes:
+            raise EvaluationError(f"{shown(file)}: a program takes one value of each input; give --batch with the document")
+        chosen = [o for _, o in select_outputs(interface, outputs or None)]
+        results = evaluate(restored(cases, interface, plan, shown(file)), values, moves=moves, max_memory=max_memory)
+        return {o.key: results[o.key] for o in chosen}, {o.key: o.type for o in chosen}
+
+    return evaluated

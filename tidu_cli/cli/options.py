@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +20,8 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
+    from tidu_cli.documents.files import Piece
+    from tidu_cli.documents.source import Source
     from tidu_cli.primitives.contract import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,7 +84,7 @@ PASS = Parsed("pass", _pass_number)
 SIZE = Parsed("size", _size)
 
 
-class Source(NamedTuple):
+class Loaded(NamedTuple):
     """A document that was read, and the format it came in."""
 
     document: Document
@@ -141,29 +143,34 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def load(file: str, data: bytes | None = None) -> Source:
-    """Read and check a document, with the ops of --ops; `data` if it was read before. Raises DocumentError."""
-    from tidu_cli.documents.files import read_bytes
+def load(file: str) -> Loaded:
+    """Read and check a document, with the ops of --ops. Raises DocumentError."""
+    from tidu_cli.documents.files import reading
+
+    with reading(file) as source:
+        return load_from(source, file)
+
+
+def load_from(source: Source, file: str) -> Loaded:
+    """Likewise, if the file has been opened already."""
     from tidu_cli.documents.read import parse_document
 
-    primitives = known_primitives()
-    data = read_bytes(file) if data is None else data
-    source = Source(*parse_document(data, shown(file), primitives))
+    loaded = Loaded(*parse_document(source, shown(file), known_primitives()))
     if is_verbose():
-        detail(f"read {shown(file)}: {source.format}, {counted(len(data), 'byte')}, {_told(source.document)}")
-    return source
+        detail(f"read {shown(file)}: {loaded.format}, {counted(source.n_read, 'byte')}, {_told(loaded.document)}")
+    return loaded
 
 
 def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
     """Read a document, or a library: then its ops with the built-in ones. And the format. Raises DocumentError."""
-    from tidu_cli.documents.files import read_bytes
+    from tidu_cli.documents.files import reading
     from tidu_cli.documents.read import parse_subject
 
-    data = read_bytes(file)
-    subject, found = parse_subject(data, shown(file))
+    with reading(file) as source:
+        subject, found = parse_subject(source, shown(file))
     if is_verbose():
         told = _told(subject) if isinstance(subject, Document) else counted(len(subject.definitions), "op")
-        detail(f"read {shown(file)}: {found}, {counted(len(data), 'byte')}, {told}")
+        detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}, {told}")
     return subject, found
 
 
@@ -175,11 +182,12 @@ def known_primitives() -> PrimitiveSet:
     if _PRIMITIVES not in meta:  # once, also where a command loads several documents
         primitives = BUILTIN
         if libraries := meta.get(_LIBRARIES, ()):
-            from tidu_cli.documents.files import read_bytes
+            from tidu_cli.documents.files import reading
             from tidu_cli.documents.read import parse_library
 
             for library in libraries:
-                primitives = parse_library(read_bytes(library), shown(library), primitives)
+                with reading(library) as source:
+                    primitives = parse_library(source, shown(library), primitives)
         meta[_PRIMITIVES] = primitives
     found: PrimitiveSet = meta[_PRIMITIVES]
     return found
@@ -216,14 +224,14 @@ def _format_by_suffix(out: str | None) -> str | None:
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:
     """Write a document to OUT or standard output."""
-    from tidu_cli.documents.write import format_document
+    from tidu_cli.documents.write import formatted
 
     chosen = chosen_format(out, format_, came_in)
     require_printable(out, chosen)
-    data = format_document(document, chosen, **how)
+    length = _written(formatted(document, chosen, **how), out)
     if is_verbose():
         detail(f"result: {chosen}, {_told(document)}")
-    emit_bytes(data, out)
+    _tell_of(length, out)
 
 
 def require_printable(out: str | None, format_: str) -> None:
@@ -234,11 +242,18 @@ def require_printable(out: str | None, format_: str) -> None:
 
 def emit_bytes(data: bytes, out: str | None) -> None:
     """Write finished data to OUT or standard output."""
-    from tidu_cli.documents.files import write_bytes
+    _tell_of(_written((data,), out), out)
+
+
+def _written(pieces: Iterable[Piece], out: str | None) -> int:
+    from tidu_cli.documents.files import write_pieces
 
     with paused() if is_terminal(sys.stdout) else nullcontext():
-        write_bytes(data, out)
-    detail(f"wrote {'stdout' if out in (None, '-') else out}: {counted(len(data), 'byte')}")
+        return write_pieces(pieces, out)
+
+
+def _tell_of(length: int, out: str | None) -> None:
+    detail(f"wrote {'stdout' if out in (None, '-') else out}: {counted(length, 'byte')}")
 
 
 def emit_text(text: str) -> None:

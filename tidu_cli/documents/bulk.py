@@ -5,13 +5,16 @@ What is said here to be right is right. Of what is not, the loops in `nodes` fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
 import numpy as np
 
+from tidu_cli.documents.columns import Pairs
 from tidu_cli.graph.flow import array_of, column_of
-from tidu_cli.graph.graph import Column, Externals
+from tidu_cli.graph.graph import Column, Externals, column
+
+BLOCK = 2**15
+"""So many nodes or arguments at once, whose arrays take little beside the columns."""
 
 
 def args_in_range(
@@ -21,12 +24,20 @@ def args_in_range(
 
     `arity` and `n_results` are of each row of the table.
     """
-    rows = array_of(code)
-    own = np.asarray(n_results, np.int32)[rows]
-    before = np.cumsum(own, dtype=np.int64) - own + n
-    bound = np.repeat(before, np.asarray(arity, np.int32)[rows])
-    found = array_of(args)
-    return bool((found < bound).all() and (found >= -n_external).all())
+    rows, found = array_of(code), array_of(args)
+    n_args, n_values = np.asarray(arity, np.int32), np.asarray(n_results, np.int64)
+    end = 0
+    for first in range(0, len(rows), BLOCK):
+        block = rows[first : first + BLOCK]
+        own = n_values[block]
+        after = np.cumsum(own) + n
+        n = int(after[-1])
+        bound = np.repeat(after - own, n_args[block])
+        start, end = end, end + len(bound)
+        read = found[start:end]
+        if (read >= bound).any() or (read < -n_external).any():
+            return False
+    return True
 
 
 def externals_in_order(external: Sequence[object], args: Column[int], n_values: Sequence[int]) -> Externals | None:
@@ -34,34 +45,59 @@ def externals_in_order(external: Sequence[object], args: Column[int], n_values: 
 
     `n_values` counts the values of each earlier graph.
     """
-    if not _are_pairs(external):
+    pairs = Pairs.of(external)
+    if pairs is None:
         return None
-    flat: Iterator[int] = chain.from_iterable(external)  # type: ignore[arg-type]
-    try:
-        pairs = np.fromiter(flat, np.int64, 2 * len(external)).reshape(-1, 2)
-    except OverflowError:
-        return None
-    graph, value = pairs[:, 0], pairs[:, 1]
+    graph, value = array_of(pairs.first), array_of(pairs.second)
     if not ((graph >= 0) & (graph < len(n_values)) & (value >= 0)).all() or not (value < np.asarray(n_values)[graph]).all():
         return None
-    handles = np.sort((graph << 32) | value)
-    if (handles[1:] == handles[:-1]).any() or not _in_order_of_use(args, len(external)):
-        return None
-    return Externals(column_of(graph), column_of(value))
+    found = Externals(pairs.first, pairs.second)
+    return found if _each_once(found) and _in_order_of_use(args, len(external)) else None
 
 
-def _are_pairs(external: Sequence[object]) -> bool:
-    if not {list}.issuperset(map(type, external)) or not {2}.issuperset(map(len, external)):  # type: ignore[arg-type]
-        return False
-    return {int}.issuperset(map(type, chain.from_iterable(external)))  # type: ignore[arg-type]
+def _each_once(external: Externals) -> bool:
+    handles = array_of(external.graph).astype(np.int64)
+    handles <<= 32
+    handles |= array_of(external.value)
+    handles.sort()
+    return not (handles[1:] == handles[:-1]).any()
 
 
 def _in_order_of_use(args: Column[int], n_external: int) -> bool:
-    found = array_of(args)
-    used = ~found[found < 0]
-    highest = np.maximum.accumulate(used)
-    # Each is at most one more than all before it, and the last of all is used.
-    return bool(len(used) and used[0] == 0 and (highest[1:] - highest[:-1] <= 1).all() and highest[-1] == n_external - 1)
+    found, n_used = array_of(args), 0
+    for first in range(0, len(found), BLOCK):
+        block = found[first : first + BLOCK]
+        highest = np.maximum.accumulate(np.append(n_used - 1, ~block[block < 0]))
+        if (highest[1:] - highest[:-1] > 1).any():
+            return False
+        n_used = int(highest[-1]) + 1
+    return n_used == n_external
+
+
+def externals_as_read(pairs: Pairs, n_values: Sequence[int]) -> tuple[Externals, Column[int]] | None:
+    """The distinct ones of these pairs in order of first use, and for each pair which it is; None if there is no such value.
+
+    `n_values` counts the values of each earlier graph.
+    """
+    graph, value = array_of(pairs.first), array_of(pairs.second)
+    if not ((graph >= 0) & (graph < len(n_values)) & (value >= 0)).all() or not (value < np.asarray(n_values)[graph]).all():
+        return None
+    handles = graph.astype(np.int64)
+    handles <<= 32
+    handles |= value
+    _, first, which = np.unique(handles, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    chosen = first[order]
+    return Externals(column_of(graph[chosen]), column_of(value[chosen])), column_of(number[which])
+
+
+def with_externals(args: Column[int], number: Column[int]) -> Column[int]:
+    """Arguments of which the negative ones, in order, are the externals of these numbers."""
+    found = array_of(args).copy()
+    found[found < 0] = ~array_of(number)
+    return column_of(found)
 
 
 def types_of(external: Externals, types: Sequence[Column[int]]) -> Column[int]:
@@ -78,13 +114,15 @@ def renamed(code: Column[int], number: dict[int, int]) -> Column[int]:
     """A column with `number[c]` in the place of each c."""
     table = np.zeros(max(number, default=0) + 1, np.int32)
     table[list(number)] = list(number.values())
-    return column_of(table[array_of(code)])
+    made = column([0]) * len(code)
+    old, new = array_of(code), array_of(made)
+    for first in range(0, len(code), BLOCK):
+        new[first : first + BLOCK] = table[old[first : first + BLOCK]]
+    return made
 
 
 def is_in_order(graph_args: Column[int], external: Externals) -> bool:
     """Whether a graph's externals are as files have them: none detached, each once, in the order in which arguments use them."""
-    graph, value = array_of(external.graph), array_of(external.value)
-    if (graph < 0).any() or not _in_order_of_use(graph_args, len(external)):
+    if (array_of(external.graph) < 0).any() or not _in_order_of_use(graph_args, len(external)):
         return False
-    handles = np.sort((graph.astype(np.int64) << 32) | value)
-    return not (handles[1:] == handles[:-1]).any()
+    return _each_once(external)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from tidu_cli.documents.columns import as_files_have_them
+from tidu_cli.documents.listed import Listed
 from tidu_cli.documents.schema import DocumentData
 from tidu_cli.documents.shapes import BoundInput, DeclaredInput, DeclaredOutput, DocumentShape, GraphShape, Packed, TypeReader
 from tidu_cli.errors import DocumentError, TiduError
@@ -22,9 +24,21 @@ M = TypeVar("M", bound=BaseModel)
 
 def judged(plain: Any, read_type: TypeReader | None) -> DocumentShape:
     """The shape of a document, by the models. `read_type` is None if there are no record types. Raises DocumentError."""
-    data = _validated(plain, DocumentData, read_type)
+    data = _validated(_as_files_have_it(plain), DocumentData, read_type)
     graphs = [_graph(graph, of["nodes"]) for graph, of in zip(data.graphs, plain["graphs"], strict=True)]
     return DocumentShape(data.meta, data.ops, graphs, [BoundInput(b.input, b.value) for b in data.bindings])
+
+
+def _as_files_have_it(plain: Any) -> Any:
+    """A document with nothing compact in it, whatever else may be wrong."""
+    if not isinstance(plain, dict) or not isinstance(graphs := plain.get("graphs"), list):
+        return plain
+    in_full = [{**g, "nodes": _nodes_in_full(g["nodes"])} if isinstance(g, dict) and "nodes" in g else g for g in graphs]
+    return {**plain, "graphs": in_full}
+
+
+def _nodes_in_full(nodes: object) -> object:
+    return list(nodes) if isinstance(nodes, Listed) else as_files_have_them(nodes)
 
 
 def library(plain: Any) -> LibraryData:
@@ -56,7 +70,7 @@ def _graph(graph: Any, nodes: Any) -> GraphShape:
         graph.linear.number if graph.linear is not None else None,
         graph.meta,
         [DeclaredInput(i.key, i.type, i.meta) for i in graph.inputs],
-        nodes if isinstance(nodes, list) else Packed(nodes["table"], nodes["code"], nodes["args"], nodes.get("external", [])),
+        Packed(nodes["table"], nodes["code"], nodes["args"], nodes.get("external", [])) if isinstance(nodes, dict) else nodes,
         [DeclaredOutput(o.key, o.value, o.type, o.meta) for o in graph.outputs],
     )
 

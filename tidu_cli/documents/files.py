@@ -5,28 +5,33 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import BinaryIO
 
+from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError
+
+Piece = bytes | memoryview
+"""A part of what is written."""
 
 STDOUT = (None, "-", "/dev/stdout")
 """The paths that mean standard output. /dev/stdout by name would replace the file that the shell redirected it to."""
 
 
+@contextmanager
+def reading(path: str) -> Iterator[Source]:
+    """The bytes of a file, or of stdin for "-", to be read in the block. Raises DocumentError if they cannot be read."""
+    with _one_line_errors("stdin" if path == "-" else path, "read"), _opened(path) as file:
+        yield Source(file)
+
+
 def read_bytes(path: str) -> bytes:
     """All bytes of a file, or of stdin for "-". Raises DocumentError if there are none or they cannot be read."""
-    where = "stdin" if path == "-" else path
-    with _one_line_errors(where, "read"):
-        if path == "-":
-            if sys.stdin is None:
-                raise DocumentError("stdin: is closed")
-            data = sys.stdin.buffer.read()
-        else:
-            with open(path, "rb") as file:
-                data = file.read()
+    with reading(path) as source:
+        data = source.read()
     if not data:
-        raise DocumentError(f"{where}: empty; expected a document in JSON or msgpack")
+        raise DocumentError(f"{'stdin' if path == '-' else path}: empty; expected a document in JSON or msgpack")
     return data
 
 
@@ -36,17 +41,34 @@ def write_bytes(data: bytes, path: str | None) -> None:
     A file is replaced at once when all is written, under its old permissions, and left as it was if anything fails.
     A link stays a link: the file that it points to is replaced. Devices and pipes are written to directly.
     """
+    write_pieces((data,), path)
+
+
+def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
+    """Likewise of what is made while it is written; give its length."""
     with _one_line_errors("stdout" if path in STDOUT else str(path), "write"):
         if path in STDOUT:
             if sys.stdout is None:
                 raise DocumentError("stdout: is closed")
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-        elif _is_special(path):
+            return _write(sys.stdout.buffer, pieces)
+        if _is_special(path):
             with open(path, "wb") as file:
-                file.write(data)
-        else:
-            _replace(os.path.realpath(path), data)
+                return _write(file, pieces)
+        return _replace(os.path.realpath(path), pieces)
+
+
+def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
+    length = sum(map(file.write, pieces))
+    file.flush()
+    return length
+
+
+def _opened(path: str) -> AbstractContextManager[BinaryIO]:
+    if path != "-":
+        return open(path, "rb")
+    if sys.stdin is None:
+        raise DocumentError("stdin: is closed")
+    return nullcontext(sys.stdin.buffer)
 
 
 def _is_special(path: str) -> bool:
@@ -56,7 +78,7 @@ def _is_special(path: str) -> bool:
         return False
 
 
-def _replace(target: str, data: bytes) -> None:
+def _replace(target: str, pieces: Iterable[Piece]) -> int:
     permissions = None
     if os.path.exists(target):
         permissions = stat.S_IMODE(os.stat(target).st_mode)
@@ -69,8 +91,9 @@ def _replace(target: str, data: bytes) -> None:
         with open(descriptor, "wb") as file:
             if permissions is not None:
                 os.chmod(temporary, permissions)
-            file.write(data)
+            length = _write(file, pieces)
         os.replace(temporary, target)
+        return length
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
@@ -79,6 +102,8 @@ def _replace(target: str, data: bytes) -> None:
 
 @contextmanager
 def _one_line_errors(where: str, action: str) -> Iterator[None]:
+    if not _is_path(where):
+        raise DocumentError(f"{where!r}: not a path")
     try:
         yield
     except BrokenPipeError:
@@ -91,5 +116,10 @@ def _one_line_errors(where: str, action: str) -> Iterator[None]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise DocumentError(f"{where}: cannot {action}: {reason}") from None
-    except ValueError:  # a NUL in the path
-        raise DocumentError(f"{where!r}: not a path") from None
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False

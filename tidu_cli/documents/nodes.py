@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import marshal
 import re
-import sys
-from array import array
 from collections.abc import MutableSequence, Sequence
 from itertools import accumulate, chain, repeat
 from operator import lt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tidu_cli.documents.columns import Pairs, integers
+from tidu_cli.documents.listed import Listed
 from tidu_cli.documents.shapes import Node, Packed, TypeReader
 from tidu_cli.documents.syntax import shown
 from tidu_cli.errors import DocumentError, TiduError, UnknownNameError
@@ -30,7 +30,6 @@ UNKNOWN = -1
 """The type number of a detached value whose type is not known yet."""
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_TYPECODES = {"i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I"}
 
 
 class Row(NamedTuple):
@@ -200,6 +199,33 @@ class NodeReader:
             i = len(code)
             raise DocumentError(f"node {i} ({nodes[i]['op']}): {error}") from None
 
+    def read_columns(self, nodes: Listed) -> bool:
+        """Read listed nodes that are columns. Whether nothing is wrong with them: `read_listed` says of a list what is."""
+        code, args = nodes.code, nodes.args
+        try:
+            rows = [self.numbering.row(row) for row in nodes.table]
+            self.args = self._with_externals(args, nodes.external)
+            # In most graphs all nodes have one result. What is right is right in others, too, whose arguments may be greater.
+            table = [{**row, "outputs": 1} for row in nodes.table]
+            if not (self._are_in_range(table, code, args, len(nodes.external)) and self._read_uniform(table, rows, code)):
+                self._read_columns(nodes.table, rows, code)
+        except (TiduError, IndexError):  # no value of this number comes before the node
+            return False
+        return True
+
+    def _with_externals(self, args: Column[int], external: Pairs) -> Column[int]:
+        if not external:
+            return args
+        if is_large(len(external)):
+            from tidu_cli.documents.bulk import externals_as_read, types_of, with_externals
+
+            found = externals_as_read(external, [graph.n_values for graph in self.earlier])
+            if found is not None:
+                self.external, self.external_types = found[0], types_of(found[0], self.numbering.value_types)
+                return with_externals(args, found[1])
+        argument = map(self.external_argument, external)
+        return column(a if a >= 0 else next(argument) for a in args)
+
     def read_packed(self, nodes: Packed) -> None:
         """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
         table = nodes.table
@@ -226,17 +252,20 @@ class NodeReader:
         except TiduError as error:
             raise DocumentError(f"table row {r} ({row['op']}): {error}") from None
 
-    def _check_args(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> None:
+    def _are_in_range(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> bool:
         if is_large(len(code)):
             from tidu_cli.documents.bulk import args_in_range
 
             arity, n_results = [row["inputs"] for row in table], [row["outputs"] for row in table]
             if args_in_range(code, args, arity, n_results, len(self.types), n_external):
-                return
+                return True
         # For each argument, how many values come before its node: iterators only, as this sees every argument.
         n_values = accumulate((table[r]["outputs"] for r in code), initial=len(self.types))
         before = chain.from_iterable(map(repeat, n_values, (table[r]["inputs"] for r in code)))
-        if all(map(lt, args, before)) and (not args or min(args) >= -n_external):
+        return all(map(lt, args, before)) and (not args or min(args) >= -n_external)
+
+    def _check_args(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> None:
+        if self._are_in_range(table, code, args, n_external):
             return
         position, defined = 0, len(self.types)
         for i, r in enumerate(code):
@@ -299,7 +328,7 @@ class NodeReader:
     def _read_columns(self, table: Sequence[Node], rows: Sequence[int], code: Column[int]) -> None:
         types, external_types, args, append = self.types, self.external_types, self.args, self.code.append
         case_of, results = self.numbering.case_of, self.numbering.results
-        arity = [row["inputs"] for row in table]
+        arity, n_results = [row["inputs"] for row in table], [row.get("outputs") for row in table]
         position = 0
         try:
             for r in code:
@@ -308,8 +337,8 @@ class NodeReader:
                 number = case_of.get(key)
                 if number is None:
                     number = self._new_case(rows[r], read)
-                if len(results[number]) != table[r]["outputs"]:
-                    raise DocumentError(f"table row {r} has outputs {table[r]['outputs']}; it must be {len(results[number])}")
+                if n_results[r] not in (len(results[number]), None):
+                    raise DocumentError(f"table row {r} has outputs {n_results[r]}; it must be {len(results[number])}")
                 append(number)
                 types += results[number]
                 position += arity[r]
@@ -333,25 +362,3 @@ def check_value(g: int, v: int, graphs: Sequence[Graph]) -> None:
         raise DocumentError(f"refers to graph {shown(g)}, but {among}")
     if not 0 <= v < graphs[g].n_values:
         raise DocumentError(f"refers to value {shown(v)} of graph {g} ('{graphs[g].name}'), which has {graphs[g].n_values} values")
-
-
-def integers(field: list[object] | dict[str, Any], name: str) -> Column[int]:
-    """A column of integers from either file form. Raises DocumentError if an entry is no integer or takes more than 32 bits."""
-    if isinstance(field, list):
-        if not {int}.issuperset(map(type, field)):
-            wrong = next(i for i, x in enumerate(field) if type(x) is not int)
-            raise DocumentError(f"{name}: entry {wrong} is not an integer")
-        values: array[int] | list[int] = field  # type: ignore[assignment]
-    else:
-        values = array(_TYPECODES[field["dtype"]])
-        if len(field["data"]) % values.itemsize:
-            raise DocumentError(f"{name}: {len(field['data'])} bytes are not a whole number of {field['dtype']}")
-        values.frombytes(field["data"])
-        if sys.byteorder == "big":
-            values.byteswap()
-        if values.typecode == "i":
-            return values
-    try:
-        return column(values)
-    except OverflowError:
-        raise DocumentError(f"{name}: an entry is out of range; each takes 32 bits") from None

@@ -13,6 +13,7 @@ import msgpack
 
 from tidu_cli import __version__
 from tidu_cli.documents.read import parse_document
+from tidu_cli.documents.source import Source
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Document
@@ -24,12 +25,12 @@ VERSION = 1
 
 _FIELD = "tidu_program"
 _FIELDS = (_FIELD, "made_by", "sha256", "content")
-_BEGINNING = msgpack.packb({_FIELD: 0, **dict.fromkeys(_FIELDS[1:], 0)})[: 2 + len(_FIELD)]
+_BEGINNING: bytes = msgpack.packb({_FIELD: 0, **dict.fromkeys(_FIELDS[1:], 0)})[: 2 + len(_FIELD)]
 
 
-def is_program(data: bytes) -> bool:
-    """Whether these are the bytes of a program, whole or damaged, and not of a document."""
-    return data.startswith(_BEGINNING)
+def is_program(source: Source) -> bool:
+    """Whether this is a program, whole or damaged, and not a document. Nothing of it has been read then."""
+    return source.head(len(_BEGINNING)) == _BEGINNING
 
 
 def format_program(cases: Document, interface: Document, plan: Mapping[str, object]) -> bytes:

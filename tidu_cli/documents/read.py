@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tidu_cli.documents.listed import Listed
 from tidu_cli.documents.nodes import NodeReader, Numbering, check_value
 from tidu_cli.documents.shapes import (
     VERSION,
@@ -18,7 +19,8 @@ from tidu_cli.documents.shapes import (
     accepted,
     type_without_names,
 )
-from tidu_cli.documents.syntax import one_line, parse_bytes, shown
+from tidu_cli.documents.source import Source
+from tidu_cli.documents.syntax import one_line, parse, shown
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean
 from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
@@ -29,48 +31,61 @@ from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.watching import watch
 
 
-def parse_document(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document, str]:
+def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document, str]:
     """Read a document. Returns it and the format found, "json" or "msgpack".
 
-    Raises DocumentError, one line that begins with `where` and names graph, node, input or output.
+    Raises DocumentError, one line that begins with `where` and names graph, node, input or output; OSError as the source does.
     """
+    with _errors_of(where), no_collection():
+        plain, found = _parsed(data)
+        return _read(plain, primitives), found
+
+
+def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document | PrimitiveSet, str]:
+    """Read a document, or a library, which has no graphs: then give `primitives` with what it brings.
+
+    Raises as `parse_document` does.
+    """
+    with _errors_of(where), no_collection():
+        plain, found = _parsed(data)
+        return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
+
+
+def parse_library(data: bytes | Source, where: str, primitives: PrimitiveSet = BUILTIN) -> PrimitiveSet:
+    """`primitives` with the record types and ops of a document, which need not have graphs. Raises as `parse_document` does."""
+    with _errors_of(where):
+        return _read_library(_parsed(data)[0], where, primitives)
+
+
+@contextmanager
+def _errors_of(where: str) -> Iterator[None]:
     try:
-        watch("parsing")
-        with no_collection():
-            plain, found = parse_bytes(data)
-            primitives = _with_types(primitives, plain)
-            read_type = _type_reader(primitives.records)
-            shape = _shaped(plain, read_type)
-            return _document(shape, _with_own(primitives, shape.ops), read_type or type_without_names), found
+        yield
     except TiduError as error:
         raise DocumentError(one_line(f"{where}: {error}")) from None
     except RecursionError:  # of what a message quotes: how deep each part of Python goes differs between versions
         raise DocumentError(one_line(f"{where}: nests too deeply")) from None
 
 
-def parse_subject(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document | PrimitiveSet, str]:
-    """Read a document, or a library, which has no graphs: then give `primitives` with what it brings. Raises DocumentError."""
-    try:
-        plain, found = parse_bytes(data)
-    except TiduError as error:
-        raise DocumentError(one_line(f"{where}: {error}")) from None
-    if _is_library(plain):
-        return parse_library(data, where, primitives), found
-    return parse_document(data, where, primitives)
+def _parsed(data: bytes | Source) -> tuple[object, str]:
+    source = data if isinstance(data, Source) else Source(data)
+    source.head(1)  # here it is waited for those who write into a pipe
+    watch("parsing")
+    return parse(source)
 
 
-def parse_library(data: bytes, where: str, primitives: PrimitiveSet = BUILTIN) -> PrimitiveSet:
-    """`primitives` with the record types and ops of a document, which need not have graphs. Raises DocumentError."""
+def _read(plain: object, primitives: PrimitiveSet) -> Document:
+    primitives = _with_types(primitives, plain)
+    read_type = _type_reader(primitives.records)
+    shape = _shaped(plain, read_type)
+    return _document(shape, _with_own(primitives, shape.ops), read_type or type_without_names)
+
+
+def _read_library(plain: object, where: str, primitives: PrimitiveSet) -> PrimitiveSet:
     from tidu_cli.documents.complaints import library
 
-    try:
-        plain, _ = parse_bytes(data)
-        primitives = _with_types(primitives, plain, where)
-        return _with_own(primitives, library(_checked_version(plain)).ops, where)
-    except TiduError as error:
-        raise DocumentError(one_line(f"{where}: {error}")) from None
-    except RecursionError:
-        raise DocumentError(one_line(f"{where}: nests too deeply")) from None
+    primitives = _with_types(primitives, plain, where)
+    return _with_own(primitives, library(_checked_version(plain)).ops, where)
 
 
 def _is_library(plain: object) -> bool:
@@ -142,7 +157,7 @@ def _naming(place: str) -> Iterator[None]:
 
 
 def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeReader) -> Document:
-    n_listed = sum(len(graph.nodes) for graph in data.graphs if not isinstance(graph.nodes, Packed))
+    n_listed = sum(len(graph.nodes) for graph in data.graphs if isinstance(graph.nodes, list))
     numbering = Numbering(primitives, read_type, watch("reading", n_listed))
     declared: dict[Key, tuple[Input, str]] = {}
     graphs: list[Graph] = []
@@ -180,6 +195,11 @@ def _graph(graph: GraphShape, inputs: tuple[Input, ...], numbering: Numbering, e
     node_meta: dict[int, dict[str, Any]] = {}
     if isinstance(graph.nodes, Packed):
         reader.read_packed(graph.nodes)
+    elif isinstance(graph.nodes, Listed):
+        node_meta = graph.nodes.meta
+        if not reader.read_columns(graph.nodes):
+            reader = NodeReader(numbering, earlier, [i.type for i in inputs])
+            reader.read_listed([*graph.nodes])
     else:
         reader.read_listed(graph.nodes)
         node_meta = {i: node["meta"] for i, node in enumerate(graph.nodes) if "meta" in node}

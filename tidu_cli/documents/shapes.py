@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import marshal
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from tidu_cli.documents.columns import TYPECODES, Pairs
+from tidu_cli.documents.listed import Listed
 from tidu_cli.errors import TiduError, TypeTextError
 from tidu_cli.graph.keys import Key, checked_pass, key_from_json
 from tidu_cli.graph.types import Type, parse_type
@@ -25,9 +28,6 @@ VERSION = 1
 
 MAX_META_NESTING = 200
 """How deep objects and lists may nest under `meta`: well within what every reader's stack holds."""
-
-INTEGER_DTYPES = ("i8", "i16", "i32", "i64", "u8", "u16", "u32")
-"""The dtypes of columns in msgpack."""
 
 Meta = dict[str, Any]
 TypeReader = Callable[[str], Type]
@@ -55,7 +55,7 @@ class DeclaredOutput(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Nodes as columns, each as the file has it."""
+    """Nodes as columns, each as the file has it, or compact (see `columns`)."""
 
     table: Sequence[Node]
     code: list[object] | dict[str, Any]
@@ -70,7 +70,7 @@ class GraphShape(NamedTuple):
     linear: int | None
     meta: Meta | None
     inputs: Sequence[DeclaredInput]
-    nodes: Sequence[Node] | Packed
+    nodes: Sequence[Node] | Listed | Packed
     outputs: Sequence[DeclaredOutput]
 
 
@@ -175,6 +175,10 @@ def _graph(graph: Any, read_type: TypeReader) -> GraphShape:
     nodes = graph["nodes"]
     if type(nodes) is list:
         _check_listed(nodes, read_type)
+    elif type(nodes) is Listed:
+        _check_listed([{**row, "inputs": []} for row in nodes.table], read_type)
+        for meta in nodes.meta.values():
+            _meta({"meta": meta})
     else:
         nodes = _packed(nodes)
     inputs = [_input(declaration, read_type) for declaration in graph["inputs"]]
@@ -215,7 +219,7 @@ def _meta(owner: Mapping[str, Any]) -> Meta | None:
 
 
 def _packed(nodes: Any) -> Packed:
-    _sure(_is_of(nodes, *_PACKED) and type(nodes["table"]) is list and type(nodes.get("external", [])) is list)
+    _sure(_is_of(nodes, *_PACKED) and type(nodes["table"]) is list and type(nodes.get("external", [])) in (list, Pairs))
     for row in nodes["table"]:
         _sure(_is_of(row, *_ROW) and type(row["op"]) is str and type(row.get("attrs", {})) is dict)
         _sure(all(type(row[count]) is int and 0 <= row[count] < 2**31 for count in ("inputs", "outputs")))
@@ -223,8 +227,8 @@ def _packed(nodes: Any) -> Packed:
             _check_role(row["role"])
     for column in (nodes["code"], nodes["args"]):
         if type(column) is not list:
-            _sure(_is_of(column, frozenset({"dtype", "data"})) and type(column["data"]) is bytes)
-            _sure(type(column["dtype"]) is str and column["dtype"] in INTEGER_DTYPES)
+            _sure(_is_of(column, frozenset({"dtype", "data"})) and type(column["data"]) in (bytes, array))
+            _sure(type(column["dtype"]) is str and column["dtype"] in TYPECODES)
     return Packed(nodes["table"], nodes["code"], nodes["args"], nodes.get("external", []))
 
 

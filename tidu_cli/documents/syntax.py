@@ -9,17 +9,23 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
-import msgpack
-
+from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError
 
 MAX_MESSAGE = 600
 """Messages are cut to this length: they quote names, which may be of any length in a broken file."""
 
+BLOCK = 2**20
+"""JSON comes in by so many bytes."""
+
+LARGE = 2**17
+"""From so many bytes on JSON is read in pieces, if it can be."""
+
 # In UTF-8 text only escapes can make half of a surrogate pair, and they are rare enough to look closer at.
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_CONTAINER = re.compile(rb"\s*[{\[]")
 _TOO_DEEP = "nests too deeply"
 
 
@@ -40,29 +46,52 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def parse_bytes(data: bytes) -> tuple[object, str]:
-    """The plain data in `data`, and its format: "json" or "msgpack". Raises DocumentError if it is neither, or malformed."""
-    if not data.strip():
+def parse(source: Source) -> tuple[object, str]:
+    """The plain data of a source, read to its end, and its format: "json" or "msgpack".
+
+    Of msgpack the columns of packed nodes are `columns`, as `unpacking` says. Raises DocumentError if it is neither format, or
+    malformed.
+    """
+    if (first := source.head(1)) and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
+        # The heads of msgpack's maps, none of which begins UTF-8 text.
+        from tidu_cli.documents.unpacking import unpacked
+
+        return unpacked(source), "msgpack"
+    data = bytearray()
+    while block := source.read(BLOCK):  # one read of all would hold all twice
+        data += block
+    return _parse_json(data), "json"
+
+
+def _check_beginning(data: bytearray) -> None:
+    if not data or data.isspace():
         raise DocumentError("empty; expected a document in JSON or msgpack")
-    if 0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF):  # the heads of msgpack's maps, none of which begins UTF-8 text
-        return _parse_msgpack(data), "msgpack"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DocumentError("the text is UTF-16; documents are UTF-8 without a byte order mark")
     if data.startswith(b"\xef\xbb\xbf"):
         raise DocumentError("begins with a UTF-8 byte order mark; save the document without one")
-    if data.lstrip()[:1] not in (b"{", b"["):
+    if not _CONTAINER.match(data):
         raise DocumentError("neither JSON, which begins with '{', nor msgpack, which begins with a map")
-    return _parse_json(data), "json"
 
 
-def _parse_json(data: bytes) -> object:
+def _parse_json(data: bytearray) -> object:
+    _check_beginning(data)
+    strict: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _finite_float}
+    keys_once: dict[str, Any] = {"object_pairs_hook": _json_object}
+    may_have_halves = b"\\u" in data and _SURROGATE_ESCAPE.search(data)
+    if len(data) >= LARGE and not may_have_halves:
+        from tidu_cli.documents.pieces import parsed_in_pieces
+
+        found = parsed_in_pieces(data, strict, keys_once)
+        if found is not None:
+            return found
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise DocumentError(f"malformed JSON: invalid UTF-8 at byte {error.start}") from None
     try:
-        value: object = json.loads(text, object_pairs_hook=_json_object, parse_constant=_refuse_constant, parse_float=_finite_float)
-        if _SURROGATE_ESCAPE.search(text):
+        value: object = json.loads(text, **strict, **keys_once)
+        if may_have_halves:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise DocumentError(f"malformed JSON: {_syntax_error(error, text)}") from None
@@ -102,36 +131,3 @@ def _finite_float(digits: str) -> float:
     if math.isinf(value):
         raise DocumentError(f'the number {digits[:40]} is beyond every float; in constant data write "Infinity" or "-Infinity"')
     return value
-
-
-def _parse_msgpack(data: bytes) -> object:
-    try:
-        value: object = msgpack.unpackb(data, object_pairs_hook=_msgpack_map, ext_hook=_refuse_extension, strict_map_key=False)
-    except msgpack.ExtraData:
-        raise DocumentError("malformed msgpack: more data after the document; a file or pipe holds one document") from None
-    except UnicodeDecodeError:
-        raise DocumentError("malformed msgpack: a string is not valid UTF-8") from None
-    except (msgpack.StackError, RecursionError):
-        raise DocumentError(_TOO_DEEP) from None
-    except (msgpack.FormatError, MemoryError, TypeError):
-        raise DocumentError("malformed msgpack") from None
-    except ValueError as error:
-        if "incomplete input" in str(error):
-            raise DocumentError("malformed msgpack: ends within the document; is it cut off?") from None
-        raise DocumentError(f"malformed msgpack: {error}") from None
-    return value
-
-
-def _msgpack_map(pairs: list[tuple[object, object]]) -> dict[object, object]:
-    for key, _ in pairs:
-        if type(key) is not str:
-            raise DocumentError(f"malformed msgpack: the map key {key!r} is not a string")
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise DocumentError(f"a map has the key {next(k for k in keys if keys.count(k) > 1)!r} twice")
-    return result
-
-
-def _refuse_extension(code: int, data: bytes) -> NoReturn:
-    raise DocumentError(f"malformed msgpack: documents have no extension types, but here is one of type {code}")
