@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import threading
+from array import array
 
 import pytest
 
-from tidu_cli.documents.files import read_bytes, write_bytes
+from tidu_cli.documents.files import AT_ONCE, read_bytes, write_bytes, write_pieces
 from tidu_cli.errors import DocumentError
 
 
@@ -50,6 +51,35 @@ def test_permissions_are_respected(tmp_path):
     target.chmod(0)
     with pytest.raises(DocumentError, match="permission denied"):
         read_bytes(str(target))
+
+
+class Unbuffered(io.RawIOBase):
+    """As sys.stdout.buffer is with PYTHONUNBUFFERED: each write is a call of the system, which may take a part only."""
+
+    def __init__(self, most):
+        self.most, self.written = most, []
+
+    def write(self, data):
+        self.written.append(bytes(data[: self.most]))
+        return len(self.written[-1])
+
+
+@pytest.mark.parametrize("most", [1, 7, AT_ONCE, 2**20])
+def test_writes_all_to_what_takes_a_part(most, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Standard())
+    sys.stdout.buffer = Unbuffered(most)
+    pieces = [b"abc", b"", memoryview(b"d" * 50), b"e" * 1000, memoryview(array("i", range(9)))]
+    expected = b"".join(pieces)
+    assert write_pieces(pieces, None) == len(expected)
+    assert b"".join(sys.stdout.buffer.written) == expected
+
+
+@pytest.mark.parametrize(("size", "n", "calls"), [(100, 100, 1), (AT_ONCE, 3, 3), (AT_ONCE // 4, 9, 3)])
+def test_small_pieces_are_written_at_once(size, n, calls, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Standard())
+    sys.stdout.buffer = Unbuffered(2**30)
+    write_pieces((b"x" * size for _ in range(n)), None)
+    assert len(sys.stdout.buffer.written) == calls
 
 
 @pytest.mark.parametrize("path", [None, "-", "/dev/stdout"])

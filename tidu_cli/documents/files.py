@@ -15,6 +15,9 @@ from tidu_cli.errors import DocumentError
 Piece = bytes | memoryview
 """A part of what is written."""
 
+AT_ONCE = 2**16
+"""So many bytes are written at once, where there are as many: what a pipe holds."""
+
 STDOUT = (None, "-", "/dev/stdout")
 """The paths that mean standard output. /dev/stdout by name would replace the file that the shell redirected it to."""
 
@@ -58,9 +61,27 @@ def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
 
 
 def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
-    length = sum(map(file.write, pieces))
+    length = 0
+    for piece in _gathered(pieces):
+        rest = memoryview(piece).cast("B")
+        length += len(rest)
+        while rest:  # An unbuffered stdout, as with PYTHONUNBUFFERED, may take a part only.
+            rest = rest[file.write(rest) :]
     file.flush()
     return length
+
+
+def _gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces, the small ones joined. So a reader like `head`, which goes when it has seen enough, has all of a small file."""
+    small: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        small.append(piece)
+        size += memoryview(piece).nbytes
+        if size >= AT_ONCE:
+            yield b"".join(small) if len(small) > 1 else piece
+            small, size = [], 0
+    yield b"".join(small)
 
 
 def _opened(path: str) -> AbstractContextManager[BinaryIO]:
