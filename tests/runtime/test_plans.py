@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,7 +22,8 @@ from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.runtime.groups import FEWEST_STEPS, GroupedProgram
+from tidu_cli.runtime import columns, groups
+from tidu_cli.runtime.groups import FEWEST_STEPS, GroupedProgram, levels
 from tidu_cli.runtime.interpreter import Program
 from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
 from tidu_cli.runtime.stored import restored, stored
@@ -60,6 +63,8 @@ def assert_plans_agree(document: Document, at: Values) -> None:
     for program in (plain, compile_graph(document.head), *([] if grouped is None else [grouped])):
         assert bits(program.run(at)) == expected
         assert bits(program.run(at)) == expected  # in the arrays of the first run
+        if isinstance(program, GroupedProgram):
+            assert bits(replace(program, _idle=[]).run(at, once=True)) == expected
         again = through_a_file(program)
         assert type(again) is type(program)
         assert bits(again.run(at)) == expected
@@ -126,6 +131,27 @@ def test_of_every_way_to_combine_scalars(graph: Graph, seed: int) -> None:
     assert_plans_agree(document, at_random(document, seed))
 
 
+def plans(graph: Graph) -> list[bytes]:
+    programs = plain_program(graph), compile_graph(graph), grouped_program(graph)
+    return [format_program(*stored(program)) for program in programs if program is not None]
+
+
+@law
+@given(st.one_of(wide(), documents(makers=ANY, max_graphs=2, max_nodes=20).map(lambda d: materialize(d).head)), st.integers(1, 9))
+def test_where_blocks_end_changes_nothing(graph: Graph, block: int) -> None:
+    expected = plans(graph)
+    with mock.patch.object(columns, "BLOCK", block):
+        assert plans(graph) == expected
+
+
+@law
+@given(wide())
+def test_how_steps_are_sorted_changes_nothing(graph: Graph) -> None:
+    expected = plans(graph)
+    with mock.patch.object(groups, "KEY_BITS", 0):
+        assert plans(graph) == expected
+
+
 def gradient(document: Document) -> Graph:
     return materialize(transpose(linearize(document, [i.key for i in document.head.inputs]))).head
 
@@ -134,6 +160,30 @@ def test_the_shape_of_the_graph_decides() -> None:
     assert isinstance(compile_graph(gradient(dag(2000))), GroupedProgram)
     assert isinstance(compile_graph(gradient(chain(2000))), Program)
     assert isinstance(compile_graph(dag(FEWEST_STEPS // 2).head), Program)
+
+
+def test_a_long_path_of_steps_by_themselves_is_no_hindrance() -> None:
+    scalar, vector = types = TensorType("f64"), TensorType("f64", (2,))
+    cases, n = CaseTable(), FEWEST_STEPS
+    builder = GraphBuilder(cases, [*(Input(Key(f"x{k}"), scalar) for k in range(n)), Input(Key("v"), vector)])
+    of_scalars, of_vectors = (cases.intern(BUILTIN.case("sin", BUILTIN["sin"].attrs(), None, [t])) for t in types)
+    last = n
+    for _ in range(n // 2):
+        last = builder.append(of_vectors, [last])
+    outputs = [Output(Key(f"y{k}"), builder.append(of_scalars, [k]), scalar) for k in range(n)]
+    assert isinstance(compile_graph(builder.build("f", [*outputs, Output(Key("z"), last, vector)])), GroupedProgram)
+
+
+@law
+@given(wide(), st.floats(1, 6))
+def test_giving_up_on_a_long_path_decides_nothing(graph: Graph, smallest_group: float) -> None:
+    def all_levels(steps: Any, most: int) -> Any:
+        return levels(steps, steps.n_steps)
+
+    with mock.patch.multiple(groups, FEWEST_STEPS=1, SMALLEST_GROUP=smallest_group):
+        expected = type(compile_graph(graph))
+        with mock.patch.object(groups, "levels", all_levels):
+            assert type(compile_graph(graph)) is expected
 
 
 @pytest.mark.parametrize("make", [dag, chain])

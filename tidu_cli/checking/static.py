@@ -97,7 +97,7 @@ def _linearity(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:
 def _used(logical: LogicalGraph) -> bytearray:
     """Of each flat id, whether some output needs it."""
     outputs = [(g, o.value) for g, graph in enumerate(logical.document.graphs) for o in graph.outputs if o.value is not None]
-    return logical.depends_on(logical.lookup[g][value] for g, value in outputs)
+    return logical.depends_on(logical.flat_id(g, value) for g, value in outputs)
 
 
 def _unused(logical: LogicalGraph, g: int, used: bytearray) -> Iterator[Finding]:

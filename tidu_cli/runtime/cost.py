@@ -80,9 +80,15 @@ def _flops(cases: list[Case], counts: Mapping[int, int], primitives: PrimitiveSe
     return Flops(known, unknown)
 
 
+def _flat_args(logical: LogicalGraph, g: int) -> Column[int]:
+    """The arguments of graph g as flat ids: its own column, where each stands for itself."""
+    graph = logical.document.graphs[g]
+    return graph.args if not logical.base[g] and logical.outside[g] == column(range(len(graph.inputs))) else logical.args[g]
+
+
 def _deepest(logical: LogicalGraph, g: int, depth: Column[int]) -> int:
     """Fill in the depths of the results of graph g. Gives the greatest."""
-    graph, args = logical.document.graphs[g], logical.args[g]
+    graph, args = logical.document.graphs[g], _flat_args(logical, g)
     arity, n_results = graph.cases.arity, graph.cases.n_results
     end, value, deepest = 0, logical.base[g] + len(graph.inputs), 0
     for code in graph.code:
@@ -121,7 +127,7 @@ def _shared(logical: LogicalGraph, sharing: Mapping[int, Sharing[_Part]]) -> dic
     cases = logical.document.cases
     arity, n_results = cases.arity, cases.n_results
     for g, graph in enumerate(logical.document.graphs):
-        args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
+        args, end, value = _flat_args(logical, g), 0, logical.base[g] + len(graph.inputs)
         for code in graph.code:
             start, end = end, end + arity[code]
             if code in sharing:
@@ -167,12 +173,11 @@ class _Walk:
                 self.state[flat] = _GIVEN
         for flat in range(logical.base[-1], logical.n_values):
             self.state[flat] = _GIVEN
-        lookup = logical.lookup[-1]
         for output in document.head.outputs:
             if output.value is None:
                 self.given += output.type.nbytes
             else:
-                self._use(lookup[output.value], output.type.nbytes)
+                self._use(logical.flat_id(len(document.graphs) - 1, output.value), output.type.nbytes)
         # Results are handed over one by one, the greatest perhaps as a copy.
         self.peak = self.live + max((o.type.nbytes for o in document.head.outputs), default=0)
 
@@ -200,7 +205,7 @@ class _Walk:
 
     def through(self, g: int) -> None:
         """Walk back through the nodes of graph g."""
-        graph, args = self.logical.document.graphs[g], self.logical.args[g]
+        graph, args = self.logical.document.graphs[g], _flat_args(self.logical, g)
         arity, n_results = graph.cases.arity, graph.cases.n_results
         state, height, count, made = self.state, self.height, self.count, self.made
         end, value, live, peak, depth = len(args), self.logical.base[g + 1], self.live, self.peak, self.depth

@@ -42,13 +42,20 @@ def evaluate(
         program = plain_program(source, outputs=outputs)  # which lets go of what it has used
     require_given(program.inputs, inputs)
     check_memory(program, max_memory)
-    return call(program, inputs, moves=moves)
+    return call(program, inputs, moves=moves, once=True)
 
 
 def call(
-    program: Program | GroupedProgram, inputs: Mapping[Key, object], *, moves: Mapping[Key, object] | None = None
+    program: Program | GroupedProgram,
+    inputs: Mapping[Key, object],
+    *,
+    moves: Mapping[Key, object] | None = None,
+    once: bool = False,
 ) -> dict[Key, Any]:
-    """What `evaluate` gives, of a program whose need of memory was checked before. Raises EvaluationError."""
+    """What `evaluate` gives, of a program whose need of memory was checked before. Raises EvaluationError.
+
+    It may be called again, and then runs the quicker for what is kept, unless this is `once`.
+    """
     require_given(program.inputs, inputs)
     given = {i.key: input_value(f"input {i.key}", i.type, inputs[i.key]) for i in program.inputs}
     if moves:
@@ -57,8 +64,8 @@ def call(
         for i in program.inputs:
             if i.key in moves:
                 given[i.key] = moved(program.primitives, i.key, i.type, given[i.key], moves[i.key])
-    results = zip(program.outputs, program.run(given), strict=True)
-    return {o.key: outward(o.type, value) for o, value in results}
+    found = program.run(given, once=once) if isinstance(program, GroupedProgram) else program.run(given)
+    return {o.key: outward(o.type, value) for o, value in zip(program.outputs, found, strict=True)}
 
 
 def require_given(declared: Sequence[Input], inputs: Container[Key]) -> None:

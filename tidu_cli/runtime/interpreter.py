@@ -45,12 +45,13 @@ class Program:
     """A compiled graph: a step is an entry of each column.
 
     Step i applies a kernel of case `code[i]` to slots `left[i]` and `right[i]`, puts the result into slot `target[i]`,
-    then clears slot `cleared[i]`; `node[i]` is the node of `graph` that it computes. Where `right[i]` is UNARY there is one
+    then clears slot `cleared[i]`; `node[i]` is the node of the graph that it computes. Where `right[i]` is UNARY there is one
     operand; where it is WIDE the slots are those of `wide[left[i]]`. `kernel[i]` is `code[i]`, or a `reusing_number` where the
     kernel may make its result in the memory of an operand, which dies there, was made by an earlier step, and is seen by no other
     value.
     Where `constant[i]` is 1, the step depends on no input, and runs once: its results are in slots that no other step writes or
-    clears. `input_slots` and `output_slots` belong to `inputs` and `outputs`; the slot of a structural zero is None.
+    clears. `input_slots` and `output_slots` belong to `inputs` and `outputs`; the slot of a structural zero is None. `graph` is
+    without its nodes, whose place the columns take.
     """
 
     graph: Graph

@@ -97,16 +97,16 @@ def estimate_memory(program: Program) -> Estimate:
     """
     peak, at, _ = _walk(program, program.n_steps)
     _, _, held = _walk(program, at)
-    graph = program.graph
     values = [(i.type.nbytes, f"input {i.key} {i.type}") for i in program.inputs]
     values += [(o.type.nbytes, f"output {o.key} {o.type}") for o in _zeros(program)]
     for array in dict.fromkeys(array for value in held.values() for array in value if array is not None):
-        node = program.node[array.step]
-        type_: Type | None = graph.case(node).results[array.result]
+        case = program.graph.cases[program.code[array.step]]
+        type_: Type | None = case.results[array.result]
         for name in array.path:
             assert isinstance(type_, RecordType)
             type_ = type_.get(name)
-        values.append((array.nbytes, f"{graph.describe(node)}{''.join(f'.{name}' for name in array.path)} {type_}"))
+        node = f"graph '{program.graph.name}', node {program.node[array.step]} ({case.op})"
+        values.append((array.nbytes, f"{node}{''.join(f'.{name}' for name in array.path)} {type_}"))
     return Estimate(peak, tuple(sorted(values, key=lambda value: -value[0])))
 
 

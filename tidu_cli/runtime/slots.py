@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.graph.graph import Column, Output, column
+from tidu_cli.graph.graph import Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.runtime.columns import array_of, blocks, column_of, counts, ranges
 from tidu_cli.runtime.interpreter import SCRATCH, UNARY, WIDE, Program, Wide, is_ufunc, reusing_kernel, reusing_number
 from tidu_cli.runtime.steps import Steps, constant_steps
 from tidu_cli.watching import watch
@@ -25,106 +26,97 @@ KEPT = 4
 
 def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output]) -> Program:
     """The program of these steps. Linear in their number."""
-    import numpy as np
-
-    code, first = steps.code, steps.first
-    arity, n_results = np.diff(steps.start), np.diff(first)
+    graph, n = steps.graph, steps.n_steps
     last = steps.last_uses()
     constant = constant_steps(steps)
-    last[len(steps.inputs) :][np.repeat(constant, n_results)] = steps.n_steps  # for the next run
-    regular = (arity >= 1) & (arity <= 2) & (n_results == 1)
-    left, right = _operand(steps, 0, arity), _operand(steps, 1, arity)
-    number = np.arange(steps.n_steps)
-    dying = LEFT * ((arity > 0) & (last[left] == number)) + RIGHT * ((arity > 1) & (last[right] == number) & (right != left))
-    dying[constant] = KEPT
-    slot, n_slots, wide = _slots(steps, left, right, dying, regular, last)
-
-    slot_of = np.array([*slot, 0], np.int32)  # one more, so that there is some
-    irregular = np.flatnonzero(~regular)
-    target = slot_of[first[:-1]]
-    lefts = slot_of[left]
-    lefts[irregular] = np.arange(len(irregular))
-    rights = np.where(arity == 1, UNARY, slot_of[right])
-    rights[irregular] = WIDE
-    # The result takes the place of the last operand to die; where two do, the other one's is cleared.
-    cleared = np.where(regular & (dying == LEFT | RIGHT), slot_of[left], SCRATCH)
+    kept = constant.nonzero()[0]
+    last[ranges(steps.first[kept], steps.first[kept + 1] - steps.first[kept])] = n  # for the next run
+    code = graph.code if steps.kept is None else column_of(steps.code)
+    kernel = _reuses(steps, primitives, last)
+    left, right, target, cleared = (column([0]) * n for _ in range(4))
+    slot, n_slots, wide = _slots(steps, constant, last, tuple(map(array_of, (left, right, target, cleared))))
+    del last
     return Program(
-        graph=steps.graph,
+        graph=Graph(graph.name, graph.inputs, graph.outputs, graph.cases),
         primitives=primitives,
-        inputs=tuple(steps.graph.inputs[k] for k in steps.inputs),
+        inputs=tuple(graph.inputs[k] for k in steps.inputs),
         input_slots=tuple(slot[: len(steps.inputs)]),
         outputs=tuple(outputs),
         output_slots=tuple(None if v is None else slot[v] for v in steps.outputs),
         n_slots=n_slots,
-        node=_column(steps.node),
-        code=_column(code),
-        kernel=_column(_reuses(steps, primitives, last)),
-        left=_column(lefts),
-        right=_column(rights),
-        target=_column(target),
-        cleared=_column(cleared),
+        node=steps.node,
+        code=code,
+        kernel=code if kernel is None else column_of(kernel),
+        left=left,
+        right=right,
+        target=target,
+        cleared=cleared,
         wide=tuple(wide),
         constant=constant.tobytes(),
     )
 
 
-def _column(values: NDArray[Any]) -> Column[int]:
-    import numpy as np
-
-    made = column()
-    made.frombytes(values.astype(np.int32).tobytes())
-    return made
-
-
-def _operand(steps: Steps, k: int, arity: NDArray[Any]) -> NDArray[Any]:
-    """Operand k of each step; 0 of steps that have none."""
-    import numpy as np
-
-    found = np.zeros(steps.n_steps, np.int64)
-    has = np.flatnonzero(arity > k)
-    found[has] = steps.args[steps.start[has] + k]
-    return found
-
-
 def _slots(
-    steps: Steps, left: NDArray[Any], right: NDArray[Any], dying: NDArray[Any], regular: NDArray[Any], last: NDArray[Any]
-) -> tuple[list[int], int, list[Wide]]:
-    """The slot of each value, how many there are, and the slots of the steps that are not regular."""
+    steps: Steps, constant: NDArray[Any], last: NDArray[Any], columns: tuple[NDArray[Any], ...]
+) -> tuple[Column[int], int, list[Wide]]:
+    """The slot of each value, how many there are, and the slots of the steps that are not regular. Fills in a program's columns."""
     import numpy as np
 
     n_inputs = len(steps.inputs)
-    slot = list(range(SCRATCH + 1, SCRATCH + 1 + n_inputs))
+    slot = column(range(SCRATCH + 1, SCRATCH + 1 + n_inputs))
     n_slots = SCRATCH + 1 + n_inputs
-    free: list[int] = []
+    free = column()
     wide: list[Wide] = []
+    append = slot.append
     watched = watch("allocating", steps.n_steps)
-    # Stretches of regular steps, which most are, between others.
-    bounds = [-1, *np.flatnonzero(~regular).tolist(), steps.n_steps]
-    for before, end in pairwise(bounds):
-        if before >= 0:
-            reads = steps.args[steps.start[before] : steps.start[before + 1]].tolist()
-            reusable = [] if dying[before] == KEPT else free
-            n_slots = _irregular(steps, before, reads, last, slot, reusable, n_slots, wide)
-        stretch = slice(before + 1, end)
-        append = slot.append
-        for d, a, b in watched(zip(dying[stretch].tolist(), left[stretch].tolist(), right[stretch].tolist(), strict=True)):
-            if d == LEFT:
-                append(slot[a])
-            elif d == RIGHT:
-                append(slot[b])
-            elif d == LEFT | RIGHT:
-                append(slot[b])
-                free.append(slot[a])
-            elif free and not d:
-                append(free.pop())
-            else:
-                append(n_slots)
-                n_slots += 1
+    for block in blocks(steps.n_steps):
+        arity, number = steps.arity(block), np.arange(block.start, block.stop)
+        left, right = steps.operand(0, block, arity), steps.operand(1, block, arity)
+        dying = LEFT * ((arity > 0) & (last[left] == number)) + RIGHT * ((arity > 1) & (last[right] == number) & (right != left))
+        dying[constant[block]] = KEPT
+        irregular = ((arity < 1) | (arity > 2) | (steps.n_results(block) != 1)).nonzero()[0]
+        n_wide, rows = len(wide), (dying.tolist(), left.tolist(), right.tolist())
+        # Stretches of regular steps, which most are, between others.
+        for before, end in pairwise([-1, *irregular.tolist(), len(arity)]):
+            if before >= 0:
+                step = block.start + before
+                reusable = column() if constant[step] else free
+                n_slots = _irregular(steps, step, steps.reads(step), last, slot, reusable, n_slots, wide)
+            for d, a, b in watched(zip(*[values[before + 1 : end] for values in rows], strict=True)):
+                if d == LEFT:
+                    append(slot[a])
+                elif d == RIGHT:
+                    append(slot[b])
+                elif d == LEFT | RIGHT:
+                    append(slot[b])
+                    free.append(slot[a])
+                elif free and not d:
+                    append(free.pop())
+                else:
+                    append(n_slots)
+                    n_slots += 1
+        found = array_of(slot)
+        lefts, rights, target, cleared = (column[block] for column in columns)
+        lefts[:], rights[:], target[:] = found[left], found[right], found[steps.first[block]]
+        # The result takes the place of the last operand to die; where two do, the other one's is cleared.
+        cleared[:] = np.where(dying == LEFT | RIGHT, lefts, SCRATCH)
+        rights[arity == 1] = UNARY
+        lefts[irregular] = np.arange(n_wide, len(wide))
+        rights[irregular] = WIDE
+        cleared[irregular] = SCRATCH
+        del found  # while it exists, `slot` cannot grow
     return slot, n_slots, wide
 
 
 def _irregular(
-    steps: Steps, step: int, reads: list[int], last: NDArray[Any], slot: list[int], free: list[int], n_slots: int, wide: list[Wide]
+    steps: Steps,
+    step: int,
+    reads: list[int],
+    last: NDArray[Any],
+    slot: Column[int],
+    free: Column[int],
+    n_slots: int,
+    wide: list[Wide],
 ) -> int:
     """Slots for the results of one step of any number of operands and results. Gives the number of slots there are then."""
     results = range(int(steps.first[step]), int(steps.first[step + 1]))
@@ -138,15 +130,15 @@ def _irregular(
         else:
             writes.append(n_slots)
             n_slots += 1
-    slot += writes
+    slot.extend(writes)
     dying += [slot[v] for v in results if last[v] < 0]
     wide.append(Wide(tuple(slot[a] for a in reads), tuple(writes), tuple(dying)))
-    free += dying
+    free.extend(dying)
     return n_slots
 
 
-def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArray[Any]:
-    """The number of each step's kernel: one that makes its result in the memory of an operand, where it may.
+def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArray[Any] | None:
+    """The number of each step's kernel: one that makes its result in the memory of an operand, where it may. None if none may.
 
     The operand must die there, and have memory of its own: it was made by a step whose results are new arrays, and read only by
     such steps. Any other kernel may give a view of what it reads, or an array that it keeps.
@@ -155,25 +147,29 @@ def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArr
 
     cases = steps.graph.cases
     fresh, into = np.zeros(len(cases), bool), np.zeros((2, len(cases)), bool)
-    for code in np.unique(steps.code).tolist():
+    for code in np.flatnonzero(counts(steps.code, len(cases))).tolist():
         case = cases[code]
         primitive, result = primitives[case.op], case.results[0]
         # A record may pass on arrays that others see, also where its fields are sums: x + 0 is x.
         if len(case.results) == 1 and isinstance(result, TensorType) and result.rank > 0:
             fresh[code] = primitive.fresh or is_ufunc(np, primitive, case)
             into[:, code] = [fresh[code] and reusing_kernel(np, primitive, case, k) is not None for k in (0, 1)]
-    kernels = steps.code.copy()
-    candidates = np.flatnonzero((into[0] | into[1])[steps.code])
-    if not len(candidates):
-        return kernels
+    reusing = into[0] | into[1]
+    if not reusing.any():
+        return None
     own = np.zeros(steps.n_values, bool)
-    own[steps.first[:-1][fresh[steps.code]]] = True
-    own[steps.args[np.repeat(~fresh[steps.code], np.diff(steps.start))]] = False
-    for step in candidates.tolist():
-        reads = steps.args[steps.start[step] : steps.start[step + 1]].tolist()
-        code = int(steps.code[step])
-        for k, a in enumerate(reads[:2]):
-            if into[k, code] and own[a] and last[a] == step and reads.count(a) == 1:
-                kernels[step] = reusing_number(code, k)
-                break
+    for block in blocks(steps.n_steps):
+        own[steps.first[block][fresh[steps.code[block]]]] = True
+    for block in blocks(steps.n_steps):
+        args = steps.args[steps.start[block.start] : steps.start[block.stop]]
+        own[args[np.repeat(~fresh[steps.code[block]], steps.arity(block))]] = False
+    kernels = steps.code.copy()
+    for block in blocks(steps.n_steps):
+        for step in (np.flatnonzero(reusing[steps.code[block]]) + block.start).tolist():
+            reads = steps.reads(step)
+            code = int(steps.code[step])
+            for k, a in enumerate(reads[:2]):
+                if into[k, code] and own[a] and last[a] == step and reads.count(a) == 1:
+                    kernels[step] = reusing_number(code, k)
+                    break
     return kernels

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.graph.graph import Case, Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
+from tidu_cli.runtime.columns import array_of, blocks, column_of, ranges, sums, taken
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
 class Steps:
     """The steps of a computation, in a valid order. Values are numbered: the inputs that are needed, then the steps' results.
 
-    `inputs` are indices into the graph's; `outputs` are values, None for structural zeros. Step i computes node `node[i]`, of case
-    `code[i]`; it reads the values `args[start[i]:start[i + 1]]` and makes `first[i]` up to before `first[i + 1]`.
+    `inputs` are indices into the graph's; `outputs` are values, None for structural zeros. Step i computes node `kept[i]`, or i if
+    that is None, and is of case `code[i]`; it reads the values `args[start[i]:start[i + 1]]` and makes `first[i]` up to before
+    `first[i + 1]`. The columns may be those of the graph, in its memory.
     """
 
     graph: Graph
     inputs: tuple[int, ...]
     outputs: tuple[int | None, ...]
-    node: NDArray[Any]
+    kept: NDArray[Any] | None
     code: NDArray[Any]
     start: NDArray[Any]
     args: NDArray[Any]
@@ -45,13 +47,58 @@ class Steps:
         """The number of values: inputs and results."""
         return int(self.first[-1])
 
+    @property
+    def single(self) -> bool:
+        """Whether each step makes one value."""
+        return self.n_values == len(self.inputs) + self.n_steps
+
+    @property
+    def node(self) -> Column[int]:
+        """The node that each step computes."""
+        import numpy as np
+
+        if self.kept is not None:
+            return column_of(self.kept)
+        made = column([0]) * self.n_steps
+        numbers = array_of(made)
+        for block in blocks(self.n_steps):
+            numbers[block] = np.arange(block.start, block.stop)
+        return made
+
+    def arity(self, block: slice) -> NDArray[Any]:
+        """How many values each of these steps reads."""
+        ends = self.start[block.start : block.stop + 1]
+        found: NDArray[Any] = ends[1:] - ends[:-1]
+        return found
+
+    def n_results(self, block: slice) -> NDArray[Any]:
+        """How many values each of these steps makes."""
+        ends = self.first[block.start : block.stop + 1]
+        found: NDArray[Any] = ends[1:] - ends[:-1]
+        return found
+
+    def operand(self, k: int, block: slice, arity: NDArray[Any]) -> NDArray[Any]:
+        """Operand k of each of these steps, or the last there is; 0 of steps that read nothing. `arity` is theirs."""
+        import numpy as np
+
+        if not len(self.args):
+            return np.zeros(len(arity), np.int32)
+        return np.where(arity > 0, self.args[self.start[block] + np.minimum(arity - 1, k)], 0)
+
+    def reads(self, step: int) -> list[int]:
+        """The values that one step reads."""
+        found: list[int] = self.args[self.start[step] : self.start[step + 1]].tolist()
+        return found
+
     def last_uses(self) -> NDArray[Any]:
         """For each value the last step that reads it: `n_steps` for outputs, -1 for what no step reads."""
         import numpy as np
 
         last = np.full(self.n_values, -1, np.int32)
-        # The last one of several assignments to one place holds.
-        last[self.args] = np.repeat(np.arange(self.n_steps, dtype=np.int32), np.diff(self.start))
+        for block in blocks(self.n_steps):
+            # The last one of several assignments to one place holds.
+            readers = np.repeat(np.arange(block.start, block.stop, dtype=np.int32), self.arity(block))
+            last[self.args[self.start[block.start] : self.start[block.stop]]] = readers
         last[[v for v in self.outputs if v is not None]] = self.n_steps
         return last
 
@@ -60,37 +107,35 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
     """The steps that these outputs of a self-contained graph need. Nodes that differ in their masks alone compute the same."""
     import numpy as np
 
-    code = np.frombuffer(graph.code, np.int32)
-    args = np.frombuffer(graph.args, np.int32)
+    code, args = array_of(graph.code), array_of(graph.args)
     arity = np.array(graph.cases.arity, np.int32)
     n_results = np.array(graph.cases.n_results, np.int32)
     n_inputs = len(graph.inputs)
-    start = _sums(arity[code])
-    first = _sums(n_results[code]) + n_inputs
+    start, first = sums(arity, code), sums(n_results, code, n_inputs)
     results = [o.value for o in outputs]
     read = np.zeros(graph.n_values, bool)
-    read[args] = True
+    for block in blocks(len(args)):
+        read[args[block]] = True
     read[[v for v in results if v is not None]] = True
     plain = _without_masks(graph)
-    node = np.arange(len(code), dtype=np.int32)
-    same = None
-    if not _all_read(read, first) or _any_equal(plain[code], args, start):
-        node, args, same, read = _distinct(graph, plain, _needed(graph, outputs))
-        code = code[node]
-        start = _sums(arity[code])
-        made = _ranges(first[node], n_results[code])
-        first = _sums(n_results[code])
+    kept = None
+    if _all_read(read, first) and not _any_equal(plain, code, args, start):
+        if read[:n_inputs].all():
+            return Steps(graph, tuple(range(n_inputs)), tuple(results), None, code, start, args, first)
+        made = np.arange(n_inputs, graph.n_values, dtype=np.int32)
     else:
-        made = np.arange(n_inputs, graph.n_values)
-        first = first - n_inputs
+        kept, args, same, read = _distinct(graph, plain, _needed(graph, outputs))
+        code = taken(code, kept)
+        made = ranges(taken(first, kept), taken(n_results, code))
+        results = [None if v is None else int(same[v]) for v in results]
+        start, first = sums(arity, code), sums(n_results, code, n_inputs)
     inputs = np.flatnonzero(read[:n_inputs])
     number = np.zeros(graph.n_values, np.int32)
     number[inputs] = np.arange(len(inputs))
     number[made] = np.arange(len(inputs), len(inputs) + len(made))
-    if same is not None:
-        results = [None if v is None else int(same[v]) for v in results]
     found = tuple(None if v is None else int(number[v]) for v in results)
-    return Steps(graph, tuple(inputs.tolist()), found, node, code, start, number[args], first + len(inputs))
+    first -= n_inputs - len(inputs)
+    return Steps(graph, tuple(inputs.tolist()), found, kept, code, start, taken(number, args), first)
 
 
 MOST_KEPT = 2**20
@@ -107,45 +152,44 @@ def constant_steps(steps: Steps) -> NDArray[Any]:
     """
     import numpy as np
 
-    arity, cases = np.diff(steps.start), steps.graph.cases
+    cases = steps.graph.cases
     constant, known, room = np.zeros(steps.n_steps, bool), np.zeros(steps.n_values, bool), MOST_KEPT
-    sizes, reading, new = np.zeros(len(cases), np.int64), np.flatnonzero(arity), np.flatnonzero(arity == 0)
-    used = np.unique(steps.code).tolist()
-    sizes[used] = [kept_bytes(cases[c]) for c in used]
+    sizes = np.zeros(len(cases), np.int64)
+    new = _that_read(steps, None).nonzero()[0]
     for _ in range(DEEPEST_KEPT):
-        new = new[sizes[steps.code[new]] <= room]  # what is too large by itself keeps out no other
-        new = new[np.cumsum(sizes[steps.code[new]]) <= room]
+        code = steps.code[new]
+        for c in set(code.tolist()):
+            sizes[c] = kept_bytes(cases[c])
+        new = new[sizes[code] <= room]  # what is too large by itself keeps out no other
+        taking = np.cumsum(sizes[steps.code[new]])
+        new = new[taking <= room]
         if not len(new):
             break
-        room -= int(sizes[steps.code[new]].sum())
+        room -= int(taking[len(new) - 1])
         constant[new] = True
-        known[_ranges(steps.first[new], np.diff(steps.first)[new])] = True
-        if not len(reading):
-            break
-        new = reading[np.logical_and.reduceat(known[steps.args], steps.start[reading]) & ~constant[reading]]
+        known[ranges(steps.first[new], steps.first[new + 1] - steps.first[new])] = True
+        new = (_that_read(steps, known) & ~constant).nonzero()[0]
     return constant
+
+
+def _that_read(steps: Steps, known: NDArray[Any] | None) -> NDArray[Any]:
+    """Of each step whether it reads values that are known, and no others; or, without `known`, whether it reads none at all."""
+    import numpy as np
+
+    found = np.zeros(steps.n_steps, bool)
+    for block in blocks(steps.n_steps):
+        arity = steps.arity(block)
+        if known is None:
+            found[block] = arity == 0
+        elif len(reading := arity.nonzero()[0]):
+            begin, end = steps.start[block.start], steps.start[block.stop]
+            found[block][reading] = np.logical_and.reduceat(known[steps.args[begin:end]], steps.start[block][reading] - begin)
+    return found
 
 
 def kept_bytes(case: Case) -> int:
     """What it takes to keep the results of a case, in bytes: too many for records, whose fields may be arrays that others see."""
     return sum(t.nbytes if isinstance(t, TensorType) else MOST_KEPT + 1 for t in case.results)
-
-
-def _sums(counts: NDArray[Any]) -> NDArray[Any]:
-    """How many come before each, and one more entry for their total."""
-    import numpy as np
-
-    sums = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
-
-
-def _ranges(first: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-    """The numbers from each `first` on, so many, one range after the other."""
-    import numpy as np
-
-    before = _sums(counts)
-    return np.repeat(first - before[:-1], counts) + np.arange(before[-1])
 
 
 def _without_masks(graph: Graph) -> NDArray[Any]:
@@ -169,20 +213,21 @@ def _all_read(read: NDArray[Any], first: NDArray[Any]) -> bool:
     )
 
 
-def _any_equal(plain: NDArray[Any], args: NDArray[Any], start: NDArray[Any]) -> bool:
+def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], start: NDArray[Any]) -> bool:
     """Whether two nodes might be of one case and read the same: True also, very rarely, where none are."""
     import numpy as np
 
-    if not len(plain):
-        return False
-    digest = _mixed(plain.astype(np.uint64) | np.uint64(1 << 63))  # no operand has this bit
-    arity = np.diff(start)
-    # An operand counts by its number and its place, so that x - y is not y - x.
-    places = np.arange(len(args), dtype=np.uint64) - np.repeat(start[:-1], arity).astype(np.uint64)
-    mixed = _mixed((places << np.uint64(40)) + args.astype(np.uint64) + np.uint64(1))
-    reading = np.flatnonzero(arity)
-    if len(reading):
-        digest[reading] += np.add.reduceat(mixed, start[reading])
+    digest = np.empty(len(code), np.uint64)
+    for block in blocks(len(code)):
+        begin, end = start[block.start], start[block.stop]
+        first, arity = start[block] - begin, np.diff(start[block.start : block.stop + 1])
+        own = _mixed(plain[code[block]].astype(np.uint64) | np.uint64(1 << 63))  # no operand has this bit
+        # An operand counts by its number and its place, so that x - y is not y - x.
+        places = np.arange(end - begin, dtype=np.uint64) - np.repeat(first, arity).astype(np.uint64)
+        mixed = _mixed((places << np.uint64(40)) + args[begin:end].astype(np.uint64) + np.uint64(1))
+        if len(reading := np.flatnonzero(arity)):
+            own[reading] += np.add.reduceat(mixed, first[reading])
+        digest[block] = own
     digest.sort()
     return bool((digest[1:] == digest[:-1]).any())
 

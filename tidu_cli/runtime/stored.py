@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import CaseTable, Column, Document, Graph, Input, column
+from tidu_cli.graph.graph import CaseTable, Document, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.runtime.columns import array_of, blocks, column_of, taken
 from tidu_cli.runtime.groups import LIST, SCALARS, GroupedProgram, Place, Single, vector_kernel
 from tidu_cli.runtime.interpreter import UNARY, WIDE, Program, Wide, reusing_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-MOST_NODES = 2**26
-"""Numbers of nodes beyond this are damage: a table of so many takes memory before anything is known to be right."""
 
 NONE = -2
 """What stands for the place of a structural zero."""
@@ -32,14 +31,16 @@ NONE = -2
 
 def stored(program: Program | GroupedProgram) -> tuple[Document, Document, dict[str, object]]:
     """The cases, the interface and the plan of a program."""
-    graph = program.graph
-    used = list(dict.fromkeys(int(c) for c in program.code))
-    number = {code: k for k, code in enumerate(used)}
-    code = [number[int(c)] for c in program.code]
+    import numpy as np
+
+    graph, code = program.graph, np.asarray(program.code, np.int32)
+    used = list(dict.fromkeys(chain.from_iterable(code[block].tolist() for block in blocks(len(code)))))
+    number = np.zeros(len(graph.cases), np.int32)
+    number[used] = np.arange(len(used))
     plan = _plan_of_groups(program) if isinstance(program, GroupedProgram) else _plan_of_steps(program)
     interface = Graph(graph.name, program.inputs, tuple(replace(o, value=None) for o in program.outputs), graph.cases)
     cases = _cases(graph.cases, used)
-    return Document((cases,), cases.cases), Document((interface,), graph.cases), {**plan, "code": _bytes(code)}
+    return Document((cases,), cases.cases), Document((interface,), graph.cases), {**plan, "code": _bytes(taken(number, code))}
 
 
 def restored(cases: Document, interface: Document, plan: Mapping[str, Any], where: str) -> Program | GroupedProgram:
@@ -49,11 +50,11 @@ def restored(cases: Document, interface: Document, plan: Mapping[str, Any], wher
     try:
         code = _integers(plan["code"])
         _require(_within(code, nodes.n_nodes))
-        table = [nodes.code[k] for k in code.tolist()]
+        code = taken(array_of(nodes.code), code)
         graph = Graph(ends.name, ends.inputs, ends.outputs, cases.cases)
         if plan["kind"] == "groups":
-            return _groups(graph, primitives, plan, table)
-        return _steps(graph, primitives, plan, table)
+            return _groups(graph, primitives, plan, code)
+        return _steps(graph, primitives, plan, code)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration):
         raise EvaluationError(f"{where}: the program is damaged; make it anew with tidu compile") from None
 
@@ -72,17 +73,21 @@ def _cases(table: CaseTable, used: Sequence[int]) -> Graph:
 
 
 def _plan_of_steps(program: Program) -> dict[str, object]:
+    import numpy as np
+
     slots = [NONE if slot is None else slot for slot in program.output_slots]
     wide = [n for w in program.wide for part in (w.reads, w.writes, w.clears) for n in (len(part), *part)]
     columns = {name: _bytes(getattr(program, name)) for name in ("node", "left", "right", "target", "cleared")}
     # Of each step 0, or 1 more than the operand whose memory it takes.
-    reuses = bytes(0 if number >= 0 else 1 + (-1 - number) % 2 for number in program.kernel)
+    kernel, reuses = array_of(program.kernel), np.zeros(program.n_steps, np.uint8)
+    for block in blocks(program.n_steps):
+        reuses[block] = np.where(kernel[block] < 0, 1 + (-1 - kernel[block]) % 2, 0)
     return {
         "kind": "steps",
         "n_slots": program.n_slots,
         "input_slots": _bytes(program.input_slots),
         "output_slots": _bytes(slots),
-        "reuses": reuses,
+        "reuses": reuses.tobytes(),
         "wide": _bytes(wide),
         "constant": program.constant,
         **columns,
@@ -106,18 +111,17 @@ def _plan_of_groups(program: GroupedProgram) -> dict[str, object]:
     }
 
 
-def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], table: list[int]) -> Program:
+def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], code: NDArray[Any]) -> Program:
     import numpy as np
 
-    n, n_slots = len(table), int(plan["n_slots"])
+    n, n_slots = len(code), int(plan["n_slots"])
     node, left, right, target, cleared = (_integers(plan[name]) for name in ("node", "left", "right", "target", "cleared"))
     _require({len(c) for c in (node, left, right, target, cleared)} == {n} and len(plan["reuses"]) == n)
     numbers = iter(_integers(plan["wide"]).tolist())
     wide = []
     for reads in numbers:
         wide.append(Wide(_take(numbers, reads), _take(numbers, next(numbers)), _take(numbers, next(numbers))))
-    code = np.array(table, np.int32)
-    arity, n_results = np.array(graph.cases.arity)[code], np.array(graph.cases.n_results)[code]
+    arity, n_results = (np.array(of_case, np.int32)[code] for of_case in (graph.cases.arity, graph.cases.n_results))
     is_wide = right == WIDE
     _require(bool(((arity == np.where(right == UNARY, 1, 2)) & (n_results == 1) | is_wide).all()))
     _require(_within(left[~is_wide], n_slots) and _within(right[right >= 0], n_slots) and bool((right >= WIDE).all()))
@@ -135,25 +139,23 @@ def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], tabl
         case_number, operand = divmod(-1 - number, 2)
         case = graph.cases[case_number]
         _require(operand < 2 and reusing_kernel(np, primitives[case.op], case, operand) is not None)
-    _require(_within(node, MOST_NODES))
-    by_node = np.zeros(int(node.max(initial=-1)) + 1, np.int32)
-    by_node[node] = code
+    _require(bool((node >= 0).all()))
     constant = np.frombuffer(plan["constant"], bool)
     made = Program(
-        graph=replace(graph, code=_column(by_node)),
+        graph=graph,
         primitives=primitives,
         inputs=graph.inputs,
         input_slots=tuple(inputs.tolist()),
         outputs=graph.outputs,
         output_slots=tuple(None if slot == NONE else slot for slot in outputs.tolist()),
         n_slots=n_slots,
-        node=_column(node),
-        code=_column(code),
-        kernel=_column(kernel),
-        left=_column(left),
-        right=_column(right),
-        target=_column(target),
-        cleared=_column(cleared),
+        node=column_of(node),
+        code=column_of(code),
+        kernel=column_of(kernel),
+        left=column_of(left),
+        right=column_of(right),
+        target=column_of(target),
+        cleared=column_of(cleared),
         wide=tuple(wide),
         constant=constant.tobytes(),
     )
@@ -165,21 +167,24 @@ def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], tabl
     return made
 
 
-def _groups(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], table: list[int]) -> GroupedProgram:
+def _groups(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], code: NDArray[Any]) -> GroupedProgram:
     import numpy as np
 
     dtypes, lengths, n_entries = tuple(plan["dtypes"]), tuple(map(int, plan["lengths"])), int(plan["n_entries"])
     _require(len(dtypes) == len(lengths) and len(set(dtypes)) == len(dtypes) and set(dtypes) <= set(SCALARS))
     length = dict(zip(dtypes, lengths, strict=True))
-    code, size, begin = np.array(table, np.int32), _integers(plan["size"]), _integers(plan["begin"])
+    size, begin = _integers(plan["size"]), _integers(plan["begin"])
     _require(len(size) == len(begin) == len(code) and bool((size >= 0).all()))
     operands = tuple(_integers(data) for data in plan["operands"])
     arity = np.array(graph.cases.arity)[code]
     for k, numbers in enumerate(operands):
         reading = (arity > k) & (size > 0)
         bounds = [_length(length, graph.cases[c].operands[k]) for c in code[reading].tolist()]
-        _require(len(numbers) == int(size[reading].sum()))
-        _require(bool(((numbers >= 0) & (numbers < np.repeat(np.array(bounds, np.int64), size[reading]))).all()))
+        ends = np.cumsum(size[reading])
+        _require(len(numbers) == (int(ends[-1]) if len(ends) else 0))
+        if len(numbers):
+            greatest = np.maximum.reduceat(numbers, ends - size[reading])
+            _require(int(numbers.min()) >= 0 and bool((greatest < np.array(bounds)).all()))
     grouped = size > 0
     _require(all(vector_kernel(np, primitives, graph.cases[c]) is not None for c in set(code[grouped].tolist())))
     _require(int(arity[grouped].max(initial=0)) <= len(operands))
@@ -241,19 +246,14 @@ def _take(numbers: Iterator[int], n: int) -> tuple[int, ...]:
     return tuple([next(numbers) for _ in range(n)])
 
 
-def _bytes(numbers: Iterable[int]) -> bytes:
+def _bytes(numbers: Sequence[int] | NDArray[Any]) -> memoryview:
+    """The integers as they are in files, in the memory of the column where that is the same."""
     import numpy as np
 
-    return np.asarray(numbers if hasattr(numbers, "__array__") or hasattr(numbers, "typecode") else list(numbers), "<i4").tobytes()
+    return np.asarray(numbers, "<i4").view(np.uint8).data
 
 
 def _integers(data: bytes) -> NDArray[Any]:
     import numpy as np
 
-    return np.frombuffer(data, "<i4").astype(np.int32)
-
-
-def _column(values: NDArray[Any]) -> Column[int]:
-    made = column()
-    made.frombytes(values.tobytes())
-    return made
+    return np.frombuffer(data, "<i4").astype(np.int32, copy=False)
