@@ -207,8 +207,10 @@ class Compiled:
 
     def __init__(self, program: Program | GroupedProgram) -> None:
         self._program = program
-        self._fits: set[int | None] = set()  # limits of memory that it keeps to
-        self._known = {str(i.key): i.key for i in program.inputs}  # parsing keys takes as long as small programs run
+        self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
+        # Parsing and writing keys takes as long as small programs run.
+        self._known: dict[KeyText, Key] = {text: i.key for i in program.inputs for text in (i.key, str(i.key))}
+        self._names = [str(o.key) for o in program.outputs]
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -233,18 +235,31 @@ class Compiled:
         so that they may be inputs, too. Raises EvaluationError.
         """
         from tidu_cli.runtime.evaluate import call
-        from tidu_cli.runtime.memory import check_memory
-        from tidu_cli.runtime.results import require_room, write_into
 
         known = self._known
         given = {known.get(k) or _key(k): v for k, v in {**(inputs or {}), **more}.items()}
-        room = {_key(k): array for k, array in (out or {}).items()}
+        room = self._room(out) if out else {}
+        if max_memory not in self._fits:
+            self._require_memory(max_memory)
+        found = call(self._program, given)
+        if room:
+            from tidu_cli.runtime.results import write_into
+
+            found = write_into(room, found)
+        return dict(zip(self._names, found.values(), strict=True))
+
+    def _room(self, out: Mapping[Any, NDArray[Any]]) -> dict[Key, NDArray[Any]]:
+        from tidu_cli.runtime.results import require_room
+
+        room = {_key(k): array for k, array in out.items()}
         require_room(self._program.outputs, room)
-        if (limit := _limit(max_memory)) not in self._fits:
-            check_memory(self._program, limit)
-            self._fits.add(limit)
-        found = write_into(room, call(self._program, given))
-        return {str(key): value for key, value in found.items()}
+        return room
+
+    def _require_memory(self, limit: int | str | None) -> None:
+        from tidu_cli.runtime.memory import check_memory
+
+        check_memory(self._program, _limit(limit))
+        self._fits.add(limit)
 
     def save(self, file: str | PurePath) -> None:
         """Write the program, for `load_program` and `tidu eval`. Raises DocumentError."""

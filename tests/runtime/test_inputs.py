@@ -21,7 +21,7 @@ from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import RecordType, TensorType, Type, tangent_type
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.runtime.evaluate import evaluate
-from tidu_cli.runtime.inputs import input_constant, input_value
+from tidu_cli.runtime.inputs import input_constant, input_value, is_as_declared
 
 POINT = RecordType("Point", (("x", TensorType("f64")), ("y", TensorType("f64", (3,)))))
 EVENT = RecordType("Event", (("at", TensorType("datetime[ms]")), ("on", TensorType("bool")), ("where", POINT)))
@@ -159,6 +159,34 @@ def test_times_that_do_not_fit(text: str, value: object, message: str) -> None:
     with pytest.raises(EvaluationError, match=re.escape(message)) as caught:
         taken(text, value)
     assert "\n" not in str(caught.value)
+
+
+ARRAYS = [
+    np.zeros(2),
+    np.zeros(2, ">f8"),
+    np.zeros(2, "f4"),
+    np.zeros((2, 1)),
+    np.zeros(2).view(np.recarray),
+    np.ma.zeros(2),
+    np.float64(0),
+    np.zeros(()),
+    [0.0, 0.0],
+    np.zeros(2, "M8[s]"),
+    np.full(2, np.iinfo(np.int64).min),  # as a datetime, none
+    np.zeros(2, bool),
+    np.zeros(2, "V2"),
+    None,
+]
+
+
+@pytest.mark.parametrize(
+    "text", ["f64[2]", "f64[]", "f32[2]", "i64[2]", "bool[2]", "bf16[2]", "datetime[s][2]", "duration[s][2]", "Point"]
+)
+def test_what_is_plainly_as_declared_stays_as_it_is(text: str) -> None:
+    declared = type_(text)
+    fitting = [value for value in ARRAYS if is_as_declared(declared, value)]
+    assert all(input_value("input x", declared, value) is value for value in fitting)
+    assert len(fitting) == (text not in ("bf16[2]", "datetime[s][2]", "Point"))
 
 
 def test_constants_of_records() -> None:

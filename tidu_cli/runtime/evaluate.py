@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, unit_of
 from tidu_cli.runtime.groups import GroupedProgram
-from tidu_cli.runtime.inputs import input_value
+from tidu_cli.runtime.inputs import input_value, is_as_declared
 from tidu_cli.runtime.interpreter import Program
 from tidu_cli.runtime.memory import check_memory, fits
 from tidu_cli.runtime.program import compile_graph, plain_program
@@ -57,7 +57,7 @@ def call(
     It may be called again, and then runs the quicker for what is kept, unless this is `once`.
     """
     require_given(program.inputs, inputs)
-    given = {i.key: input_value(f"input {i.key}", i.type, inputs[i.key]) for i in program.inputs}
+    given = {i.key: _taken(i, inputs[i.key]) for i in program.inputs}
     if moves:
         from tidu_cli.runtime.moves import moved
 
@@ -66,6 +66,10 @@ def call(
                 given[i.key] = moved(program.primitives, i.key, i.type, given[i.key], moves[i.key])
     found = program.run(given, once=once) if isinstance(program, GroupedProgram) else program.run(given)
     return {o.key: outward(o.type, value) for o, value in zip(program.outputs, found, strict=True)}
+
+
+def _taken(declared: Input, value: object) -> Any:
+    return value if is_as_declared(declared.type, value) else input_value(f"input {declared.key}", declared.type, value)
 
 
 def require_given(declared: Sequence[Input], inputs: Container[Key]) -> None:

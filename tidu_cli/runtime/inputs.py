@@ -47,6 +47,19 @@ def input_value(place: str, type_: Type, value: object) -> Any:
     return tuple(_field(f"{place}.{name}", field_type, given[name], type_.inexact) for name, field_type in type_.fields)
 
 
+def is_as_declared(type_: Type, value: object) -> bool:
+    """Whether a value is an array that is plainly of its declared type, so that `input_value` would give it back as it is."""
+    import numpy as np
+
+    return (
+        type(value) is np.ndarray
+        and isinstance(type_, TensorType)
+        and value.shape == type_.shape
+        and value.dtype is numpy_dtype(np, type_.dtype)  # by identity, as all arrays of a native dtype share one
+        and type_.dtype not in DATETIMES  # whose counts are looked at
+    )
+
+
 def _field(place: str, type_: Type, value: object, may_be_zero: bool) -> Any:
     return None if value is None and may_be_zero else input_value(place, type_, value)
 
