@@ -53,13 +53,11 @@ def prepare(shape: str, n: int, folder: Path) -> list[str]:
 
 def measure(path: Path) -> list[Stage]:
     """Read a document and write it in its format, in this process."""
-    from tidu_cli.documents.read import parse_document
-    from tidu_cli.documents.write import format_document
+    from tidu_cli.api import load, save
 
-    data = path.read_bytes()
     clock = Stopwatch()
-    document = clock("read", lambda: parse_document(data, path.name)[0], lambda made: sum(g.n_nodes for g in made.graphs))
-    clock("write", lambda: format_document(document, path.suffix[1:]))
+    document = clock("read", lambda: load(path), lambda made: sum(g.n_nodes for g in made.graphs))
+    clock("write", lambda: save(document, path.with_stem("written")))
     return clock.stages
 
 

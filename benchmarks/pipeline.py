@@ -76,34 +76,26 @@ def peak() -> int:
 
 def measure(folder: Path) -> list[Stage]:
     """Run every stage on the graph in `graph.json` and `graph.msgpack` of a folder, in this process."""
-    from tidu_cli.documents.files import read_bytes, write_bytes
-    from tidu_cli.documents.read import parse_document
-    from tidu_cli.documents.write import format_document
+    from tidu_cli.api import load, save
     from tidu_cli.graph.graph import Document
     from tidu_cli.transforms.linearize import linearize
     from tidu_cli.transforms.materialize import materialize
     from tidu_cli.transforms.resolve import resolve
     from tidu_cli.transforms.transpose import transpose
 
-    def load(suffix: str) -> Document:
-        return parse_document(read_bytes(str(folder / f"graph.{suffix}")), "graph")[0]
-
-    def write(suffix: str) -> None:
-        write_bytes(format_document(document, suffix), str(folder / f"gradient.{suffix}"))
-
     def nodes(document: Document) -> int:
         return sum(graph.n_nodes for graph in document.graphs)
 
     clock = Stopwatch()
-    clock("load, JSON", lambda: load("json"), nodes)
-    document = clock("load, msgpack", lambda: load("msgpack"), nodes)
+    clock("load, JSON", lambda: load(folder / "graph.json"), nodes)
+    document = clock("load, msgpack", lambda: load(folder / "graph.msgpack"), nodes)
     document = clock("resolve", lambda: resolve([document]), nodes)
     wrt = [i.key for i in document.head.inputs]
     document = clock("linearize", lambda: linearize(document, wrt), nodes)
     document = clock("transpose", lambda: transpose(document), nodes)
     document = clock("materialize", lambda: materialize(document), nodes)
-    clock("write, msgpack", lambda: write("msgpack"))
-    clock("write, JSON", lambda: write("json"))
+    clock("write, msgpack", lambda: save(document, folder / "gradient.msgpack"))
+    clock("write, JSON", lambda: save(document, folder / "gradient.json"))
     _evaluate(document.head, clock)
     return clock.stages
 
