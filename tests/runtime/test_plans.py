@@ -22,8 +22,9 @@ from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.runtime import columns, groups
-from tidu_cli.runtime.groups import FEWEST_STEPS, GroupedProgram, levels
+from tidu_cli.runtime import columns, grouping
+from tidu_cli.runtime.grouping import FEWEST_STEPS, levels
+from tidu_cli.runtime.groups import GroupedProgram
 from tidu_cli.runtime.interpreter import Program
 from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
 from tidu_cli.runtime.stored import restored, stored
@@ -148,7 +149,7 @@ def test_where_blocks_end_changes_nothing(graph: Graph, block: int) -> None:
 @given(wide())
 def test_how_steps_are_sorted_changes_nothing(graph: Graph) -> None:
     expected = plans(graph)
-    with mock.patch.object(groups, "KEY_BITS", 0):
+    with mock.patch.object(grouping, "KEY_BITS", 0):
         assert plans(graph) == expected
 
 
@@ -180,9 +181,9 @@ def test_giving_up_on_a_long_path_decides_nothing(graph: Graph, smallest_group: 
     def all_levels(steps: Any, most: int) -> Any:
         return levels(steps, steps.n_steps)
 
-    with mock.patch.multiple(groups, FEWEST_STEPS=1, SMALLEST_GROUP=smallest_group):
+    with mock.patch.multiple(grouping, FEWEST_STEPS=1, SMALLEST_GROUP=smallest_group):
         expected = type(compile_graph(graph))
-        with mock.patch.object(groups, "levels", all_levels):
+        with mock.patch.object(grouping, "levels", all_levels):
             assert type(compile_graph(graph)) is expected
 
 

@@ -8,7 +8,8 @@ from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Graph, Output
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import vocabulary
-from tidu_cli.runtime.groups import GroupedProgram, grouped
+from tidu_cli.runtime.grouping import grouped
+from tidu_cli.runtime.groups import GroupedProgram
 from tidu_cli.runtime.interpreter import Program as Program
 from tidu_cli.runtime.slots import allocated
 from tidu_cli.runtime.steps import needed_steps
