@@ -89,8 +89,8 @@ def peak_table(shape: str, folder: Path) -> list[list[str]]:
     """A row a command: its seconds by the clock, its peak, and how many times the packed file that is."""
     rows = [["command", "s", "MB", "packed MB", "times the file"]]
     before = "primal"
-    for name, command in stages(shape).items():
-        source, out = folder / f"{before}.msgpack", folder / "out.msgpack"
+    for name, command in {**stages(shape), "program": ["compile"], "values": ["eval", *given(shape)]}.items():
+        source, out = folder / f"{before}.msgpack", folder / f"{name}.msgpack"
         start = time.perf_counter()
         process = subprocess.Popen([TIDU, *command, source, "-o", out])
         _, status, usage = os.wait4(process.pid, 0)
@@ -100,21 +100,26 @@ def peak_table(shape: str, folder: Path) -> list[list[str]]:
         peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         size = max(source.stat().st_size, out.stat().st_size)
         rows.append([f"tidu {command[0]}", f"{seconds:.1f}", f"{peak / 1e6:.0f}", f"{size / 1e6:.1f}", f"{peak / size:.1f}"])
-        before = name
+        before = name if name != "program" else before  # which is evaluated as it is
     return rows
+
+
+def given(shape: str) -> list[str]:
+    """The options that give values to the inputs of the gradient."""
+    at = [f"x{k}=0.5" for k in range(WIDTH if shape == "dag" else 1)]
+    return [word for value in (*at, "y@-1=1") for word in ("--set", value)]
 
 
 def pipe_seconds(shape: str, folder: Path) -> float:
     """The seconds by the clock of six stages that a shell pipe joins, from the primal graph to values of the gradient."""
     wrt = " ".join(stages(shape)["linearized"][1:])
-    given = " ".join(f"--set x{k}=0.5" for k in range(WIDTH if shape == "dag" else 1))
     steps = [
         "resolve primal.msgpack",
         f"linearize {wrt}",
         "transpose",
         "materialize",
         "convert --format msgpack",
-        f"eval {given} --set y@-1=1",
+        f"eval {' '.join(given(shape))}",
     ]
     line = " | ".join(f"{TIDU} {step}" for step in steps)
     start = time.perf_counter()

@@ -1,9 +1,9 @@
 """Programs of many scalars: steps of one case that do not wait for one another run as one array operation.
 
-Such steps are a group; `tidu_cli.runtime.grouping` finds them. Scalars of a dtype are elements of one flat array, numbered so that the
-results of a group lie side by side; its operands are gathered by their numbers, or are a slice where they lie side by side, too. What
-a case does to many operands at once, its batch rule says: it is grouped if that is the same operation, of the same attrs, of arrays.
-All else runs one by one, as in any program.
+Such steps are a group; `tidu_cli.runtime.grouping` finds them. Scalars of a dtype are elements of one flat array, numbered so that
+the results of a group lie side by side; its operands are gathered by their numbers, or are a slice where they lie side by side,
+too. What a case does to many operands at once, its batch rule says: it is grouped if that is the same operation, of the same
+attrs, of arrays. All else runs one by one, as in any program.
 """
 
 from __future__ import annotations
