@@ -22,7 +22,7 @@ from tidu_cli.transforms.transpose import transpose
 
 SIZES = (2**15, 2**17)
 
-IN_BLOCKS = 3 * 2**20
+IN_BLOCKS = 6 * 2**20
 """What is computed block by block may take so much, however large the graph."""
 
 

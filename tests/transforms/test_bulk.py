@@ -20,7 +20,7 @@ from tests.strategies import ANY, SMOOTH, documents, seeds
 from tests.transforms.test_laws import wrt_of
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TiduError
-from tidu_cli.graph import flow, large
+from tidu_cli.graph import columns, flow, large
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
@@ -29,7 +29,7 @@ from tidu_cli.graph.types import TensorType, moves
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import JVP, Primitive
 from tidu_cli.primitives.trace import Term
-from tidu_cli.transforms.bulk import cases, equal, stamps
+from tidu_cli.transforms.bulk import cases, equal
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.stamp import Stamper
@@ -53,10 +53,9 @@ def large_from(n_nodes: float, *, few: int = 64, block: int = 2**15, searches: i
         patch.object(large, "NODES_WITH_NUMPY", n_nodes),
         patch.object(cases, "NODES_PER_CASE", 0),
         patch.object(flow, "FEW", few),
-        patch.object(flow, "BLOCK", block),
+        patch.object(columns, "BLOCK", block),
         patch.object(equal, "SEARCHES", searches),
         patch.object(equal, "FEW", few),
-        patch.object(stamps, "BLOCK", block),
     ):
         yield
 
@@ -393,9 +392,9 @@ def test_spans(pieces: list[tuple[int, int]]) -> None:
 @given(st.lists(st.integers(0, 20)), st.integers(1, 9), st.integers(1, 9))
 def test_values_in_order(listed: list[int], parts: int, block: int) -> None:
     values = np.array(listed, np.int32)
-    with patch.object(flow, "PARTS", parts), patch.object(flow, "BLOCK", block):
+    with patch.object(flow, "PARTS", parts), patch.object(columns, "BLOCK", block):
         places = np.concatenate(list(flow.in_order(values, 21)))
-        assert flow.counts(values, 21).tolist() == np.bincount(values, minlength=21).tolist()
+        assert columns.counts(values, 21).tolist() == np.bincount(values, minlength=21).tolist()
     assert places.tolist() == np.argsort(values, kind="stable").tolist()
 
 

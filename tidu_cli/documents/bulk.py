@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidu_cli.documents.columns import Pairs
-from tidu_cli.graph.flow import array_of, column_of
+from tidu_cli.graph.columns import array_of, column_of
 from tidu_cli.graph.graph import Column, Externals, column
 
 BLOCK = 2**15

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tidu_cli.graph.graph import CaseTable, Column, Externals, column
+from tidu_cli.graph.columns import array_of, blocks, column_of, counts, distinct, spans
+from tidu_cli.graph.graph import CaseTable, Column, Externals
 
 if TYPE_CHECKING:
     from tidu_cli.graph.link import LogicalGraph
@@ -27,33 +28,13 @@ Indices = npt.NDArray[np.integer]
 FEW = 64
 """Up to so many values at once, a plain loop is quicker than a round of NumPy calls."""
 
-BLOCK = 2**16
-"""So many values at once, where what is computed of them is in the way: it stays in the processor's cache."""
-
 PARTS = 4
 """In so many parts values are put in order: each takes a look at all of them."""
-
-
-def blocks(first: int, end: int) -> Iterator[slice]:
-    """The numbers from `first` to before `end`, in blocks."""
-    return (slice(begin, min(begin + BLOCK, end)) for begin in range(first, end, BLOCK))
 
 
 def within(mask: Bools, block: slice) -> Ints:
     """The numbers in a block where the mask is true."""
     return np.flatnonzero(mask[block]).astype(np.int32) + np.int32(block.start)
-
-
-def array_of(values: Column[int]) -> Ints:
-    """The array that shares a column's memory. While it exists, the column cannot grow."""
-    return np.frombuffer(values, np.int32) if values else np.empty(0, np.int32)
-
-
-def column_of(values: npt.NDArray[np.integer]) -> Column[int]:
-    """A column of these integers."""
-    made = column()
-    made.frombytes(np.ascontiguousarray(values, np.int32).data.cast("B") if len(values) else b"")
-    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +96,6 @@ def to_flat_ids(args: Ints, g: int, logical: LogicalGraph) -> None:
     args[is_outside] = found
 
 
-def counting(first: int, end: int) -> Column[int]:
-    """The numbers from `first` to before `end`."""
-    return column_of(np.arange(first, end, dtype=np.int32))
-
-
 def in_flat_ids(external: Externals, logical: LogicalGraph) -> Column[int]:
     """The flat ids of externals, which are values of graphs that have been linked, or detached."""
     graphs, values = array_of(external.graph), array_of(external.value)
@@ -141,14 +117,6 @@ def depended_on(flow: Flow, roots: Iterable[int]) -> Bools:
     np.add.at(held, np.fromiter(roots, np.int64), 1)
     peel(held, flow.start, flow.args)
     return held > 0
-
-
-def counts(values: Ints, n: int) -> Ints:
-    """How often each number below n occurs."""
-    found = np.zeros(n, np.int32)
-    for block in blocks(0, len(values)):  # what NumPy's bincount does to all at once, with three times the memory
-        np.add.at(found, values[block].astype(np.intp), np.int32(1))
-    return found
 
 
 def readers(flow: Flow) -> tuple[Ints, Ints]:
@@ -212,17 +180,6 @@ def _peel_singly(held: Ints, start: Ints, targets: Ints, loose: Indices) -> Indi
     return np.array(stack, np.int64)
 
 
-def spans(first: Indices, end: Indices) -> Ints:
-    """The numbers from first[0] to before end[0], then those from first[1] to before end[1], and so on."""
-    some = np.flatnonzero(end > first)
-    first, end = first[some], end[some]
-    begins = np.cumsum(end - first)
-    steps = np.ones(begins[-1] if len(some) else 0, np.int32)
-    steps[:1] = first[:1]
-    steps[begins[:-1]] = first[1:] - end[:-1] + 1
-    return np.cumsum(steps, out=steps)  # NumPy's repeat would take ten times as long
-
-
 def owners(start: Ints) -> Ints:
     """The v of each number from start[v] to before start[v + 1]."""
     steps = np.zeros(start[-1], np.int32)
@@ -232,9 +189,3 @@ def owners(start: Ints) -> Ints:
         steps[start[some]] = np.diff(some, prepend=last)
         last = some[-1] if len(some) else last
     return np.cumsum(steps, out=steps)
-
-
-def distinct(values: Ints) -> Ints:
-    """The values, each once, in increasing order."""
-    ordered = np.sort(values)
-    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]

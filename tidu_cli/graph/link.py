@@ -131,7 +131,7 @@ def link(document: Document) -> LogicalGraph:
 
 def _counting(first: int, end: int) -> Column[int]:
     if is_large(end - first):
-        from tidu_cli.graph.flow import counting
+        from tidu_cli.graph.columns import counting
 
         return counting(first, end)
     return column(range(first, end))

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.graph.columns import array_of, blocks, counts, spans, taken
 from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.runtime.columns import array_of, blocks, counts, ranges, taken
 from tidu_cli.runtime.groups import LIST, SCALARS, GroupedProgram, Place, Single, is_flat, vector_kernel
 from tidu_cli.runtime.steps import Steps
 from tidu_cli.watching import watch
@@ -72,7 +72,7 @@ def levels(steps: Steps, most: int) -> NDArray[Any] | None:
     level = column([-1]) * len(steps.inputs)
     append = level.append
     watched = watch("planning", steps.n_steps)
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         arity = steps.arity(block)
         ordinary = (arity >= 1) & (arity <= 3) & (steps.n_results(block) == 1)
         columns = [steps.operand(k, block, arity).tolist() for k in range(min(int(arity.max()), 3))]
@@ -114,17 +114,17 @@ def _sorted(steps: Steps, groupable: NDArray[Any], level: NDArray[Any]) -> tuple
     if (int(level.max()) + 1) * (n_cases + 1) << bits < 2**KEY_BITS:
         # One sort of numbers, whose lower bits say which step it is, is several times faster than that of an index.
         keys = np.empty(n, np.int64)
-        for block in blocks(n):
+        for block in blocks(0, n):
             key = level[block] * np.int64(n_cases + 1) + kinds[steps.code[block]]
             keys[block] = (key << bits) + np.arange(block.start, block.stop)
         keys.sort()
-        for block in blocks(n):
+        for block in blocks(0, n):
             order[block] = keys[block] & (2**bits - 1)
         del keys
     else:
         order[:] = np.lexsort((kinds[steps.code], level))
     last_level = last_kind = -1
-    for block in blocks(n):
+    for block in blocks(0, n):
         step = order[block]
         levels_, kind = level[step], kinds[steps.code[step]]
         begins[block] = (np.diff(levels_, prepend=last_level) != 0) | (np.diff(kind, prepend=last_kind) != 0) | (kind == 0)
@@ -166,7 +166,7 @@ def _laid_out(
     arity = np.array(cases.arity, np.int32)
     operands = [np.empty(int(size[arity[code] > k].sum()), np.int32) for k in range(int(arity[code[is_group]].max()))]
     ends = [0] * len(operands)
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         step = order[block]
         step = step[groupable[steps.code[step]]]
         start, n_read = steps.start[step], arity[steps.code[step]]
@@ -216,7 +216,7 @@ def _elements(steps: Steps, order: NDArray[Any], begins: NDArray[Any]) -> tuple[
     n_results = np.array(cases.n_results, np.int32)
     row = np.cumsum(n_results) - n_results  # of `made`, where those of a case begin
     n_groups = 0
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         step = order[block]
         code, group = steps.code[step], np.cumsum(begins[block]) + n_groups
         n_groups = int(group[-1])
@@ -224,7 +224,7 @@ def _elements(steps: Steps, order: NDArray[Any], begins: NDArray[Any]) -> tuple[
             put(steps.first[step], made[row[code]], group)
         else:
             n = n_results[code]
-            put(ranges(steps.first[step], n), made[ranges(row[code], n)], np.repeat(group, n))
+            put(spans(steps.first[step], steps.first[step + 1]), made[spans(row[code], row[code] + n)], np.repeat(group, n))
     return array, place, length
 
 

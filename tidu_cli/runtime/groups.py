@@ -15,13 +15,13 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, MissingRuleError
+from tidu_cli.graph.columns import blocks
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.primitives.contract import Kernel, PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import batch_template
-from tidu_cli.runtime.columns import blocks
 from tidu_cli.runtime.interpreter import entering, kept, owned
 from tidu_cli.runtime.steps import MOST_KEPT, kept_bytes
 from tidu_cli.watching import watch
@@ -225,7 +225,7 @@ def _view_or_numbers(np: Any, array: Any, at: Any) -> tuple[Any, Any]:
 
 
 def _rows_of(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
-    parts = (zip(*[values[block].tolist() for values in columns], strict=True) for block in blocks(len(columns[0])))
+    parts = (zip(*[values[block].tolist() for values in columns], strict=True) for block in blocks(0, len(columns[0])))
     return chain.from_iterable(parts)
 
 

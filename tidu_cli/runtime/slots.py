@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.graph.columns import array_of, blocks, column_of, counts, spans
 from tidu_cli.graph.graph import Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.runtime.columns import array_of, blocks, column_of, counts, ranges
 from tidu_cli.runtime.interpreter import SCRATCH, UNARY, WIDE, Program, Wide, is_ufunc, reusing_kernel, reusing_number
 from tidu_cli.runtime.steps import Steps, constant_steps
 from tidu_cli.watching import watch
@@ -30,7 +30,7 @@ def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output])
     last = steps.last_uses()
     constant = constant_steps(steps)
     kept = constant.nonzero()[0]
-    last[ranges(steps.first[kept], steps.first[kept + 1] - steps.first[kept])] = n  # for the next run
+    last[spans(steps.first[kept], steps.first[kept + 1])] = n  # for the next run
     code = graph.code if steps.kept is None else column_of(steps.code)
     kernel = _reuses(steps, primitives, last)
     left, right, target, cleared = (column([0]) * n for _ in range(4))
@@ -69,7 +69,7 @@ def _slots(
     wide: list[Wide] = []
     append = slot.append
     watched = watch("allocating", steps.n_steps)
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         arity, number = steps.arity(block), np.arange(block.start, block.stop)
         left, right = steps.operand(0, block, arity), steps.operand(1, block, arity)
         dying = LEFT * ((arity > 0) & (last[left] == number)) + RIGHT * ((arity > 1) & (last[right] == number) & (right != left))
@@ -158,13 +158,13 @@ def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArr
     if not reusing.any():
         return None
     own = np.zeros(steps.n_values, bool)
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         own[steps.first[block][fresh[steps.code[block]]]] = True
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         args = steps.args[steps.start[block.start] : steps.start[block.stop]]
         own[args[np.repeat(~fresh[steps.code[block]], steps.arity(block))]] = False
     kernels = steps.code.copy()
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         for step in (np.flatnonzero(reusing[steps.code[block]]) + block.start).tolist():
             reads = steps.reads(step)
             code = int(steps.code[step])

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.graph.columns import array_of, blocks, column_of, spans, sums, taken
 from tidu_cli.graph.graph import Case, Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
-from tidu_cli.runtime.columns import array_of, blocks, column_of, ranges, sums, taken
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Steps:
             return column_of(self.kept)
         made = column([0]) * self.n_steps
         numbers = array_of(made)
-        for block in blocks(self.n_steps):
+        for block in blocks(0, self.n_steps):
             numbers[block] = np.arange(block.start, block.stop)
         return made
 
@@ -95,7 +95,7 @@ class Steps:
         import numpy as np
 
         last = np.full(self.n_values, -1, np.int32)
-        for block in blocks(self.n_steps):
+        for block in blocks(0, self.n_steps):
             # The last one of several assignments to one place holds.
             readers = np.repeat(np.arange(block.start, block.stop, dtype=np.int32), self.arity(block))
             last[self.args[self.start[block.start] : self.start[block.stop]]] = readers
@@ -114,7 +114,7 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
     start, first = sums(arity, code), sums(n_results, code, n_inputs)
     results = [o.value for o in outputs]
     read = np.zeros(graph.n_values, bool)
-    for block in blocks(len(args)):
+    for block in blocks(0, len(args)):
         read[args[block]] = True
     read[[v for v in results if v is not None]] = True
     plain = _without_masks(graph)
@@ -126,7 +126,7 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
     else:
         kept, args, same, read = _distinct(graph, plain, _needed(graph, outputs))
         code = taken(code, kept)
-        made = ranges(taken(first, kept), taken(n_results, code))
+        made = spans(begin := taken(first, kept), begin + taken(n_results, code))
         results = [None if v is None else int(same[v]) for v in results]
         start, first = sums(arity, code), sums(n_results, code, n_inputs)
     inputs = np.flatnonzero(read[:n_inputs])
@@ -167,7 +167,7 @@ def constant_steps(steps: Steps) -> NDArray[Any]:
             break
         room -= int(taking[len(new) - 1])
         constant[new] = True
-        known[ranges(steps.first[new], steps.first[new + 1] - steps.first[new])] = True
+        known[spans(steps.first[new], steps.first[new + 1])] = True
         new = (_that_read(steps, known) & ~constant).nonzero()[0]
     return constant
 
@@ -177,7 +177,7 @@ def _that_read(steps: Steps, known: NDArray[Any] | None) -> NDArray[Any]:
     import numpy as np
 
     found = np.zeros(steps.n_steps, bool)
-    for block in blocks(steps.n_steps):
+    for block in blocks(0, steps.n_steps):
         arity = steps.arity(block)
         if known is None:
             found[block] = arity == 0
@@ -218,7 +218,7 @@ def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], star
     import numpy as np
 
     digest = np.empty(len(code), np.uint64)
-    for block in blocks(len(code)):
+    for block in blocks(0, len(code)):
         begin, end = start[block.start], start[block.stop]
         first, arity = start[block] - begin, np.diff(start[block.start : block.stop + 1])
         own = _mixed(plain[code[block]].astype(np.uint64) | np.uint64(1 << 63))  # no operand has this bit

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns import array_of, blocks, column_of, taken
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import vocabulary
-from tidu_cli.runtime.columns import array_of, blocks, column_of, taken
 from tidu_cli.runtime.groups import LIST, SCALARS, GroupedProgram, Place, Single, vector_kernel
 from tidu_cli.runtime.interpreter import UNARY, WIDE, Program, Wide, reusing_kernel
 
@@ -34,7 +34,7 @@ def stored(program: Program | GroupedProgram) -> tuple[Document, Document, dict[
     import numpy as np
 
     graph, code = program.graph, np.asarray(program.code, np.int32)
-    used = list(dict.fromkeys(chain.from_iterable(code[block].tolist() for block in blocks(len(code)))))
+    used = list(dict.fromkeys(chain.from_iterable(code[block].tolist() for block in blocks(0, len(code)))))
     number = np.zeros(len(graph.cases), np.int32)
     number[used] = np.arange(len(used))
     plan = _plan_of_groups(program) if isinstance(program, GroupedProgram) else _plan_of_steps(program)
@@ -80,7 +80,7 @@ def _plan_of_steps(program: Program) -> dict[str, object]:
     columns = {name: _bytes(getattr(program, name)) for name in ("node", "left", "right", "target", "cleared")}
     # Of each step 0, or 1 more than the operand whose memory it takes.
     kernel, reuses = array_of(program.kernel), np.zeros(program.n_steps, np.uint8)
-    for block in blocks(program.n_steps):
+    for block in blocks(0, program.n_steps):
         reuses[block] = np.where(kernel[block] < 0, 1 + (-1 - kernel[block]) % 2, 0)
     return {
         "kind": "steps",

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import Ints, array_of, in_order, owners
+from tidu_cli.graph.columns import array_of
+from tidu_cli.graph.flow import Ints, in_order, owners
 from tidu_cli.graph.types import Type
 from tidu_cli.transforms.bulk.aliases import follow
 from tidu_cli.transforms.bulk.stamps import Places, before_each

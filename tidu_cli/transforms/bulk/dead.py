@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tidu_cli.graph.flow import Flow, array_of, column_of, counts, has_single_results, peel, spans
+from tidu_cli.graph.columns import array_of, column_of, counts, spans
+from tidu_cli.graph.flow import Flow, has_single_results, peel
 from tidu_cli.graph.graph import Column, Externals, Graph
 from tidu_cli.transforms.bulk.externals import number_by_first_use
 from tidu_cli.transforms.bulk.stamps import before_each

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from tidu_cli.graph.flow import FEW, Bools, Flow, Indices, Ints, blocks, distinct, readers, spans, within
+from tidu_cli.graph.columns import blocks, distinct, spans
+from tidu_cli.graph.flow import FEW, Bools, Flow, Indices, Ints, readers, within
 
 Hashes = npt.NDArray[np.uint64]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidu_cli.graph.flow import Ints, blocks, column_of
+from tidu_cli.graph.columns import blocks, column_of
+from tidu_cli.graph.flow import Ints
 from tidu_cli.graph.graph import Externals
 from tidu_cli.graph.link import LogicalGraph
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import Bools, Flow, Indices, Ints, column_of, peel, readers
+from tidu_cli.graph.columns import column_of
+from tidu_cli.graph.flow import Bools, Flow, Indices, Ints, peel, readers
 from tidu_cli.graph.graph import CaseTable, Column, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.primitives.contract import PrimitiveSet

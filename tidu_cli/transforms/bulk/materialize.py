@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import Bools, Flow, Ints, array_of, blocks, spans, within
+from tidu_cli.graph.columns import array_of, blocks, spans
+from tidu_cli.graph.flow import Bools, Flow, Ints, within
 from tidu_cli.graph.graph import Column, Meta, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.transforms.bulk.equal import equal_nodes

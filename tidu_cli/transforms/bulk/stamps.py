@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import Bools, Ints, array_of
+from tidu_cli.graph.columns import array_of, blocks
+from tidu_cli.graph.flow import Bools, Ints
 from tidu_cli.graph.graph import column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.primitives.trace import Template
@@ -29,9 +30,6 @@ Reference = Ints | int
 
 Sources = Callable[[Ints], Sequence[Reference | None]]
 """From items of a group to the references of the template's sources; None for those that it never reads."""
-
-BLOCK = 2**15
-"""So many items at once, whose arrays fit into the processor's cache."""
 
 
 @dataclass(eq=False)
@@ -111,8 +109,8 @@ class Stamps:
         n_inputs, n_document = len(linear.inputs), self.logical.n_values
         for group in watch(stage, len(self.groups))(self.groups):
             closed = [constants[number] for number in group.closed]
-            for first in range(0, len(group.items), BLOCK):
-                _stamp(group, group.items[first : first + BLOCK], closed, into_linear, into_residual, n_inputs, n_document)
+            for block in blocks(0, len(group.items)):
+                _stamp(group, group.items[block], closed, into_linear, into_residual, n_inputs, n_document)
         self.groups.clear()
 
     def refer(self, linear: GraphBuilder, residual: GraphBuilder) -> None:

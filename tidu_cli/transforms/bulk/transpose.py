@@ -12,7 +12,8 @@ import numpy as np
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.flow import Bools, Flow, Ints, array_of, counts, has_single_results, peel, to_flat_ids
+from tidu_cli.graph.columns import array_of, counts
+from tidu_cli.graph.flow import Bools, Flow, Ints, has_single_results, peel, to_flat_ids
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
