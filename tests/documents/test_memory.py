@@ -5,14 +5,13 @@ A file holds about what the columns in memory do.
 
 from __future__ import annotations
 
-import tracemalloc
 from collections import deque
-from collections.abc import Callable
 from io import BytesIO
 
 import pytest
 
 from benchmarks.generate import WIDTH, dag
+from tests.peaks import peak
 from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.source import Source
 from tidu_cli.documents.write import format_document, formatted
@@ -27,16 +26,6 @@ N = 2**17
 def linearized() -> Document:
     """Three graphs that read one another."""
     return linearize(dag(N), [parse_key(f"x{k}") for k in range(WIDTH)])
-
-
-def peak(work: Callable[[], object]) -> int:
-    """The bytes that were held at most while this worked, beyond those before."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def test_writing_takes_little(linearized: Document) -> None:

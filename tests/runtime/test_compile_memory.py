@@ -5,13 +5,13 @@ NumPy and Python report theirs. The graph itself takes about 11, a program in gr
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from benchmarks.generate import chain, dag
+from tests.peaks import peak
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.program import compile_graph
@@ -28,16 +28,6 @@ IN_BLOCKS = 6 * 2**20
 
 def gradient(document: Document) -> Graph:
     return materialize(transpose(linearize(document, [i.key for i in document.head.inputs]))).head
-
-
-def peak(work: Callable[[], object]) -> int:
-    """The bytes that were held at most while this worked, beyond those before."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable, Iterable
 
 import pytest
 
+from tests.peaks import traced
 from tests.transforms.test_bulk import chain, in_bulk_only, large_from, scalars
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.transforms.linearize import linearize
@@ -17,17 +17,6 @@ from tidu_cli.transforms.transpose import transpose
 def n_bytes(graphs: Iterable[Graph]) -> int:
     """The memory of some graphs' columns."""
     return sum(4 * (g.n_nodes + len(g.args) + 2 * len(g.external)) for g in graphs)
-
-
-def peak(work: Callable[[], Document]) -> tuple[Document, int]:
-    """What work gives, and the most memory that Python and NumPy had for it at any time."""
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        made = work()
-        return made, tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("make", [chain, lambda n: scalars(n // 4)], ids=["chain", "dag"])
@@ -43,7 +32,7 @@ def test_memory_is_a_small_multiple_of_what_is_read_and_written(make: Callable[[
     with large_from(1, block=2**10, searches=12), in_bulk_only():
         transpose(linearize(doc, wrt))  # rules are run once, and what they need is imported
         for step, multiple in steps:
-            made, taken = peak(lambda d=doc, s=step: s(d))  # type: ignore[misc]
+            made, taken = traced(lambda d=doc, s=step: s(d))  # type: ignore[misc]
             columns = n_bytes(doc.graphs) + n_bytes(g for g in made.graphs if g not in doc.graphs)
             assert taken < multiple * columns
             doc = made
