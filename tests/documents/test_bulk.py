@@ -16,6 +16,7 @@ from tidu_cli.documents import bulk, graph_writer, nodes
 from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError
+from tidu_cli.graph import columns
 from tidu_cli.graph.graph import Document, Externals
 
 CONFORMANCE = Path(__file__).parents[2] / "samples" / "conformance"
@@ -40,7 +41,7 @@ def agree(data: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for module in (nodes, graph_writer):
             patch.setattr(module, "is_large", lambda n: True)
-        patch.setattr(bulk, "BLOCK", 2)
+        patch.setattr(columns, "BLOCK", 2)
         assert outcome(data) == node_by_node
 
 
@@ -102,7 +103,7 @@ def test_externals_as_they_are_written_need_no_loop() -> None:
 
 
 def test_arguments_in_range_need_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "BLOCK", 2)
+    monkeypatch.setattr(columns, "BLOCK", 2)
     code, arity, n_results = array("i", [0, 1, 0, 1, 0]), [1, 2], [2, 1]
 
     def in_range(*args: int) -> bool:

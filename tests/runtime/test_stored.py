@@ -20,12 +20,16 @@ from tidu_cli.documents import programs
 from tidu_cli.documents.programs import format_program, is_program, parse_program
 from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError, EvaluationError, UnknownNameError
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.runtime.program import compile_graph, grouped_program
 from tidu_cli.runtime.stored import restored, stored
 
 ROSENBROCK = tidu.load("samples/rosenbrock.json")
 DAG = dag(600)
-FILES = [format_program(*stored(compile_graph(tidu.materialize(d).head))) for d in (ROSENBROCK, DAG)]
+FILES = [
+    format_program(*stored(program))
+    for program in (compile_graph(tidu.materialize(ROSENBROCK).head), compile_graph(DAG.head), grouped_program(DAG.head))
+    if program is not None
+]
 
 
 def read(data: bytes) -> Any:
@@ -47,15 +51,44 @@ def test_plans_that_are_none_are_refused(data: bytes, seed: int) -> None:
     """A plan of other numbers under a right digest is refused, or another plan: reading it raises nothing else."""
     cases, interface, plan = parse_program(data, "p")
     rng = np.random.default_rng(seed)
-    name = sorted(plan)[seed % len(plan)]
-    if isinstance(plan[name], bytes) and plan[name]:
-        numbers = bytearray(plan[name])
+    name: Any = sorted(plan)[seed % len(plan)]
+    fields = plan
+    if isinstance(plan[name], list) and rng.random() < 0.9:
+        fields, name = plan[name], rng.integers(len(plan[name]))
+    if isinstance(fields[name], bytes) and fields[name]:
+        numbers = bytearray(fields[name])
         numbers[rng.integers(len(numbers))] = rng.integers(256)
-        plan[name] = bytes(numbers) if rng.random() < 0.7 else bytes(numbers[: rng.integers(len(numbers))])
+        fields[name] = bytes(numbers) if rng.random() < 0.7 else bytes(numbers[: rng.integers(len(numbers))])
     else:
-        plan[name] = rng.choice([None, -1, 10**9, "x"])
+        fields[name] = rng.choice([None, -1, 10**9, "x"])
     with suppress(EvaluationError):
         restored(cases, interface, plan, "p")
+
+
+def test_files_are_of_either_plan() -> None:
+    assert {parse_program(data, "p")[2]["kind"] for data in FILES} == {"steps", "groups"}
+
+
+COLUMNS = {
+    "steps": ("code", "left", "right", "target", "cleared", "input_slots", "output_slots"),
+    "groups": ("code", "size", "begin", "input_places", "output_places", "operands"),
+}
+
+
+@pytest.mark.parametrize("wrong", [-5, 10**6])
+@pytest.mark.parametrize(("data", "column"), [(f, c) for f in FILES for c in COLUMNS[parse_program(f, "p")[2]["kind"]]])
+def test_numbers_out_of_range_are_refused(data: bytes, column: str, wrong: int) -> None:
+    cases, interface, plan = parse_program(data, "p")
+    fields = plan[column] if isinstance(plan[column], list) else [plan[column]]
+    for k, field in enumerate(fields):
+        numbers = np.frombuffer(field, "<i4")
+        for at in {0, len(numbers) // 2, len(numbers) - 1}:
+            broken = numbers.copy()
+            broken[at] = wrong
+            fields_of_it = [*fields[:k], broken.tobytes(), *fields[k + 1 :]]
+            changed = {**plan, column: fields_of_it if isinstance(plan[column], list) else fields_of_it[0]}
+            with pytest.raises(EvaluationError, match=r"^p: the program is damaged; make it anew with tidu compile$"):
+                restored(cases, interface, changed, "p")
 
 
 def test_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:

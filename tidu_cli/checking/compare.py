@@ -132,7 +132,7 @@ class _Side:
     def _live_values(self) -> dict[bytes, tuple[str, Type | None]]:
         logical = link(self.document)
         outputs = [(g, o.value) for g, o in self.outputs.values() if o.value is not None]
-        live = logical.depends_on(logical.lookup[g][value] for g, value in outputs)
+        live = logical.depends_on(logical.flat_id(g, value) for g, value in outputs)
         results = [[(case.op, t) for t in case.results] for case in self.document.cases.cases]
         values: dict[bytes, tuple[str, Type | None]] = {}
         for k, detached in enumerate(self.document.detached):

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tidu_cli.documents.columns import Pairs
-from tidu_cli.graph.columns import array_of, column_of
+from tidu_cli.graph.columns import array_of, blocks, column_of
 from tidu_cli.graph.graph import Column, Externals, column
-
-BLOCK = 2**15
-"""So many nodes or arguments at once, whose arrays take little beside the columns."""
 
 
 def args_in_range(
@@ -27,12 +25,11 @@ def args_in_range(
     rows, found = array_of(code), array_of(args)
     n_args, n_values = np.asarray(arity, np.int32), np.asarray(n_results, np.int64)
     end = 0
-    for first in range(0, len(rows), BLOCK):
-        block = rows[first : first + BLOCK]
-        own = n_values[block]
+    for block in blocks(0, len(rows)):
+        own = n_values[rows[block]]
         after = np.cumsum(own) + n
         n = int(after[-1])
-        bound = np.repeat(after - own, n_args[block])
+        bound = np.repeat(after - own, n_args[rows[block]])
         start, end = end, end + len(bound)
         read = found[start:end]
         if (read >= bound).any() or (read < -n_external).any():
@@ -46,28 +43,42 @@ def externals_in_order(external: Sequence[object], args: Column[int], n_values: 
     `n_values` counts the values of each earlier graph.
     """
     pairs = Pairs.of(external)
-    if pairs is None:
-        return None
-    graph, value = array_of(pairs.first), array_of(pairs.second)
-    if not ((graph >= 0) & (graph < len(n_values)) & (value >= 0)).all() or not (value < np.asarray(n_values)[graph]).all():
+    if pairs is None or not _are_values(pairs, n_values):
         return None
     found = Externals(pairs.first, pairs.second)
-    return found if _each_once(found) and _in_order_of_use(args, len(external)) else None
+    return found if is_in_order(args, found) else None
 
 
-def _each_once(external: Externals) -> bool:
-    handles = array_of(external.graph).astype(np.int64)
-    handles <<= 32
-    handles |= array_of(external.value)
+def is_in_order(args: Column[int], external: Externals) -> bool:
+    """Whether a graph's externals are as files have them: none detached, each once, in the order in which arguments use them."""
+    if (array_of(external.graph) < 0).any() or not _in_order_of_use(args, len(external)):
+        return False
+    handles = _handles(external.graph, external.value)
     handles.sort()
     return not (handles[1:] == handles[:-1]).any()
 
 
+def _are_values(pairs: Pairs, n_values: Sequence[int]) -> bool:
+    """Whether each pair is the number of an earlier graph and that of one of its values."""
+    graph, value = array_of(pairs.first), array_of(pairs.second)
+    if not ((graph >= 0) & (graph < len(n_values)) & (value >= 0)).all():
+        return False
+    return bool((value < np.asarray(n_values)[graph]).all())
+
+
+def _handles(graph: Column[int], value: Column[int]) -> npt.NDArray[np.int64]:
+    """A number for each pair: pairs are in order as their numbers are."""
+    handles = array_of(graph).astype(np.int64)
+    handles <<= 32
+    handles |= array_of(value)
+    return handles
+
+
 def _in_order_of_use(args: Column[int], n_external: int) -> bool:
     found, n_used = array_of(args), 0
-    for first in range(0, len(found), BLOCK):
-        block = found[first : first + BLOCK]
-        highest = np.maximum.accumulate(np.append(n_used - 1, ~block[block < 0]))
+    for block in blocks(0, len(found)):
+        some = found[block]
+        highest = np.maximum.accumulate(np.append(n_used - 1, ~some[some < 0]))
         if (highest[1:] - highest[:-1] > 1).any():
             return False
         n_used = int(highest[-1]) + 1
@@ -79,13 +90,10 @@ def externals_as_read(pairs: Pairs, n_values: Sequence[int]) -> tuple[Externals,
 
     `n_values` counts the values of each earlier graph.
     """
-    graph, value = array_of(pairs.first), array_of(pairs.second)
-    if not ((graph >= 0) & (graph < len(n_values)) & (value >= 0)).all() or not (value < np.asarray(n_values)[graph]).all():
+    if not _are_values(pairs, n_values):
         return None
-    handles = graph.astype(np.int64)
-    handles <<= 32
-    handles |= value
-    _, first, which = np.unique(handles, return_index=True, return_inverse=True)
+    graph, value = array_of(pairs.first), array_of(pairs.second)
+    _, first, which = np.unique(_handles(pairs.first, pairs.second), return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
@@ -114,15 +122,8 @@ def renamed(code: Column[int], number: dict[int, int]) -> Column[int]:
     """A column with `number[c]` in the place of each c."""
     table = np.zeros(max(number, default=0) + 1, np.int32)
     table[list(number)] = list(number.values())
-    made = column([0]) * len(code)
+    made = column([0]) * len(code)  # whose memory is written to, as a copy would take as much again
     old, new = array_of(code), array_of(made)
-    for first in range(0, len(code), BLOCK):
-        new[first : first + BLOCK] = table[old[first : first + BLOCK]]
+    for block in blocks(0, len(code)):
+        new[block] = table[old[block]]
     return made
-
-
-def is_in_order(graph_args: Column[int], external: Externals) -> bool:
-    """Whether a graph's externals are as files have them: none detached, each once, in the order in which arguments use them."""
-    if (array_of(external.graph) < 0).any() or not _in_order_of_use(graph_args, len(external)):
-        return False
-    return _each_once(external)

@@ -28,8 +28,7 @@ class Source:
         """The next `n` bytes, or all if there are fewer or `n` is negative."""
         if self._head:
             data, self._head = (self._head, b"") if n < 0 else (self._head[:n], self._head[n:])
-            if not self._head:
-                data += self._file.read(n - len(data) if n >= 0 else -1)
+            data += self._file.read(n - len(data) if n >= 0 else -1)
         else:
             data = self._file.read(n)
         self.n_read += len(data)

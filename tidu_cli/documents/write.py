@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from tidu_cli.documents.files import Piece
 from tidu_cli.documents.graph_writer import GraphWriter, with_meta
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import key_to_json
@@ -21,7 +22,7 @@ def format_document(document: Document, format: str, *, types: bool = False, lis
     return b"".join(formatted(document, format, types=types, listed=listed))
 
 
-def formatted(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> Iterator[bytes | memoryview]:
+def formatted(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> Iterator[Piece]:
     """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all."""
     if format not in ("json", "msgpack"):
         raise ValueError(f"unknown format {format!r}")

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgpack
 
 from tidu_cli.documents.columns import Pairs
+from tidu_cli.documents.files import Piece
 from tidu_cli.documents.graph_writer import BLOCK, GraphWriter, with_meta
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Column
 from tidu_cli.watching import Watched
-
-Piece = bytes | memoryview
 
 MOST_BYTES = 2**32 - 1
 """So many bytes of binary data msgpack can hold."""

@@ -126,9 +126,9 @@ def _sorted(steps: Steps, groupable: NDArray[Any], level: NDArray[Any]) -> tuple
     last_level = last_kind = -1
     for block in blocks(0, n):
         step = order[block]
-        levels_, kind = level[step], kinds[steps.code[step]]
-        begins[block] = (np.diff(levels_, prepend=last_level) != 0) | (np.diff(kind, prepend=last_kind) != 0) | (kind == 0)
-        last_level, last_kind = levels_[-1], kind[-1]
+        depth, kind = level[step], kinds[steps.code[step]]
+        begins[block] = (np.diff(depth, prepend=last_level) != 0) | (np.diff(kind, prepend=last_kind) != 0) | (kind == 0)
+        last_level, last_kind = depth[-1], kind[-1]
     return order, begins
 
 

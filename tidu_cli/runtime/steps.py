@@ -291,5 +291,4 @@ def _distinct(graph: Graph, plain: NDArray[Any], needed: tuple[bytearray, bytear
                 for k in range(n_results[code]):
                     same[value + k] = first + k
         start, value = end, value + n_results[code]
-    integers = [np.frombuffer(found, np.int32) for found in (kept, reads_of_kept, same)]
-    return (*integers, np.frombuffer(values, np.uint8).astype(bool))
+    return (*map(array_of, (kept, reads_of_kept, same)), np.frombuffer(values, np.uint8).astype(bool))

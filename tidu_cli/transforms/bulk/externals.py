@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tidu_cli.graph.columns import blocks, column_of
-from tidu_cli.graph.flow import Ints
+from tidu_cli.graph.flow import Ints, within
 from tidu_cli.graph.graph import Externals
 from tidu_cli.graph.link import LogicalGraph
 
@@ -29,14 +29,14 @@ def number_externals(args: Ints, logical: LogicalGraph, residual_number: int, n_
 def number_by_first_use(args: Ints, n: int) -> Ints:
     """Turn arguments -1-h, h below n, into -1-k in place, where k numbers the distinct h in the order of first use; give these."""
     number = np.empty(n, np.int32)  # at first the place of the first use, which is found from behind
-    pieces = list(blocks(0, len(args)))
+    is_outside, pieces = args < 0, list(blocks(0, len(args)))
     for piece in reversed(pieces):
-        at = _outside(args, piece)[::-1]
+        at = within(is_outside, piece)[::-1]
         number[~args[at]] = at  # the last assignment stays
     first_used: list[Ints] = [args[:0]]
     n_used = 0
     for piece in pieces:
-        at = _outside(args, piece)
+        at = within(is_outside, piece)
         handles = ~args[at]
         new: Ints = handles[number[handles] == at]  # what has been numbered is past its first use, and its number less than that
         number[new] = np.arange(n_used, n_used + len(new))
@@ -44,8 +44,3 @@ def number_by_first_use(args: Ints, n: int) -> Ints:
         first_used.append(new)
         n_used += len(new)
     return np.concatenate(first_used)
-
-
-def _outside(args: Ints, piece: slice) -> Ints:
-    """The places of negative arguments in a piece."""
-    return np.flatnonzero(args[piece] < 0).astype(np.int32) + np.int32(piece.start)
