@@ -26,6 +26,7 @@ from tidu_cli.transforms import inline as _inline
 from tidu_cli.transforms import linearize as _linearize
 from tidu_cli.transforms import materialize as _materialize
 from tidu_cli.transforms import matrix as _matrix
+from tidu_cli.transforms import passes as _passes
 from tidu_cli.transforms import resolve as _resolve
 from tidu_cli.transforms import shorthands as _shorthands
 from tidu_cli.transforms import transpose as _transpose
@@ -56,19 +57,29 @@ def save(document: Document, file: str | PurePath) -> None:
     write_pieces(formatted(document, chosen), str(file))
 
 
-def resolve(*documents: Document, bind: Mapping[str, str] | Sequence[tuple[KeyText, KeyText]] = ()) -> Document:
-    """Link documents into one; `bind` maps inputs to the outputs that they are. Raises TransformError."""
+def resolve(
+    *documents: Document, bind: Mapping[str, str] | Sequence[tuple[KeyText, KeyText]] = (), one_pass: Sequence[int] = ()
+) -> Document:
+    """Link documents into one; `bind` maps inputs to the outputs, or digests of values, that they are. Raises TransformError.
+
+    A pass that is one call of linearize in one document and another in the next is refused, unless `one_pass` has its number.
+    """
     pairs = list(bind.items()) if isinstance(bind, Mapping) else bind
-    return _resolve.resolve(documents, bind=[(_key(i), _key(o)) for i, o in pairs])
+    return _resolve.resolve(documents, bind=[(_key(i), _key(o)) for i, o in pairs], one_pass=one_pass)
 
 
-def compose(*documents: Document, by: str | None = None, share: KeyTexts = ()) -> Document:
+def renumber(document: Document, passes: Mapping[int, int]) -> Document:
+    """Give passes other numbers, as `tidu convert --pass` does: {1: 2}. Raises UnknownNameError, TransformError."""
+    return _passes.renumber(document, passes)
+
+
+def compose(*documents: Document, by: str | None = None, share: KeyTexts = (), one_pass: Sequence[int] = ()) -> Document:
     """The pipeline of documents: the outputs of each feed inputs of the next, by "name" or by "position".
 
     By default by name where a key is on both sides, and else by position. An input that an earlier document has, too, is renamed
     x.2, unless it is in `share`. Raises TransformError, UnknownNameError.
     """
-    return _compose.compose(documents, by=by, share=_keys(share)).document
+    return _compose.compose(documents, by=by, share=_keys(share), one_pass=one_pass).document
 
 
 def linearize(

@@ -28,6 +28,9 @@ def findings(document: Document, primitives: PrimitiveSet) -> Iterator[Finding]:
     """Everything there is to say, graph by graph."""
     logical = link(document)
     used = _used(logical)
+    for number in sorted(document.used_passes() - document.passes.keys()):
+        text = f"pass {number} has no identity, so it is linked with any other pass {number}; tidu linearize gives one"
+        yield Finding(False, text)
     for g, graph in enumerate(document.graphs):
         yield from _ports(graph)
         yield from _masks(graph)

@@ -29,6 +29,12 @@ def structural_differences(a: Document, b: Document) -> Iterator[str]:
     bindings = [{(binding.key, binding.graph, binding.value) for binding in document.bindings} for document in (a, b)]
     for key in sorted({str(key) for key, *_ in bindings[0] ^ bindings[1]}):
         yield f"the binding of input '{key}' differs"
+    for number in sorted(n for n in a.passes.keys() | b.passes.keys() if a.passes.get(n) != b.passes.get(n)):
+        yield (
+            f"pass {number} is another call of linearize in B"
+            if number in a.passes.keys() & b.passes.keys()
+            else (f"pass {number} has an identity in {'A' if number in a.passes else 'B'} only")
+        )
 
 
 def _record_types(a: PrimitiveSet, b: PrimitiveSet) -> Iterator[str]:

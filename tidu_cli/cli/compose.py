@@ -9,7 +9,17 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import KEY, document_output_options, emit, example, load, ops_option, require_stdin_once, shown
+from tidu_cli.cli.options import (
+    KEY,
+    document_output_options,
+    emit,
+    example,
+    load,
+    one_pass_option,
+    ops_option,
+    require_stdin_once,
+    shown,
+)
 from tidu_cli.graph.keys import Key
 
 if TYPE_CHECKING:
@@ -37,14 +47,25 @@ _TOLD = 8
     metavar="KEY",
     help="An input that several documents have, and that is to be one; repeats. By default it is renamed in the later ones.",
 )
+@one_pass_option
 @ops_option
 @document_output_options
-def command(files: tuple[str, ...], by: str | None, share: tuple[Key, ...], out: str | None, format_: str | None) -> None:
+def command(
+    files: tuple[str, ...],
+    by: str | None,
+    share: tuple[Key, ...],
+    one_pass: tuple[int, ...],
+    out: str | None,
+    format_: str | None,
+) -> None:
     """Feed the outputs of each document to the inputs of the next.
 
     FILES are in the order of evaluation: f.json g.json is g(f(x)). By position, outputs go in order to the inputs of their kind
     (plain, tangents or cotangents), or else to plain ones. Inputs that nothing feeds stay inputs of the result, whose head is the
     last document's.
+
+    Derivatives of several calls of linearize are no one pass, unless --one-pass says so: as in the chain rule, where the product of
+    derivatives is that of the composition.
 
     What was bound and renamed is told on standard error: u=v says that the input u is the output v.
     """
@@ -53,7 +74,8 @@ def command(files: tuple[str, ...], by: str | None, share: tuple[Key, ...], out:
     files = files or ("-",)
     require_stdin_once(*files)
     sources = [load(file) for file in files]
-    composition = compose([source.document for source in sources], by=by, share=share)
+    documents, names = [source.document for source in sources], list(map(shown, files))
+    composition = compose(documents, by=by, share=share, one_pass=one_pass, names=names)
     for file, joint in zip(files[1:], composition.joints, strict=True):
         _tell(shown(file), joint)
     emit(composition.document, out, format_, sources[0].format)

@@ -23,8 +23,14 @@ _PREFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu info"))
 @file_argument
+@click.option(
+    "--digests",
+    "with_digests",
+    is_flag=True,
+    help="Also the digest of each value, which --output, --bind and other files know it by.",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs, with exact numbers.")
-def command(file: str, as_json: bool) -> None:
+def command(file: str, with_digests: bool, as_json: bool) -> None:
     """Summarise a document.
 
     A table tells of each graph what it is, how many inputs, outputs and nodes it has, the bytes of the former two, the depth (the
@@ -34,10 +40,15 @@ def command(file: str, as_json: bool) -> None:
     """
     document, format_ = load(file)
     summary = _summary(document, format_)
+    if with_digests:
+        from tidu_cli.graph.identity import digest_text, digests
+
+        for graph, values in zip(summary["graphs"], digests(document), strict=True):
+            graph["digests"] = list(map(digest_text, values))
     if as_json:
         emit_json(summary)
     else:
-        emit_text("\n".join(map(printable, _lines(summary))))
+        emit_text("\n".join(map(printable, _lines(summary, document))))
 
 
 def _summary(document: Document, format_: str) -> dict[str, Any]:
@@ -48,6 +59,7 @@ def _summary(document: Document, format_: str) -> dict[str, Any]:
     return {
         "format": format_,
         "next_pass": document.next_pass(),
+        "passes": {str(number): document.passes.get(number) for number in sorted(document.used_passes())},
         "bindings": [str(b.key) for b in document.bindings],
         "detached": [d.digest for d in document.detached],
         "types": {
@@ -93,7 +105,7 @@ def _graph_summary(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _lines(summary: dict[str, Any]) -> Iterable[str]:
+def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:
     from tidu_cli.runtime.memory import format_size
 
     graphs, cost = summary["graphs"], summary["evaluation"]
@@ -120,6 +132,19 @@ def _lines(summary: dict[str, Any]) -> Iterable[str]:
             yield f"  ops:     {_ops(graph['ops'], len(graph['ops']))}"
         if graph["reads"]:
             yield f"  reads:   {', '.join(_read(*read) for read in graph['reads'].items())}"
+        if "digests" in graph:
+            yield "  digests:"
+            yield from (
+                f"    {digest}  {of}" for digest, of in zip(graph["digests"], _values(document.graphs[number]), strict=True)
+            )
+
+
+def _values(graph: Graph) -> Iterable[str]:
+    """What the local values of a graph are: inputs, and the results of nodes by number and op."""
+    yield from (f"input {i.key}" for i in graph.inputs)
+    for node, code in enumerate(graph.code):
+        n = graph.cases.n_results[code]
+        yield from (f"node {node} ({graph.cases[code].op})" + (f", result {slot}" if n > 1 else "") for slot in range(n))
 
 
 def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:

@@ -67,7 +67,8 @@ class Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def _pass_number(text: str) -> int:
+def pass_number(text: str) -> int:
+    """A pass number. Raises KeyTextError for what is none."""
     if not re.fullmatch("[0-9]{1,16}", text):
         raise KeyTextError(f"'{text}' is not a pass number, an integer from 1 to 2**53 - 1")
     return checked_pass(int(text))
@@ -80,7 +81,7 @@ def _size(text: str) -> int:
 
 
 KEY = Parsed("key", parse_key)
-PASS = Parsed("pass", _pass_number)
+PASS = Parsed("pass", pass_number)
 SIZE = Parsed("size", _size)
 
 
@@ -109,9 +110,16 @@ def ops_option(function: F) -> F:
 def output_keys_option(function: F) -> F:
     """The option --output KEY, which repeats."""
     text = (
-        "An output, by its key; repeats. Looked up in the head, then in the latest graph that has it. [default: all of the head's]"
+        "An output, by its key; repeats. Looked up in the head, then in the latest graph that has it. Any other value by its "
+        "digest, as `tidu info --digests` lists it. [default: all of the head's]"
     )
     return click.option("--output", "outputs", type=KEY, multiple=True, metavar="KEY", help=text)(function)
+
+
+def one_pass_option(function: F) -> F:
+    """The option --one-pass N, which repeats."""
+    text = "Take a pass for one, though the files are of several calls of linearize: along one direction; repeats."
+    return click.option("--one-pass", "one_pass", type=PASS, multiple=True, metavar="N", help=text)(function)
 
 
 def document_output_options(function: F) -> F:

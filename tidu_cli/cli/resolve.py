@@ -6,7 +6,16 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import document_output_options, emit, example, load, ops_option, require_stdin_once
+from tidu_cli.cli.options import (
+    document_output_options,
+    emit,
+    example,
+    load,
+    one_pass_option,
+    ops_option,
+    require_stdin_once,
+    shown,
+)
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -21,14 +30,22 @@ _NAMED = 10
 )
 @click.argument("files", nargs=-1, metavar="[FILES]...")
 @click.option(
-    "--bind", "binds", multiple=True, metavar="INPUT=KEY", help="Make an input equal to an output of another graph; repeats."
+    "--bind",
+    "binds",
+    multiple=True,
+    metavar="INPUT=KEY",
+    help="Make an input equal to an output of another graph, or to the value of a digest; repeats.",
 )
+@one_pass_option
 @ops_option
 @document_output_options
-def command(files: tuple[str, ...], binds: tuple[str, ...], out: str | None, format_: str | None) -> None:
+def command(
+    files: tuple[str, ...], binds: tuple[str, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None
+) -> None:
     """Link documents into one.
 
-    Equal graphs merge, detached references find their values, and --bind composes graphs.
+    Equal graphs merge, detached references find their values, and --bind composes graphs. A pass that is one call of linearize in
+    one file and another in the next is refused: `tidu convert --pass` renumbers it, --one-pass says that both are one.
 
     References that no document defines stay detached, and are named on standard error.
     """
@@ -38,7 +55,8 @@ def command(files: tuple[str, ...], binds: tuple[str, ...], out: str | None, for
     require_stdin_once(*files)
     sources = [load(file) for file in files]
     documents = [source.document for source in sources]
-    result = resolve(documents, bind=[_pair(bind, documents) for bind in binds])
+    pairs = [_pair(bind, documents) for bind in binds]
+    result = resolve(documents, bind=pairs, one_pass=one_pass, names=list(map(shown, files)))
     unknown = list(dangling(result))
     for digest, graph in unknown[:_NAMED]:
         note(f"graph '{graph}' reads {digest}, which no document defines")

@@ -26,7 +26,7 @@ def judged(plain: Any, read_type: TypeReader | None) -> DocumentShape:
     """The shape of a document, by the models. `read_type` is None if there are no record types. Raises DocumentError."""
     data = _validated(_as_files_have_it(plain), DocumentData, read_type)
     graphs = [_graph(graph, of["nodes"]) for graph, of in zip(data.graphs, plain["graphs"], strict=True)]
-    return DocumentShape(data.meta, data.ops, graphs, [BoundInput(b.input, b.value) for b in data.bindings])
+    return DocumentShape(data.meta, data.ops, data.passes, graphs, [BoundInput(b.input, b.value) for b in data.bindings])
 
 
 def _as_files_have_it(plain: Any) -> Any:

@@ -170,7 +170,15 @@ def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeRead
         with _naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, _inputs(graph, declared), numbering, graphs))
     bindings = tuple(_bindings(data.bindings, graphs))
-    return Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta)
+    document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes)
+    _check_passes(document)
+    return document
+
+
+def _check_passes(document: Document) -> None:
+    unused = document.passes.keys() - document.used_passes() if document.passes else ()
+    if unused:
+        raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
 
 
 def _inputs(graph: GraphShape, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:

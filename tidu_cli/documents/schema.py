@@ -29,7 +29,7 @@ from typing_extensions import TypeAliasType, TypedDict
 
 from tidu_cli.documents.shapes import fault_of_meta, type_without_names
 from tidu_cli.errors import TiduError, TypeTextError
-from tidu_cli.graph.keys import MAX_PASS, checked_pass, key_from_json
+from tidu_cli.graph.keys import MAX_PASS, checked_pass, key_from_json, passes_from_json
 from tidu_cli.graph.keys import Key as GraphKey
 from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, UNITS, Type
 from tidu_cli.primitives.attr_models import json_schema as attrs_schema
@@ -101,6 +101,17 @@ def _key_step(kind: str) -> dict[str, Any]:
     return {"type": "object", "properties": {kind: step}, "required": [kind], "additionalProperties": False}
 
 
+def _positive(largest: int) -> str:
+    """A pattern of the integers from 1 to this one, which has several digits: its beginnings with a lesser digit after them."""
+    digits = str(largest)
+    lesser = [
+        f"{digits[:k]}[{min(k, 1) ^ 1}-{int(d) - 1}][0-9]{{{len(digits) - k - 1}}}"
+        for k, d in enumerate(digits)
+        if int(d) > (k == 0)
+    ]
+    return f"([1-9][0-9]{{0,{len(digits) - 2}}}|{'|'.join(lesser)}|{digits})"
+
+
 _NAME = rf"(?!({'|'.join(ITEMSIZE)}|{DATETIME}|{DURATION})$)[A-Za-z_][A-Za-z0-9_]*"
 _SHAPE = r"\[((0|[1-9][0-9]*)(,(0|[1-9][0-9]*))*)?\]"
 # What is within braces is nested, as no regular expression can tell.
@@ -130,6 +141,11 @@ _DEFINITIONS: dict[str, Any] = {
 
 KeyField = Annotated[GraphKey, PlainValidator(field_parser(key_from_json)), WithJsonSchema(_KEY)]
 PassField = Annotated[int, PlainValidator(field_parser(checked_pass)), WithJsonSchema(_PASS)]
+PassesField = Annotated[
+    dict[int, str],
+    PlainValidator(field_parser(passes_from_json)),
+    WithJsonSchema({"type": "object", "propertyNames": {"pattern": rf"^{_positive(MAX_PASS)}$"}, "additionalProperties": _DIGEST}),
+]
 TypeField = Annotated[Type, PlainValidator(_type), WithJsonSchema({"define": "Type"})]
 MetaField = Annotated[dict[str, Any], AfterValidator(_checked_meta), WithJsonSchema({"type": "object"})]
 # References are left to the loop over the nodes, which looks at each anyway.
@@ -272,6 +288,7 @@ class DocumentData(Data):
     meta: MetaField = LEFT_OUT
     types: TypesField = Field(default_factory=dict)
     ops: OpsField = Field(default_factory=dict)
+    passes: PassesField = Field(default_factory=dict)
     graphs: Annotated[list[GraphData], FailFast(), Field(min_length=1)]
     bindings: Annotated[list[BindingData], FailFast()] = Field(default_factory=list)
 

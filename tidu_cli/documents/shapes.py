@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tidu_cli.documents.columns import TYPECODES, Pairs
 from tidu_cli.documents.listed import Listed
 from tidu_cli.errors import TiduError, TypeTextError
-from tidu_cli.graph.keys import Key, checked_pass, key_from_json
+from tidu_cli.graph.keys import Key, checked_pass, key_from_json, passes_from_json
 from tidu_cli.graph.types import Type, parse_type
 
 VERSION = 1
@@ -86,6 +86,7 @@ class DocumentShape(NamedTuple):
 
     meta: Meta | None
     ops: Mapping[str, Any]
+    passes: Mapping[int, str]
     graphs: Sequence[GraphShape]
     bindings: Sequence[BoundInput]
 
@@ -149,7 +150,7 @@ def _is_of(value: object, required: frozenset[str], optional: frozenset[str] = f
     return type(value) is dict and required <= value.keys() and value.keys() <= required | optional
 
 
-_DOCUMENT = frozenset({"tidu", "graphs"}), frozenset({"meta", "types", "ops", "bindings"})
+_DOCUMENT = frozenset({"tidu", "graphs"}), frozenset({"meta", "types", "ops", "passes", "bindings"})
 _GRAPH = frozenset({"name", "inputs", "nodes", "outputs"}), frozenset({"linear", "meta"})
 _INPUT = frozenset({"key", "type"}), frozenset({"meta"})
 _OUTPUT = frozenset({"key", "value"}), frozenset({"type", "meta"})
@@ -163,7 +164,8 @@ def _document(plain: Any, read_type: TypeReader) -> DocumentShape:
     _sure(type(plain.get("types", {})) is dict and type(plain.get("ops", {})) is dict)
     _sure(type(plain["graphs"]) is list and plain["graphs"])
     graphs = [_graph(graph, read_type) for graph in plain["graphs"]]
-    return DocumentShape(_meta(plain), plain.get("ops", {}), graphs, list(_bindings(plain.get("bindings", []))))
+    passes = passes_from_json(plain.get("passes", {}))
+    return DocumentShape(_meta(plain), plain.get("ops", {}), passes, graphs, list(_bindings(plain.get("bindings", []))))
 
 
 def _graph(graph: Any, read_type: TypeReader) -> GraphShape:

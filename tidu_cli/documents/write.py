@@ -8,7 +8,7 @@ from itertools import chain
 from tidu_cli.documents.files import Piece
 from tidu_cli.documents.graph_writer import GraphWriter, with_meta
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import key_to_json
+from tidu_cli.graph.keys import key_to_json, passes_to_json
 from tidu_cli.primitives.vocabulary import used_definitions, used_records
 from tidu_cli.watching import watch
 
@@ -49,6 +49,8 @@ def _before(document: Document) -> dict[str, object]:
     used = set(chain.from_iterable(graph.code for graph in document.graphs))
     if ops := {d.name: with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, used)}:
         fields["ops"] = ops
+    if document.passes:
+        fields["passes"] = passes_to_json(document.passes)
     return fields
 
 

@@ -60,7 +60,11 @@ def _ops(ops: Mapping[str, Mapping[str, object]]) -> str:
     return "{\n  " + ",\n  ".join(definitions) + "}"
 
 
-_LAYOUTS: Mapping[str, Callable[[Any], str]] = {"types": _types, "ops": _ops}
+def _passes(passes: Mapping[str, str]) -> str:
+    return "{" + f",\n{' ' * 12}".join(f"{_text(number)}: {_text(identity)}" for number, identity in passes.items()) + "}"
+
+
+_LAYOUTS: Mapping[str, Callable[[Any], str]] = {"types": _types, "ops": _ops, "passes": _passes}
 
 
 def _packed(nodes: PackedNodes) -> str:

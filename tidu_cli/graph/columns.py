@@ -25,11 +25,11 @@ def blocks(first: int, end: int) -> Iterator[slice]:
     return (slice(begin, min(begin + BLOCK, end)) for begin in range(first, end, BLOCK))
 
 
-def array_of(values: Column[int]) -> Ints:
+def array_of(values: Column[int] | Ints) -> Ints:
     """The array that shares a column's memory. While it exists, the column cannot grow."""
     import numpy as np
 
-    return np.frombuffer(values, np.int32) if values else np.empty(0, np.int32)
+    return np.frombuffer(values, np.int32) if len(values) else np.empty(0, np.int32)
 
 
 def column_of(values: Indices) -> Column[int]:
@@ -98,3 +98,20 @@ def distinct(values: Ints) -> Ints:
 
     ordered = np.sort(values)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
+
+
+def occurring(values: Column[int], n: int) -> set[int]:
+    """Which of the numbers below n occur."""
+    import numpy as np
+
+    found, given = np.zeros(n, np.bool_), array_of(values)
+    for block in blocks(0, len(given)):
+        found[given[block]] = True
+    return set(np.flatnonzero(found).tolist())
+
+
+def encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
+    """The values, or the entries of a table that they number, as little-endian bytes."""
+    given, entries = array_of(values), None if table is None else array_of(table)
+    for block in blocks(0, len(given)):
+        yield (given[block] if entries is None else entries[given[block]]).astype("<i4", copy=False).tobytes()

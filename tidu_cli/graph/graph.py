@@ -213,6 +213,11 @@ class Graph:
         node, slot = self.producer(value)
         return self.case(node).results[slot]
 
+    def used_passes(self) -> set[int]:
+        """The pass numbers of its keys, and its own if it is linear."""
+        used = {abs(step) for i in self.inputs for step in i.key.path} | {abs(step) for o in self.outputs for step in o.key.path}
+        return used if self.linear is None else {*used, self.linear}
+
     def describe(self, node: int) -> str:
         """How messages name a node: `graph 'f', node 3 (mul)`."""
         return f"graph '{self.name}', node {node} ({self.case(node).op})"
@@ -237,13 +242,17 @@ class Binding:
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """What a file or pipe holds: graphs, of which the last is the head, over one table of cases."""
+    """What a file or pipe holds: graphs, of which the last is the head, over one table of cases.
+
+    `passes` says of pass numbers in use which call of linearize each is (see `graph/passes.py`), where that is known.
+    """
 
     graphs: tuple[Graph, ...]
     cases: CaseTable
     detached: tuple[Detached, ...] = ()
     bindings: tuple[Binding, ...] = ()
     meta: Meta = None
+    passes: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def head(self) -> Graph:
@@ -257,7 +266,11 @@ class Document:
             yield from (o.key for o in graph.outputs)
         yield from (b.key for b in self.bindings)
 
+    def used_passes(self) -> set[int]:
+        """The pass numbers of all keys and linear graphs."""
+        used = {abs(step) for b in self.bindings for step in b.key.path}
+        return used.union(*(graph.used_passes() for graph in self.graphs))
+
     def next_pass(self) -> int:
         """1 + the greatest pass number in any key or linear graph: the number of the next `linearize`."""
-        used = (abs(step) for key in self.every_key() for step in key.path)
-        return 1 + max([0, *used, *(g.linear or 0 for g in self.graphs)])
+        return 1 + max(self.used_passes(), default=0)

@@ -7,13 +7,13 @@ every op that reaches it, not for every node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
 import msgpack
 
-from tidu_cli.graph.graph import Case, Document, Externals, Vocabulary
+from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Vocabulary
 from tidu_cli.graph.keys import Key
 
 PREFIX = "sha256:"
@@ -42,7 +42,7 @@ def digests(document: Document) -> list[list[bytes]]:
     hashing: list[Hashing] = [sha256] * len(cases)
     for code in {code for graph in document.graphs for code in graph.code}:
         begun, hashing[code] = ops[cases[code].op]
-        prefixes[code] = begun + _after_op(cases[code])
+        prefixes[code] = begun + _after_op(cases[code], len(cases[code].operands))
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
     detached = [bytes.fromhex(d.digest.removeprefix(PREFIX)) for d in document.detached]
     arity, n_results = cases.arity, cases.n_results
@@ -59,6 +59,16 @@ def digests(document: Document) -> list[list[bytes]]:
             for slot in range(n_results[code]):
                 values.append(hashing[code](prefixes[code] + operands + slots[slot]).digest())
         found.append(values)
+    return found
+
+
+def case_digests(cases: CaseTable, codes: Iterable[int]) -> dict[int, bytes]:
+    """Of each of these cases what the digest of a node would be that reads nothing: it says op, attrs and role, and no types."""
+    ops = _Ops(cases.vocabulary)
+    found = {}
+    for code in codes:
+        begun, hashing = ops[cases[code].op]
+        found[code] = hashing(begun + _after_op(cases[code], 0) + _pack(0)).digest()
     return found
 
 
@@ -105,11 +115,11 @@ def _continued(state: Any) -> Hashing:
     return hashed
 
 
-def _after_op(case: Case) -> bytes:
+def _after_op(case: Case, n_operands: int) -> bytes:
     """The encoding of a node from its attrs up to its operands."""
     attrs = _pack(_sorted_maps(case.attrs.to_data(binary=True)))
     mask = _pack(None if case.mask is None else list(case.mask))
-    header: bytes = msgpack.Packer().pack_array_header(len(case.operands))
+    header: bytes = msgpack.Packer().pack_array_header(n_operands)
     return attrs + mask + header
 
 

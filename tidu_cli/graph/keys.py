@@ -7,6 +7,7 @@ as a name and a path of signed pass numbers, so that no operation recurses.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidu_cli.errors import KeyTextError
@@ -18,6 +19,8 @@ MAX_PASS = 2**53 - 1
 """The greatest pass number: the greatest integer that every JSON reader keeps exactly."""
 
 _PATH = re.compile(r"(?:@-?[1-9][0-9]*)*")
+_NUMBER = re.compile("[1-9][0-9]{0,15}")
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,30 @@ def checked_pass(value: object) -> int:
     if not 1 <= value <= MAX_PASS:
         raise KeyTextError(f"a pass is an integer from 1 to 2**53 - 1, not {value}")
     return value
+
+
+def is_digest(key: Key) -> bool:
+    """Whether a key has the form of a digest, `sha256:` and 64 digits, which names a value where no output has that key."""
+    return not key.path and _DIGEST.fullmatch(key.name) is not None
+
+
+def passes_from_json(value: object) -> dict[int, str]:
+    """Read the identities of passes, `{"1": "sha256:HEX"}`. Raises KeyTextError if it is of another form."""
+    if not isinstance(value, dict):
+        raise KeyTextError('it is an object from pass numbers to identities, such as {"1": "sha256:..."}')
+    passes = {}
+    for number, identity in value.items():
+        if not _NUMBER.fullmatch(number):
+            raise KeyTextError(f"{number[:40]!r} is no pass number, an integer from 1 to 2**53 - 1 as text")
+        if not isinstance(identity, str) or not _DIGEST.fullmatch(identity):
+            raise KeyTextError(f"the identity of pass {number} is sha256: and 64 digits of 0-9a-f")
+        passes[checked_pass(int(number))] = identity
+    return passes
+
+
+def passes_to_json(passes: Mapping[int, str]) -> dict[str, str]:
+    """The JSON form of identities of passes: the inverse of `passes_from_json`."""
+    return {str(number): passes[number] for number in sorted(passes)}
 
 
 def _checked_step(digits: str, text: str) -> int:

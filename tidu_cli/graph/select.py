@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document, Output
-from tidu_cli.graph.keys import Key
+from tidu_cli.graph.keys import Key, is_digest
 
 
 def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple[int, Output]]:
     """The outputs of these keys, each once, with the number of the graph that has them; by default all of the head's.
 
-    A key is looked up in the head first, then in the latest graph that has it. Raises UnknownNameError.
+    A key is looked up in the head first, then in the latest graph that has it. One that no graph has may be the digest of a value,
+    which is then an output of this key. Raises UnknownNameError.
     """
     last = len(document.graphs) - 1
     if not keys:
@@ -22,9 +23,37 @@ def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple
         found.update({output.key: (g, output) for output in graph.outputs})
     for key in keys:
         if key not in found:
-            known = list(map(str, found))
-            raise UnknownNameError(f"no graph has an output '{key}'{did_you_mean(str(key), known)} (outputs: {listed(known)})")
+            if not is_digest(key):
+                known = list(map(str, found))
+                raise UnknownNameError(f"no graph has an output '{key}'{output_hint(key, known)} (outputs: {listed(known)})")
+            g, v = find_value([document], key)[1:]
+            found[key] = g, Output(key, v, document.graphs[g].type_of(v))
     return [found[key] for key in dict.fromkeys(keys)]
+
+
+def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None = None) -> tuple[int, int, int]:
+    """The value of this digest: the numbers of its document and graph, the first one that has it, and its local id.
+
+    Graphs that declare the input `apart_from` do not count. Raises UnknownNameError.
+    """
+    from tidu_cli.graph.identity import PREFIX, digests
+
+    digest = bytes.fromhex(key.name.removeprefix(PREFIX))
+    for d, document in enumerate(documents):
+        for g, values in enumerate(digests(document)):
+            if digest in values and all(i.key != apart_from for i in document.graphs[g].inputs):
+                return d, g, values.index(digest)
+    if any(entry.digest == key.name for document in documents for entry in document.detached):
+        raise UnknownNameError(f"the value {key} is detached: nothing here defines it; resolve it with the document that does")
+    which = f"graph without an input '{apart_from}'" if apart_from else "graph"
+    raise UnknownNameError(f"no {which} has a value {key}; tidu info --digests lists those of a document")
+
+
+def output_hint(key: Key, known: list[str]) -> str:
+    """What messages add of an output that is not there."""
+    if str(key).startswith("sha256:"):
+        return "; a digest is sha256: and 64 digits of 0-9a-f, and tidu info --digests lists those of a document"
+    return did_you_mean(str(key), known)
 
 
 def require_inputs(document: Document, keys: Iterable[Key]) -> None:

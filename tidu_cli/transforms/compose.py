@@ -14,6 +14,7 @@ from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.transforms.passes import joint_passes
 from tidu_cli.transforms.rename import Owner, Renaming, fresh, owner, owners, rename
 from tidu_cli.transforms.resolve import resolve
 
@@ -49,7 +50,13 @@ class Composition:
 
 
 def compose(
-    documents: Sequence[Document], *, by: str | None = None, share: Sequence[Key] = (), primitives: PrimitiveSet | None = None
+    documents: Sequence[Document],
+    *,
+    by: str | None = None,
+    share: Sequence[Key] = (),
+    one_pass: Collection[int] = (),
+    names: Sequence[str] = (),
+    primitives: PrimitiveSet | None = None,
 ) -> Composition:
     """The pipeline of documents: the outputs of each one's head feed inputs of the next, whose head is the result's.
 
@@ -57,7 +64,7 @@ def compose(
     "position" the outputs in order with the inputs of their kind (plain, tangent or cotangent) or, where these are too few, with
     the plain ones; None is by name where a key is on both sides, and else by position. Inputs that stay free keep their keys. One
     whose key an earlier document declares, too, is renamed x.2, unless `share` has the key; so are bound inputs, and graphs whose
-    names are taken.
+    names are taken. Passes are joined as `resolve` joins them.
 
     Raises TransformError where outputs and inputs do not pair, differ in type, are zero, or depend on detached values;
     UnknownNameError for a key to share that is no free input of two documents; and what `resolve` raises.
@@ -68,6 +75,8 @@ def compose(
         raise TransformError(f"documents are composed by {' or '.join(BY)}, not by '{by}'")
     for document in documents:
         _require_attached(document)
+    passes = joint_passes(documents, one_pass, names)
+    documents = [replace(document, passes={number: passes[number] for number in document.passes}) for document in documents]
     shared = {owner(key, is_input=True): key for key in share}
     meeting: set[Owner] = set()
     whole, joints = documents[0], []

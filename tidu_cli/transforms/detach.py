@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tidu_cli.graph.graph import Detached, Document, Externals, Graph
 from tidu_cli.graph.identity import digest_text, digests
+from tidu_cli.graph.passes import with_used_passes
 
 
 def detach(document: Document, first: int) -> Document:
@@ -35,4 +36,5 @@ def detach(document: Document, first: int) -> Document:
         return replace(graph, external=externals)
 
     graphs = tuple(cut(graph) for graph in document.graphs[first:])
-    return replace(document, graphs=graphs, detached=tuple(detached.values()), bindings=())
+    alone = replace(document, graphs=graphs, detached=tuple(detached.values()), bindings=())
+    return with_used_passes(alone, document.passes)

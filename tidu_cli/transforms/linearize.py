@@ -16,6 +16,7 @@ from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
 from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.passes import call_identity
 from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.primitives import tangents
@@ -39,9 +40,10 @@ def linearize(
     """Append the linear graph of the head's outputs (or of `outputs`), and before it, where needed, its residual graph.
 
     Its inputs are the tangents of `wrt`, each once, in order; its outputs the tangents of the outputs, null where they are zero.
-    `pass_number` is by default 1 + the greatest in use; `tangent_types` are those of inputs whose tangents shall have another type
-    than their natural one. Raises UnknownNameError for keys that do not exist, TransformError for a `wrt` that carries no tangent,
-    for a tangent type that its primal does not admit and for a pass in use, MissingRuleError naming the node.
+    `pass_number` is by default 1 + the greatest in use; the document notes which call it was. `tangent_types` are those of inputs
+    whose tangents shall have another type than their natural one. Raises UnknownNameError for keys that do not exist,
+    TransformError for a `wrt` that carries no tangent, for a tangent type that its primal does not admit and for a pass in use,
+    MissingRuleError naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
     logical = link(document)
@@ -53,6 +55,7 @@ def linearize(
     ]
     linear = GraphBuilder(document.cases, _tangent_inputs(document, wrt, pass_number, tangent_types or {}))
     residual = GraphBuilder(document.cases)
+    identity = call_identity(logical, targets, linear.inputs)
     seeds = {logical.source[key]: -1 - k for k, key in enumerate(wrt)}
 
     stamper = Stamper(logical, linear, residual, residual_number=len(document.graphs))
@@ -78,7 +81,7 @@ def linearize(
         graphs.insert(0, residual.build(fresh_name(document, f"{name}.residual"), ()))
     if some_are_dead:
         graphs = drop_dead_nodes(graphs, first_number=len(document.graphs))
-    return replace(document, graphs=(*document.graphs, *graphs))
+    return replace(document, graphs=(*document.graphs, *graphs), passes={**document.passes, pass_number: identity})
 
 
 def _push_forward(
@@ -145,9 +148,7 @@ def _pass(document: Document, chosen: int | None) -> int:
             raise TransformError(f"pass {MAX_PASS} is in use and is the greatest there is; choose another with --pass")
         return chosen
     checked_pass(chosen)
-    if any(abs(step) == chosen for key in document.every_key() for step in key.path) or any(
-        g.linear == chosen for g in document.graphs
-    ):
+    if chosen in document.used_passes():
         raise TransformError(f"pass {chosen} is in use in this document; the next free one is {document.next_pass()}")
     return chosen
 

@@ -11,6 +11,7 @@ from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.watching import watch
 
@@ -61,7 +62,8 @@ def materialize_traced(document: Document, *, outputs: Sequence[Key] | None = No
     renamed = [replace(o, value=None if flat is None else new_id[flat]) for (_, o), flat in zip(chosen, flats, strict=True)]
     head = document.head
     graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
-    return Document((graph,), document.cases, meta=document.meta), Trace(document, logical, needed, new_id)
+    found = with_used_passes(Document((graph,), document.cases, meta=document.meta), document.passes)
+    return found, Trace(document, logical, needed, new_id)
 
 
 def _copy_inputs(logical: LogicalGraph, needed: bytearray, builder: GraphBuilder) -> dict[int, int]:

@@ -13,6 +13,7 @@ from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import Path, TensorType, leaves, map_leaves
 from tidu_cli.primitives.basis import block_template, block_type, unit_template
@@ -81,7 +82,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
     graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks)
     if any(image.path for image in outputs):  # records that were only there to be put out
         (graph,) = drop_dead_nodes([graph], first_number=len(rest.graphs))
-    return replace(document, graphs=(*rest.graphs, graph))
+    return with_used_passes(replace(document, graphs=(*rest.graphs, graph)), document.passes)
 
 
 def _arrays(ports: Sequence[Input | Output]) -> Iterator[_Array]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, column
 from tidu_cli.graph.identity import PREFIX, digests
-from tidu_cli.graph.keys import Key
+from tidu_cli.graph.keys import Key, is_digest
+from tidu_cli.graph.select import find_value, output_hint
 from tidu_cli.graph.types import Type
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import joint_vocabulary
+from tidu_cli.transforms.passes import is_of_pass, joint_passes, require_linear
+from tidu_cli.transforms.rename import fresh
 
 Place = tuple[int, int]
 """Document number, graph number."""
@@ -30,19 +33,27 @@ Definitions = dict[Place, dict[bytes, int]]
 
 
 def resolve(
-    documents: Sequence[Document], *, bind: Sequence[tuple[Key, Key]] = (), primitives: PrimitiveSet | None = None
+    documents: Sequence[Document],
+    *,
+    bind: Sequence[tuple[Key, Key]] = (),
+    one_pass: Collection[int] = (),
+    names: Sequence[str] = (),
+    primitives: PrimitiveSet | None = None,
 ) -> Document:
     """One document of the graphs of all, each after those that it depends on, else in the order given.
 
     Graphs of one name and content (leaving meta aside) become one. `bind` pairs an input with the output that it is to be: of the
-    latest graph that has such an output and does not declare the input. What no document defines stays detached. Raises
-    UnknownNameError for keys that do not exist; TransformError for two different graphs of one name, an input of two types or two
-    bindings, and for cycles; TypeRuleError for two different ops of one name.
+    latest graph that has such an output (or a value of this digest) and does not declare the input. What no document defines stays
+    detached. Passes that are two calls of linearize are refused but for those of `one_pass`, which become one; graphs of these that
+    share a name get another. `names` are how messages call the documents. Raises UnknownNameError for keys that do not exist;
+    TransformError for two different graphs of one name, an input of two types or two bindings, for passes, and for cycles;
+    TypeRuleError for two different ops of one name.
     """
+    passes = joint_passes(documents, one_pass, names)
     places = [(d, g) for d, document in enumerate(documents) for g in range(len(document.graphs))]
     definitions = _definitions(documents)
     bindings = _bindings(documents, places, bind)
-    merging = _Merging(documents, definitions, primitives or joint_vocabulary(document.cases for document in documents))
+    merging = _Merging(documents, definitions, primitives or joint_vocabulary(document.cases for document in documents), one_pass)
     for place in _dependency_order(documents, places, definitions, bindings):
         merging.add(place)
     bound = _merged_bindings(merging, bindings)
@@ -51,7 +62,9 @@ def resolve(
     meta: dict[str, object] = {}
     for document in documents:
         meta |= document.meta or {}
-    return Document(tuple(merging.graphs), merging.cases, tuple(merging.detached), bound, meta or None)
+    found = Document(tuple(merging.graphs), merging.cases, tuple(merging.detached), bound, meta or None, passes)
+    require_linear(found)
+    return found
 
 
 def dangling(document: Document) -> Iterator[tuple[str, str]]:
@@ -126,10 +139,13 @@ def _output(documents: Sequence[Document], places: Sequence[Place], key: Key, ou
                 )
     if key not in declared:
         raise UnknownNameError(f"no graph has an input '{key}' to bind{did_you_mean(str(key), list(map(str, declared)))}")
+    if found is None and output not in outputs and is_digest(output):
+        d, g, value = find_value(documents, output, apart_from=key)
+        return (d, g), value
     if found is None:
         if output in outputs:
             raise UnknownNameError(f"cannot bind '{key}': only graphs that declare that input have an output '{output}'")
-        hint = did_you_mean(str(output), list(map(str, outputs)))
+        hint = output_hint(output, list(map(str, outputs)))
         raise UnknownNameError(f"cannot bind '{key}': no graph has an output '{output}'{hint}")
     return found
 
@@ -181,6 +197,7 @@ class _Merging:
     documents: Sequence[Document]
     definitions: Definitions
     primitives: PrimitiveSet
+    one_pass: Collection[int] = ()
 
     def __post_init__(self) -> None:
         self.cases = CaseTable(self.primitives)
@@ -209,15 +226,21 @@ class _Merging:
             moved = self._retyped(moved)
         earlier = self._by_name.get(graph.name)
         if earlier is None:
-            self.number[place] = self._by_name[graph.name] = len(self.graphs)
-            self.graphs.append(moved)
-            self._place.append(place)
+            self._append(place, moved)
         elif _equal(self.graphs[earlier], moved) or self._same_values(self._place[earlier], place):
             self.number[place] = earlier
+        elif is_of_pass(graph.name, self.one_pass):  # tidu named both, and not the user
+            taken = {graph.name for document in self.documents for graph in document.graphs}
+            self._append(place, replace(moved, name=fresh(graph.name, taken | self._by_name.keys())))
         else:
             raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them")
         for digest, value in self.definitions.get(place, {}).items():
             self._defined.setdefault(digest, (self.number[place], value))
+
+    def _append(self, place: Place, graph: Graph) -> None:
+        self.number[place] = self._by_name[graph.name] = len(self.graphs)
+        self.graphs.append(graph)
+        self._place.append(place)
 
     def _same_values(self, a: Place, b: Place) -> bool:
         # Where a document defines a value twice, a detached reference may be linked to the one or to the other.

@@ -1,0 +1,98 @@
+"""Passes are calls: the identity of a call of linearize, and which identities a document keeps.
+
+Two files linearized apart may both say pass 1. The identity tells whether that is one call, so that linking never takes the
+tangents of two for those of one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import msgpack
+
+from tidu_cli.graph.graph import Column, Document, Input, Output, column
+from tidu_cli.graph.identity import case_digests, digest_text
+from tidu_cli.graph.large import is_large
+from tidu_cli.graph.link import LogicalGraph
+
+if TYPE_CHECKING:
+    from tidu_cli.graph.flow import Ints
+
+
+def call_identity(logical: LogicalGraph, targets: Sequence[tuple[Output, int | None]], tangents: Sequence[Input]) -> str:
+    """The identity of the call that makes the tangents of outputs, each given with its flat id, along these inputs.
+
+    It hashes the document as it was given, but for what does not tell: graph names, meta, the pass's own number, and how a file
+    lists nodes and references. `docs/format.md` says what is hashed. Linear in the size of the document, by whole columns.
+    """
+    document, cases = logical.document, logical.document.cases
+    found = case_digests(cases, sorted({code for graph in document.graphs for code in _occurring(graph.code, len(cases))}))
+    # Cases are numbered by what they are, and so are detached values: in memory they are in the order in which they were read.
+    kinds = sorted({(digest, cases.arity[code]) for code, digest in found.items()})
+    number = {kind: k for k, kind in enumerate(kinds)}
+    kind_of = column([0]) * len(cases)
+    for code, digest in found.items():
+        kind_of[code] = number[digest, cases.arity[code]]
+    flat = _in_order(document, logical.base[-1])
+    graphs = [
+        ([(str(i.key), str(i.type), logical.source[i.key]) for i in graph.inputs], graph.n_nodes, len(graph.args))
+        for graph in document.graphs
+    ]
+    outputs = [(str(o.key), str(o.type), flat.get(value, value) if value is not None else None) for o, value in targets]
+    wrt = [(str(replace(i.key, path=i.key.path[:-1])), str(i.type)) for i in tangents]
+    passes = sorted(document.passes.items())
+    header = ["linearize", graphs, sorted(d.digest for d in document.detached), kinds, outputs, wrt, passes]
+    identity = sha256(msgpack.packb(header))
+    for part in _columns(logical, kind_of, flat):
+        identity.update(part)
+    return digest_text(identity.digest())
+
+
+def with_used_passes(document: Document, passes: Mapping[int, str]) -> Document:
+    """The document with those of these identities whose pass numbers it uses."""
+    used = document.used_passes() if passes else set()
+    return replace(document, passes={number: identity for number, identity in passes.items() if number in used})
+
+
+def _occurring(code: Column[int], n: int) -> set[int]:
+    if is_large(len(code)):
+        from tidu_cli.graph.columns import occurring
+
+        return occurring(code, n)
+    return set(code)
+
+
+def _in_order(document: Document, base: int) -> dict[int, int]:
+    """By the flat ids of detached values those that they would have if they came in order of their digests."""
+    order = sorted(range(len(document.detached)), key=lambda k: document.detached[k].digest)
+    return {base + k: base + place for place, k in enumerate(order)}
+
+
+def _columns(logical: LogicalGraph, kind_of: Column[int], flat: Mapping[int, int]) -> Iterator[bytes]:
+    """The columns of all graphs as little-endian integers of 32 bits: those of codes, then those of arguments."""
+    for graph in logical.document.graphs:
+        yield from _encoded(graph.code, kind_of)
+    table = None
+    if flat:
+        table = column(range(logical.n_values))
+        for old, new in flat.items():
+            table[old] = new
+    for args in logical.args if logical.flow is None else (logical.flow.args,):
+        yield from _encoded(args, table)
+
+
+def _encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
+    """Integers, or the entries of a table that they number, as bytes."""
+    if is_large(len(values)):
+        from tidu_cli.graph.columns import encoded
+
+        yield from encoded(values, table)
+        return
+    found = column(values if table is None else map(table.__getitem__, values))
+    if sys.byteorder == "big":
+        found.byteswap()
+    yield found.tobytes()

@@ -1,0 +1,168 @@
+"""The passes of documents that are linked, and other numbers for those of one document.
+
+A pass number is one call of linearize in each document. Where documents mean two calls by it, the tangents of both would have the
+same keys, and become the same inputs: a derivative that is linear in neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from itertools import count
+
+import msgpack
+
+from tidu_cli.errors import TransformError, UnknownNameError
+from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.identity import digest_text
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import link
+from tidu_cli.graph.select import listed
+
+_STEP = re.compile(r"@(-?)([1-9][0-9]*)(?![^@.])")
+"""A pass in the name of a graph: f@1, f@-1@2, f@1.residual."""
+
+
+def joint_passes(documents: Sequence[Document], one_pass: Collection[int] = (), names: Sequence[str] = ()) -> dict[int, str]:
+    """The identities of the passes of all documents, of which no number has two, unless `one_pass` says that its calls are one.
+
+    Then the identity is one of all of them, in whatever order they come. Documents that give a pass no identity agree with any.
+    `names` are how messages call the documents. Raises TransformError for a number of two calls, UnknownNameError for one of
+    `one_pass` that no document uses.
+    """
+    used = set().union(*(document.used_passes() for document in documents))
+    for number in one_pass:
+        if number not in used:
+            raise UnknownNameError(f"no document uses pass {number} (passes: {_listed(used)})")
+    calls: dict[int, dict[str, int]] = {}
+    for k, document in enumerate(documents):
+        for number, identity in document.passes.items():
+            calls.setdefault(number, {}).setdefault(identity, k)
+    for number, found in calls.items():
+        if len(found) > 1 and number not in one_pass:
+            first, second = (_place(documents, k, number, names) for k in list(found.values())[:2])
+            free = _free(used)
+            raise TransformError(
+                f"pass {number} is one call of linearize in {first} and another in {second}, whose tangents would be mixed up; "
+                f"renumber one (tidu convert --pass {number}={free}, or tidu linearize --pass {free}), "
+                f"or give --one-pass {number} if both are along one direction"
+            )
+    return {number: _joint(found) for number, found in calls.items()}
+
+
+def _free(used: Collection[int]) -> int:
+    return next(number for number in count(1) if number not in used)
+
+
+def _listed(used: Collection[int]) -> str:
+    return listed(list(map(str, sorted(used))))
+
+
+def _joint(identities: Collection[str]) -> str:
+    if len(identities) == 1:
+        return next(iter(identities))
+    return digest_text(sha256(msgpack.packb(["one pass", sorted(identities)])).digest())
+
+
+def _place(documents: Sequence[Document], k: int, number: int, names: Sequence[str]) -> str:
+    document = documents[k]
+    graph = next((graph for graph in document.graphs if number in graph.used_passes()), document.head)
+    return f"{names[k] if names else f'document {k + 1}'} (graph '{graph.name}')"
+
+
+def is_of_pass(name: str, passes: Collection[int]) -> bool:
+    """Whether the name of a graph says that it came of one of these passes."""
+    return any(int(number) in passes for _, number in _STEP.findall(name))
+
+
+def require_linear(document: Document) -> None:
+    """Raises TransformError if bindings make what a linear graph reads depend on tangents of its own pass."""
+    steps = {step for graph in document.graphs if graph.linear is not None for step in _steps(graph)}
+    if not document.bindings or not steps:
+        return
+    logical = link(document)
+    bound = {b.key for b in document.bindings}
+    free = {key: flat for key, flat in logical.source.items() if key not in bound}
+    for step in sorted(steps):
+        linear = [(g, graph) for g, graph in enumerate(document.graphs) if graph.linear is not None and step in _steps(graph)]
+        read = logical.depends_on(logical.flat_id(g, -1 - k) for g, graph in linear for k in range(len(graph.external)))
+        mixed = next((key for key, flat in free.items() if key.path[-1:] == (step,) and read[flat]), None)
+        if mixed is not None:
+            raise TransformError(
+                f"graph '{linear[-1][1].name}' is linear in pass {abs(step)}, but through bindings it reads values that depend on "
+                f"'{mixed}' of the same pass; make that another one with tidu convert --pass, or tidu linearize --pass"
+            )
+
+
+def _steps(graph: Graph) -> set[int]:
+    return {step for i in graph.inputs for step in i.key.path[-1:]}
+
+
+def renumber(document: Document, numbers: Mapping[int, int]) -> Document:
+    """The document with other pass numbers, all exchanged at once: in keys, linear graphs and names of graphs.
+
+    Raises UnknownNameError for a pass that is not in use; TransformError if two passes would have one number, or two graphs one
+    name, and for a pass on whose tangents detached values may depend, since their digests hold its number.
+    """
+    used = document.used_passes()
+    for number in numbers:
+        if number not in used:
+            raise UnknownNameError(f"pass {number} is not in use (passes: {_listed(used)})")
+    source: dict[int, int] = {}
+    for old in sorted(used):
+        new = numbers.get(old, old)
+        if new in source:
+            raise TransformError(f"passes {source[new]} and {old} would both be pass {new}; {_free(used)} is free")
+        source[new] = old
+    changed = {old: new for old, new in numbers.items() if new != old}
+    _require_attached(document, changed)
+    graphs = tuple(_renumbered(graph, changed) for graph in document.graphs)
+    _require_distinct(document.graphs, graphs)
+    return replace(
+        document,
+        graphs=graphs,
+        bindings=tuple(replace(b, key=_key(b.key, changed)) for b in document.bindings),
+        passes={changed.get(number, number): identity for number, identity in document.passes.items()},
+    )
+
+
+def _renumbered(graph: Graph, numbers: Mapping[int, int]) -> Graph:
+    return replace(
+        graph,
+        name=_STEP.sub(lambda step: f"@{step[1]}{numbers.get(int(step[2]), step[2])}", graph.name),
+        linear=None if graph.linear is None else numbers.get(graph.linear, graph.linear),
+        inputs=tuple(replace(i, key=_key(i.key, numbers)) for i in graph.inputs),
+        outputs=tuple(replace(o, key=_key(o.key, numbers)) for o in graph.outputs),
+    )
+
+
+def _key(key: Key, numbers: Mapping[int, int]) -> Key:
+    return replace(key, path=tuple(numbers.get(step, step) if step > 0 else -numbers.get(-step, -step) for step in key.path))
+
+
+def _require_attached(document: Document, numbers: Collection[int]) -> None:
+    # What linear graphs of a pass read depends on none of its tangents. Of other detached values nobody knows.
+    if not document.detached:
+        return
+    logical = link(document)
+    for number in sorted(numbers):
+        linear = [(g, graph) for g, graph in enumerate(document.graphs) if graph.linear == number]
+        known = logical.depends_on(logical.flat_id(g, -1 - k) for g, graph in linear for k in range(len(graph.external)))
+        for k, entry in enumerate(document.detached):
+            if not known[logical.base[-1] + k]:
+                raise TransformError(
+                    f"the document reads the detached value {entry.digest}, which may depend on tangents of pass {number}; "
+                    "resolve it with the document that defines it"
+                )
+
+
+def _require_distinct(before: Sequence[Graph], after: Sequence[Graph]) -> None:
+    source: dict[str, str] = {}
+    for old, new in zip(before, after, strict=True):
+        if new.name in source:
+            raise TransformError(
+                f"graphs '{source[new.name]}' and '{old.name}' would both be named '{new.name}'; choose another pass"
+            )
+        source[new.name] = old.name
