@@ -49,6 +49,10 @@ def _bound(purpose: str, *words: str, bindings: list[object], type_: str = "f64[
     return _one(purpose, document(f(), second, bindings=bindings), *words)
 
 
+def _passes(purpose: str, *words: str, passes: object) -> Defect:
+    return _one(purpose, document(f(), f_linear(), passes=passes), "passes", *words)
+
+
 def _packed(purpose: str, *words: str, at: int | None = None, binary: bool = False, **columns: object) -> Defect:
     nodes = {"table": [{"op": "add", "inputs": 2, "outputs": 1}], "code": [0], "args": [0, 0], "external": [], **columns}
     broken = document(f(), {**graph("g", {"x": "f64[]"}, nodes, {})})
@@ -152,6 +156,14 @@ SHAPE = {
     "pass_huge.json": _input("a pass beyond 2**53 - 1", tangent("x", 2**53), "pass"),
     "linear_pass.json": _head("a linear graph of pass 0", "linear.pass", "pass", linear={"pass": 0}),
     "linear_bool.json": _head("a linear graph whose pass is a bool", "linear.pass", "pass", linear={"pass": True}),
+    "passes_list.json": _passes("identities of passes that are a list", "an object", passes=["sha256:" + "00" * 32]),
+    "passes_zero.json": _passes("an identity of pass 0", "'0'", passes={"0": "sha256:" + "00" * 32}),
+    "passes_padded.json": _passes("a pass number with a leading zero", "'01'", passes={"01": "sha256:" + "00" * 32}),
+    "passes_huge.json": _passes("an identity of pass 2**53", str(2**53), passes={str(2**53): "sha256:" + "00" * 32}),
+    "passes_short.json": _passes("an identity that is too short", "pass 1", "64", passes={"1": "sha256:00"}),
+    "passes_case.json": _passes("an identity in capitals", "pass 1", "0-9a-f", passes={"1": "sha256:" + "AB" * 32}),
+    "passes_null.json": _passes("an identity that is null", "pass 1", passes={"1": None}),
+    "passes_unused.json": _passes("an identity of a pass that is not in use", "pass 2", passes={"2": "sha256:" + "00" * 32}),
     "binding_unknown.json": _bound("a binding of no input", "'w'", bindings=[{"input": "w", "value": [0, 0]}]),
     "binding_twice.json": _bound("an input bound twice", "'u'", "twice", bindings=[{"input": "u", "value": [0, 0]}] * 2),
     "binding_value.json": _bound("a binding to no value", "'u'", "value 3", bindings=[{"input": "u", "value": [0, 3]}]),

@@ -132,6 +132,15 @@ VALID: dict[str, tuple[str, dict[str, Any]]] = {
         "f(x) = (x+x)*x and its linearization, with references to values of another graph",
         document(f(), f_linear()),
     ),
+    "passes": (
+        "two passes in use, of which one has an identity",
+        document(
+            f(),
+            f_linear(),
+            {"name": "second", "inputs": [{"key": tangent("x", 12), "type": "f64[]"}], "nodes": [], "outputs": []},
+            passes={"1": "sha256:" + "3d" * 32},
+        ),
+    ),
     "no_nodes": ("a graph without nodes whose output is its input", document(graph("id", {"x": "bool[2,3]"}, [], {"y": 0}))),
     "constants": (
         "constants of every kind of dtype: infinities, NaNs with and without payload, complex, empty, base64",
@@ -279,6 +288,11 @@ OTHER_FORMS: dict[str, tuple[str, str, bytes]] = {
                 f_linear(),
             )
         ).encode(),
+    ),
+    "passes.last.json": (
+        "passes",
+        "the identities of passes after the graphs",
+        json.dumps(dict(reversed(VALID["passes"][1].items()))).encode(),
     ),
     "worked_example.table.json": ("worked_example", "a table in another order, with a row that no node uses", _packed_example()),
     "shared_inputs.twice.json": ("shared_inputs", "an external that stands twice in the list", _repeated_external()),

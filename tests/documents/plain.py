@@ -42,7 +42,8 @@ def described(document: Document) -> object:
         for graph in document.graphs
     ]
     detached = sorted(document.detached, key=lambda d: d.digest)
-    return list(vocabulary(document.cases).records.items()), graphs, detached, document.bindings, document.meta
+    records = list(vocabulary(document.cases).records.items())
+    return records, graphs, detached, document.bindings, document.meta, dict(document.passes)
 
 
 TYPES = ["f64[]", "f32[2]", "c64[]", "i32[3,1]", "duration[h][]", "datetime[ms][2]"]
@@ -182,4 +183,19 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
         graphs.append(maybe_meta({**head, "inputs": inputs, "nodes": nodes, "outputs": outputs}))
         values.append(types)
     declarations = {"types": table} if table else {}
-    return maybe_meta({"tidu": 1, **declarations, "graphs": graphs, **({"bindings": bindings} if bindings else {})})
+    used = sorted(_used_passes(graphs))
+    passes = {str(number): draw(st.sampled_from(DIGESTS)) for number in used if draw(st.booleans())}
+    named = {"passes": passes} if passes else {}
+    return maybe_meta({"tidu": 1, **declarations, **named, "graphs": graphs, **({"bindings": bindings} if bindings else {})})
+
+
+def _used_passes(graphs: list[dict[str, object]]) -> set[int]:
+    """The pass numbers of keys and linear graphs, as JSON has them."""
+    found = {graph["linear"]["pass"] for graph in graphs if "linear" in graph}
+    keys = [port["key"] for graph in graphs for port in (*graph["inputs"], *graph["outputs"])]
+    while keys:
+        if isinstance(key := keys.pop(), dict):
+            (step,) = key.values()
+            found.add(step["pass"])
+            keys.append(step["of"])
+    return found
