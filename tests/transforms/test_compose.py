@@ -275,7 +275,7 @@ def test_the_command_writes_what_the_function_gives() -> None:
     composed = tidu_cli.compose(f, g)
     assert composed_by_command(*SAMPLES) == format_document(composed, "json")
     assert tidu_cli.evaluate(composed, x=0.5) == {"y": np.sin(0.25)}
-    shared = tidu_cli.compose(f, tidu_cli.vjp(g, "u"), tidu_cli.vjp(f, "x"), share="x", by="position")
+    shared = tidu_cli.compose(f, tidu_cli.vjp(g, "u"), tidu_cli.vjp(f, "x"), share="x", by="position", one_pass=[1])
     assert set(tidu_cli.evaluate(shared, {"x": 0.5, "y@-1": 1})) == {"x@-1"}
 
 
