@@ -1,0 +1,2 @@
+# A renumbering is OLD=NEW.
+tidu convert samples/f.json --pass 2
