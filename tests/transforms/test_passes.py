@@ -16,6 +16,9 @@ from tests.sketch import function, key, names, op, structure
 from tests.strategies import ANY, documents, seeds
 from tests.transforms.test_bulk import large_from
 from tests.transforms.test_laws import law, wrt_of
+from tidu_cli.checking.compare import compare
+from tidu_cli.checking.static import findings
+from tidu_cli.checking.structure import structural_differences
 from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TransformError, UnknownNameError
@@ -23,6 +26,7 @@ from tidu_cli.graph.graph import Binding, Document
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import MAX_PASS
 from tidu_cli.graph.types import TensorType
+from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.transforms.compose import compose
 from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
@@ -202,6 +206,24 @@ def test_an_identity_does_not_depend_on_how_a_document_is_written(doc: Document,
         assert linearize(doc, wrt).passes == found.passes
 
 
+@law
+@given(documents(makers=ANY), seeds, seeds)
+def test_files_of_one_call_are_linked_and_files_of_two_are_not(doc: Document, seed: int, other: int) -> None:
+    wrt, another = wrt_of(doc, seed), wrt_of(doc, other)
+    one = linearize(doc, wrt)
+    assert structure(resolve([one, one])) == structure(one) and resolve([one, one]).passes == one.passes
+    assert resolve([one, doc, transpose(one), detach(linearize(doc, wrt), len(doc.graphs))]).passes == one.passes
+    calls = [linearize(doc, another), linearize(doc, wrt, outputs=[doc.head.outputs[-1].key])]
+    if another == wrt:
+        calls.pop(0)
+    if len(doc.head.outputs) == 1:
+        calls.pop()
+    for call in calls:
+        with refused("is one call of linearize in document 1"):
+            resolve([one, call])
+        assert resolve([one, call], one_pass=one.passes).passes.keys() == one.passes.keys()
+
+
 def test_detached_values_are_in_no_order() -> None:
     f = function("f", {"x": "f64[]", "w": "f64[]"}, lambda x, w: {"y": sin(x) * cos(w)})
     loose = detach(linearize(f, [X, W]), 1)
@@ -238,6 +260,20 @@ def test_every_transform_keeps_the_identities_of_passes_in_use() -> None:
     assert rename(one, Renaming(inputs={"x": "t"}, graphs={"f": "g"})).passes == kept
     assert compose([f, one]).document.passes == kept
     assert tidu_cli.grad(function("f", {"x": "f64[]"}, lambda x: {"y": sin(x)}), "x").passes.keys() == {1}
+
+
+def test_only_an_exact_comparison_tells_identities_apart() -> None:
+    one = linearize(f_and_h()[0], [X])
+    loose, other = replace(one, passes={}), replace(one, passes={1: "sha256:" + "00" * 32})
+    assert compare(one, other).same and compare(one, loose).same
+    assert list(structural_differences(one, one)) == []
+    assert list(structural_differences(one, other)) == ["pass 1 is another call of linearize in B"]
+    assert list(structural_differences(one, loose)) == ["pass 1 has an identity in A only"]
+    assert list(structural_differences(loose, one)) == ["pass 1 has an identity in B only"]
+    assert [f.text for f in findings(loose, BUILTIN)] == [
+        "pass 1 has no identity, so it is linked with any other pass 1; tidu linearize gives one"
+    ]
+    assert list(findings(one, BUILTIN)) == []
 
 
 # Other numbers
