@@ -95,6 +95,15 @@ TypeRule = Callable[[Any, Types], Types]
 FlopsRule = Callable[[Any, Types, Types], int]
 """From (attrs, operand types, result types) to the number of operations (see `tidu_cli.primitives.flops`)."""
 
+Groups = tuple[tuple[int, int | None], ...]
+"""Groups of operands, each from the first of two numbers to before the second; None means to the last."""
+
+TOGETHER: Groups = ((0, None),)
+"""One group of all operands: linear in all of them together, as a sum is."""
+
+EACH: Groups = ((0, 1), (1, 2))
+"""Linear in each of two operands alone, as a product is."""
+
 Integers = Literal["numbers", "exact", "steps", "moved"]
 """What an operation on integers is to differentiation, where an active operand is of integers, or of datetimes.
 
@@ -133,12 +142,14 @@ class Primitive:
     primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful` is False for
     the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to the tangents of
     integers; `indices` are the operands from the first to before the second of two numbers, which say where or which and not how
-    much: integers there contribute nothing. `records` says that it takes and gives records, too, which its rules then see; of one
-    that only puts fields together `makes` names these, and of one that takes a field `takes` does. `reads` is given where results
-    are elements of operand 0, at places that do not depend on it: its cotangents need not be dense arrays then. `fresh` says that
-    results with axes are always new arrays, which share memory with no other; `reusing` is a kernel of the same results, which may
-    make them in the memory of operand 0; `passes` says that the results are the operands, one for one, and take no memory. `flops`
-    counts operations, by default one for each element of the result. `formula` and `summary` go to the catalogue.
+    much: integers there contribute nothing. `linear` are the groups of operands in which it is linear together, but for indices:
+    where some of a group are active, the others must be zeros; where it is empty, rules tell. `records` says that it takes and
+    gives records, too, which its rules then see; of one that only puts fields together `makes` names these, and of one that takes
+    a field `takes` does. `reads` is given where results are elements of operand 0, at places that do not depend on it: its
+    cotangents need not be dense arrays then. `fresh` says that results with axes are always new arrays, which share memory with no
+    other; `reusing` is a kernel of the same results, which may make them in the memory of operand 0; `passes` says that the results
+    are the operands, one for one, and take no memory. `flops` counts operations, by default one for each element of the result.
+    `formula` and `summary` go to the catalogue.
     """
 
     name: str
@@ -160,6 +171,7 @@ class Primitive:
     passes: bool = False
     integers: Integers = "numbers"
     indices: tuple[int, int | None] = (0, 0)
+    linear: Groups = ()
     records: bool = False
     makes: Callable[[Any], tuple[str, ...]] | None = None
     takes: Callable[[Any], str] | None = None
@@ -174,6 +186,19 @@ class Primitive:
         """Whether the operand of that number is one of `indices`."""
         first, end = self.indices
         return first <= operand and (end is None or operand < end)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """`linear`, which of one operand need not be said: a transpose rule shows it."""
+        return self.linear or (((0, 1),) if self.arity == 1 and self.transpose and self.inlined is None else ())
+
+    def others(self, active: Sequence[bool]) -> tuple[int, ...] | None:
+        """The inactive operands of the group that holds all active ones; None where no group does."""
+        for first, end in self.groups:
+            group = [k for k in range(first, len(active) if end is None else end) if not self.is_index(k)]
+            if sum(map(active.__getitem__, group)) == sum(active):
+                return tuple(k for k in group if not active[k])
+        return None
 
 
 @dataclass(frozen=True)
