@@ -119,6 +119,15 @@ def types_of(external: Externals, types: Sequence[Column[int]]) -> Column[int]:
     return column_of(found)
 
 
+def numbers_in(code: Column[int], n: int) -> list[int]:
+    """Which of the numbers below n are in a column."""
+    found = np.zeros(n, np.bool_)
+    rows = array_of(code)
+    for block in blocks(0, len(rows)):
+        found[rows[block]] = True
+    return np.flatnonzero(found).tolist()
+
+
 def are_local(code: Column[int], args: Column[int], masks: Mapping[int, Sequence[bool]]) -> bool:
     """Whether of each node the arguments that the mask of its case says are local values, and the others externals."""
     n_args = np.zeros(max(masks) + 1, np.int32)

@@ -22,9 +22,11 @@ Due = Mapping[int, tuple[int, ...]]
 
 def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None:
     """Raises DocumentError that names a node of a linear graph that is primary, or whose mask does not say what is local."""
-    used = dict.fromkeys(code)
+    large = is_large(len(code))
+    if large:
+        from tidu_cli.documents.bulk import are_local, numbers_in
     masks: dict[int, tuple[bool, ...]] = {}
-    for number in used:
+    for number in numbers_in(code, len(cases)) if large else dict.fromkeys(code):
         case = cases[number]
         if case.mask is None or not any(case.mask):
             has = "role; every node of a linear graph is linearized"
@@ -32,9 +34,7 @@ def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None
                 has = "active input; every node of a linear graph depends on a tangent"
             raise DocumentError(f"node {code.index(number)} ({case.op}): has no {has}")
         masks[number] = case.mask
-    if is_large(len(code)):
-        from tidu_cli.documents.bulk import are_local
-
+    if large:
         if are_local(code, args, masks):
             return
     elif all(map(eq, chain.from_iterable(map(masks.__getitem__, code)), map((-1).__lt__, args))):
