@@ -22,6 +22,8 @@ Due = Mapping[int, tuple[int, ...]]
 
 def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None:
     """Raises DocumentError that names a node of a linear graph that is primary, or whose mask does not say what is local."""
+    if not code:
+        return
     large = is_large(len(code))
     if large:
         from tidu_cli.documents.bulk import are_local, numbers_in

@@ -143,7 +143,7 @@ class Primitive:
     the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to the tangents of
     integers; `indices` are the operands from the first to before the second of two numbers, which say where or which and not how
     much: integers there contribute nothing. `linear` are the groups of operands in which it is linear together, but for indices:
-    where some of a group are active, the others must be zeros; where it is empty, rules tell. `records` says that it takes and
+    where some of a group are active, the others must be zeros; None where rules tell. `records` says that it takes and
     gives records, too, which its rules then see; of one that only puts fields together `makes` names these, and of one that takes
     a field `takes` does. `reads` is given where results are elements of operand 0, at places that do not depend on it: its
     cotangents need not be dense arrays then. `fresh` says that results with axes are always new arrays, which share memory with no
@@ -171,7 +171,7 @@ class Primitive:
     passes: bool = False
     integers: Integers = "numbers"
     indices: tuple[int, int | None] = (0, 0)
-    linear: Groups = ()
+    linear: Groups | None = None
     records: bool = False
     makes: Callable[[Any], tuple[str, ...]] | None = None
     takes: Callable[[Any], str] | None = None
@@ -188,13 +188,15 @@ class Primitive:
         return first <= operand and (end is None or operand < end)
 
     @cached_property
-    def groups(self) -> Groups:
+    def groups(self) -> Groups | None:
         """`linear`, which of one operand need not be said: a transpose rule shows it."""
-        return self.linear or (((0, 1),) if self.arity == 1 and self.transpose and self.inlined is None else ())
+        if self.linear is None and self.arity == 1 and self.transpose and self.inlined is None:
+            return TOGETHER
+        return self.linear
 
     def others(self, active: Sequence[bool]) -> tuple[int, ...] | None:
         """The inactive operands of the group that holds all active ones; None where no group does."""
-        for first, end in self.groups:
+        for first, end in self.groups or ():
             group = [k for k in range(first, len(active) if end is None else end) if not self.is_index(k)]
             if sum(map(active.__getitem__, group)) == sum(active):
                 return tuple(k for k in group if not active[k])

@@ -186,7 +186,7 @@ def elementwise(
     within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
     faithful: bool = True,
     integers: Integers = "numbers",
-    linear: Groups = (),
+    linear: Groups | None = None,
     records: bool = False,
     fresh: bool = False,
     reusing: KernelRule | None = None,

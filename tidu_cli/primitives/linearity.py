@@ -61,7 +61,7 @@ def _vanishes(primitives: PrimitiveSet, step: Step, types: ValueTypes, zero: Seq
     if case not in known:
         if primitive.inlined is not None:
             known[case] = _body_vanishes(primitives, expanded(primitives, step, types), moving, known)
-        elif primitive.groups:
+        elif primitive.groups is not None:
             is_linear = primitive.others(moving) == () and all(map(is_vector, step.results))
             known[case] = (is_linear,) * len(step.results)
         else:

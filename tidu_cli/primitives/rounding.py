@@ -76,6 +76,7 @@ PRIMITIVES = (
         kernel=_rem_kernel,
         tangents=(lambda t, x, y, z: t, lambda t, x, y, z: -_quotient(t, x, y, z) * t),
         integers="exact",
+        linear=(),  # its derivative by x does not show where it jumps
         within=((2.2, 2.6), (0.9, 1.05)),
         formula="x - y trunc(x / y)",
         summary="remainder, with the sign of x; of integers x rem 0 is x",

@@ -275,7 +275,7 @@ def _primitive(
     *,
     weight: Weight | None = adding,
     attrs: type[Attrs] = ScatterAttrs,
-    linear: Groups = (),
+    linear: Groups | None = None,
     examples: tuple[Example, ...] = (),
     integers: Integers = "numbers",
     formula: str,

@@ -39,7 +39,7 @@ def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:
             raise TypeRuleError(
                 f"{place} has type {type_}, but what is linear in tangents is made of floats, complex numbers, durations"
             )
-    if primitive.groups:
+    if primitive.groups is not None:
         due = primitive.others(mask)
     elif None in case.operands:
         due = () if primitive.transpose else None  # to transpose it takes the types
@@ -109,6 +109,6 @@ def _inputs(numbers: Sequence[int]) -> str:
 
 def _way_out(primitive: Primitive, n: int) -> str:
     groups = []
-    for first, end in primitive.groups:
+    for first, end in primitive.groups or ():
         groups.append(_inputs([k for k in range(first, n if end is None else end) if not primitive.is_index(k)]))
     return f"; {primitive.name} is linear in {', or in '.join(groups)}" if groups else ""
