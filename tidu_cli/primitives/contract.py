@@ -138,7 +138,8 @@ class Primitive:
     `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike` says
     that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results` counts the
     results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert` operands have
-    no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `inlined` says what an own
+    no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them, and `inert_reason` says
+    why. `inlined` says what an own
     primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful` is False for
     the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to the tangents of
     integers; `indices` are the operands from the first to before the second of two numbers, which say where or which and not how
@@ -167,6 +168,7 @@ class Primitive:
     alike: bool = False
     n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
     inert: tuple[int, ...] = ()
+    inert_reason: str = ""
     faithful: bool = True
     passes: bool = False
     integers: Integers = "numbers"
@@ -186,6 +188,14 @@ class Primitive:
         """Whether the operand of that number is one of `indices`."""
         first, end = self.indices
         return first <= operand and (end is None or operand < end)
+
+    @property
+    def without_derivative(self) -> str:
+        """In which operands there is no derivative, and why, for people; empty where there is one in all."""
+        if not self.inert:
+            return ""
+        numbers = " and ".join(map(str, self.inert))
+        return f"no derivative in input{'s' if len(self.inert) > 1 else ''} {numbers}: {self.inert_reason or 'its rules refuse it'}"
 
     @cached_property
     def groups(self) -> Groups | None:

@@ -55,7 +55,7 @@ def _quotient(t: Term, x: Term, y: Term, z: Term) -> Term:
 
 
 def _nextafter_jvp(node: JVP) -> Sequence[Term | None]:
-    raise MissingRuleError("nextafter has no derivative")
+    raise MissingRuleError("nextafter has no derivative: it goes from one float to the next, and is no function of real numbers")
 
 
 PRIMITIVES = (
@@ -100,5 +100,6 @@ PRIMITIVES = (
             summary="the neighbour of x in the direction of y; it has no derivative",
         ),
         inert=(0, 1),
+        inert_reason="it goes from one float to the next, and is no function of real numbers",
     ),
 )
