@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample
 from tests.sketch import function, op
+from tidu_cli.checking.arrays import Place
+from tidu_cli.checking.linear import linear_verdicts
 from tidu_cli.checking.numeric import Verdict, check_numerically, check_primitive_numerically
+from tidu_cli.checking.report import _where, check_document, check_primitive
+from tidu_cli.documents.read import parse_document
+from tidu_cli.documents.write import format_document
+from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT
@@ -21,6 +30,7 @@ from tidu_cli.primitives.families import binary, linear_jvp, linear_transpose, u
 from tidu_cli.primitives.trace import Term
 from tidu_cli.primitives.trace import op as emit
 from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.transforms.linearize import linearize
 
 LAWS = ["jvp", "adjoint", "linear", "second", "symmetry"]
 cos, sin = emit("cos"), emit("sin")
@@ -191,3 +201,94 @@ def test_every_primitive_in_double_precision(name: str) -> None:
 
 NO_TANGENT = {"eq", "ne", "lt", "le", "gt", "ge", "is_finite", "nextafter", "constant", "iota", "argmax", "argmin"}
 """Primitives of floats whose results, or operands, carry no tangent."""
+
+
+def affine(constant: float) -> Document:
+    """x@1 + c in a linear graph, as readers refuse it where c is not zero."""
+    from tidu_cli.documents import read
+
+    tangent, role = {"tangent": {"of": "x", "pass": 1}}, {"linearized": {"active_mask": [True, False]}}
+    literal = {"op": "constant", "inputs": [], "attrs": {"value": {"type": "f64[]", "data": [constant]}}}
+    inputs = [{"key": "x", "type": "f64[]"}]
+    outputs = [{"key": {"tangent": {"of": "y", "pass": 1}}, "value": 1}]
+    linear = {"name": "f@1", "linear": {"pass": 1}, "inputs": [{"key": tangent, "type": "f64[]"}], "outputs": outputs}
+    linear["nodes"] = [{"op": "add", "inputs": [0, [0, 1]], "role": role}]
+    graphs = [{"name": "f", "inputs": inputs, "nodes": [literal], "outputs": [{"key": "y", "value": 0}]}, linear]
+    with patch.object(read, "check_zeros"):
+        return parse_document(json.dumps({"tidu": 1, "graphs": graphs}).encode(), "affine")[0]
+
+
+@pytest.mark.parametrize(("constant", "wrong"), [(0, set()), (-0.0, set()), (5, {"zero", "additive"}), (1e-300, {"zero"})])
+def test_linear_graphs_are_tried_at_zero(constant: float, wrong: set[str]) -> None:
+    document = affine(constant)
+    assert {v.law for v in linear_verdicts(document, BUILTIN) if not v.ok} == wrong
+    report = check_document(document, BUILTIN, ["numeric"])
+    assert [f"numeric: {law} has" in text for law, text in zip(sorted(wrong, reverse=True), report.failures, strict=True)] == [
+        True for _ in wrong
+    ]
+
+
+def test_a_primitive_that_says_it_is_linear_and_is_not() -> None:
+    """Which readers believe: x + 1, with the rules of the identity."""
+    shifted = unary(
+        "shifted",
+        INEXACT,
+        tangent=None,
+        kernel=lambda np, attrs, operands, results: lambda x: x + 1,
+        transpose=linear_transpose(lambda attrs, ct, type_: ct),
+        formula="",
+        summary="",
+    )
+    primitives = including(replace(shifted, jvp=linear_jvp("shifted")))
+    document = linearize(applied("shifted", "f64[]", primitives=primitives), [Key("x0")], primitives=primitives)
+    read, _ = parse_document(format_document(document, "json"), "shifted", primitives)
+    assert {v.law for v in linear_verdicts(read, primitives) if not v.ok} == {"zero", "additive"}
+
+
+def at_datetime(unit: str, since: str, times: str) -> Document:
+    """How many units since a date, times v, or what else is made of that."""
+    literal = {"value": {"type": "datetime[ms][]", "data": [since]}}
+    nodes = [
+        {"op": "constant", "inputs": [], "attrs": literal},
+        {"op": "sub", "inputs": [0, 2]},
+        {"op": "convert_element_type", "inputs": [3], "attrs": {"new_dtype": f"duration[{unit}]"}},
+        {"op": "convert_element_type", "inputs": [4], "attrs": {"new_dtype": "f64"}},
+        {"op": times, "inputs": [5, 1]},
+    ]
+    inputs = [{"key": "t", "type": "datetime[ms][]"}, {"key": "v", "type": "f64[]"}]
+    graph = {"name": "f", "inputs": inputs, "nodes": nodes, "outputs": [{"key": "y", "value": 6}]}
+    return parse_document(json.dumps({"tidu": 1, "graphs": [graph]}).encode(), "hours")[0]
+
+
+@pytest.mark.parametrize("since", ["1970-01-01", "2026-01-31T12:00", "1800-01-01"])
+@pytest.mark.parametrize("unit", ["h", "s", "D"])
+@pytest.mark.parametrize("times", ["mul", "div", "add", "atan2"])
+def test_no_alarm_where_rounding_hides_the_difference(since: str, unit: str, times: str) -> None:
+    """Of a duration of decades, steps of less than a millisecond leave few digits."""
+    for seed in range(3):
+        verdicts = check_numerically(at_datetime(unit, since, times), BUILTIN, seed=seed)
+        assert [v for v in verdicts if not v.ok] == []
+        assert any(v.error is not None for v in verdicts if v.law in ("jvp", "integers"))
+
+
+@pytest.mark.parametrize("factor", [2.0, 1 + 1e-6, 1 + 1e-7])
+def test_what_is_wrong_is_so_by_all_steps(factor: float) -> None:
+    wrong = unary("sin", INEXACT, tangent=lambda t, x, y: cos(x) * factor * t, formula="", summary="")
+    assert check("sin", changed("sin", jvp=wrong.jvp)) == {"jvp"}
+
+
+def test_places_of_times_are_said_as_times() -> None:
+    """In messages: dates, and not the format of a number."""
+    at = {Place(Key("s"), ("time",)): np.array(5000, "datetime64[ms]"), Place(Key("d")): np.array([0, 1], "datetime64[ns]")}
+    said = _where(Verdict("jvp", 1.0, 1e-8, at=at))
+    assert said == ", at s.time = 1970-01-01T00:00:05.000, d = [1970-01-01T00:00:00.000000000, 1970-01-01T00:00:00.000000001]"
+
+
+def test_what_has_no_derivative_is_said() -> None:
+    told = {p.name: check_primitive(p, BUILTIN, ["closure"], dtypes=[]).lines() for p in BUILTIN if p.inert}
+    assert {"nextafter", "polygamma", "zeta", "igamma", "igammac", "regularized_incomplete_beta"} == set(told)
+    for name, lines in told.items():
+        assert any(f"note: {name} has no derivative in input" in line and not line.endswith(": ") for line in lines)
+        wrt = [Key(f"x{BUILTIN[name].inert[0]}")]
+        with pytest.raises(MissingRuleError, match=f"{name} has no derivative.*: {BUILTIN[name].inert_reason}"):
+            linearize(applied(name, *["f64[]"] * BUILTIN[name].arity), wrt)

@@ -168,3 +168,29 @@ def test_what_a_document_defines_goes_before_what_is_installed(tmp_path):
     library = tmp_path / "lib.json"
     library.write_bytes(json.dumps({"tidu": 1, "ops": {"mine": definition}}).encode())
     assert "from $" in works(tmp_path, "ops", "--ops", library, "mine").replace(str(tmp_path), "$")
+
+
+@pytest.mark.parametrize(
+    ("jvp", "words"),
+    [
+        ("lambda n: [n.tangents[0] * n.tangents[0]]", "emits mul, which is not linear in its active inputs 0, 1"),
+        ("lambda n: [n.tangents[0] + n.operands[0]]", "emits add, whose input 1 is added to what is linear in input 0"),
+        ("lambda n: [op('sin')(n.tangents[0])]", "emits sin, which is not linear in its active input 0"),
+        ("lambda n: [n.tangents[0] + 1.0]", "emits add, whose input 1 is added to what is linear in input 0"),
+    ],
+)
+def test_a_rule_that_is_not_linear_is_stopped_when_it_is_recorded(tmp_path, jvp, words):
+    module = IMPORTS + GOOD.format(op="mine").lstrip() + f"P = replace(P, jvp={jvp})\n"
+    write(tmp_path, "ann", {"mine": "ann:P"}, module)
+    failure = message(tidu(tmp_path, "linearize", "--wrt", "x", input=using("mine")))
+    assert f"node 0 (mine): the JVP rule of mine {words}" in failure
+    assert f"the JVP rule of mine {words}" in message(tidu(tmp_path, "check", "--ops", "mine"))
+
+
+def test_a_transpose_rule_that_is_not_linear(tmp_path):
+    rule = "linear_transpose(lambda attrs, ct, type_: ct * ct)"
+    module = IMPORTS + GOOD.format(op="mine").lstrip() + f"P = replace(P, jvp=linear_jvp('mine'), transpose={rule})\n"
+    write(tmp_path, "ann", {"mine": "ann:P"}, module)
+    linear = tidu(tmp_path, "linearize", "--wrt", "x", input=using("mine")).stdout
+    failure = message(tidu(tmp_path, "transpose", input=linear))
+    assert "the transpose rule of mine emits mul, which is not linear in its active inputs 0, 1" in failure

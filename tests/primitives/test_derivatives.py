@@ -94,7 +94,7 @@ LINEAR = {
     "div": [(True, False)],
     "dot_general": [(True, False), (False, True)],
     "complex": [(True, True), (True, False), (False, True)],
-    "scatter-mul": [(True, False, False), (False, False, True)],
+    "scatter-mul": [(True, False, False)],
     "triangular_solve": [(False, True)],
 }
 

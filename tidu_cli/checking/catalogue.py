@@ -39,6 +39,7 @@ class Entry:
             "dtypes": [dtype for dtype in DTYPES if dtype in primitive.dtypes],
             "attrs": dict(self.attrs),
             "rules": list(self.rules),
+            "inert": {"inputs": list(primitive.inert), "reason": primitive.inert_reason} if primitive.inert else None,
             "emits": {"jvp": list(self.emits.jvp), "transpose": list(self.emits.transpose)},
             "formula": primitive.formula,
             "summary": primitive.summary,
@@ -114,6 +115,8 @@ def _markdown_entry(found: Entry) -> list[str]:
         if rule in found.rules:
             ops = ", ".join(f"`{op}`" for op in emitted)
             lines.append(f"- {'J' if rule == 'jvp' else 'T'} → {ops or 'nothing'}")
+    if primitive.without_derivative:
+        lines.append(f"- {primitive.without_derivative}")
     return [*lines, ""]
 
 

@@ -158,7 +158,7 @@ class _MovedTwin:
         derived = linearize(self.document, wrt, outputs=keys, pass_number=first, primitives=primitives)
         chosen = [k for k, o in enumerate(self.document.head.outputs) if o.key in keys]
         f = _Map(compile_graph(self.document.head, primitives, chosen))
-        return _twin(f, _compiled(derived, primitives, drop=1), self.twin_of, self.document)
+        return _twin(f, compiled(derived, primitives, drop=1), self.twin_of, self.document)
 
 
 def _twin(f: _Map, jvp: _Map, twin_of: Mapping[Key, Key], document: Document) -> _Twin:
@@ -194,7 +194,8 @@ def _tangents(port: Input | Output, dtypes: Container[str] | None) -> dict[Place
     return {p: t for p, t in places(port.key, tangent_type(port.type)).items() if dtypes is None or primal[p].dtype in dtypes}
 
 
-def _least_precision(types: Iterable[TensorType]) -> str:
+def least_precision(types: Iterable[TensorType]) -> str:
+    """The least precise real dtype of some arrays."""
     dtypes = {real_dtype(storage_dtype(t.dtype)) for t in types}
     return next(dtype for dtype in ("bf16", "f16", "f32", "f64") if dtype in dtypes)
 
@@ -229,16 +230,16 @@ def check_numerically(
     f = _Map(compile_graph(graph, primitives, kept))
     tangents = linearize(whole, [i.key for i in moving], outputs=[o.key for o in outputs], primitives=primitives)
     first = whole.next_pass()
-    jvp = _compiled(tangents, primitives, drop=1)
-    vjp = _compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
-    second = _compiled(linearize(tangents, [i.key for i in moving], primitives=primitives), primitives, drop=2)
+    jvp = compiled(tangents, primitives, drop=1)
+    vjp = compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
+    second = compiled(linearize(tangents, [i.key for i in moving], primitives=primitives), primitives, drop=2)
     smooth = _Twin(f, jvp, {}, {}) if twin is None else twin.compiled(moving, outputs, first, primitives)
 
     # By integers there are no difference quotients, and so no tangents here but where they are moved.
     dtypes = _CONTINUOUS if twin is None else _CONTINUOUS | INTEGERS
     directions = {p: t for i in moving for p, t in _tangents(i, _CONTINUOUS).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, dtypes).items()}
-    precision = _least_precision([*directions.values(), *images.values()])
+    precision = least_precision([*directions.values(), *images.values()])
     resolved = precision in TOLERANCE and _faithful(graph, primitives)
     found: dict[str, float | None] = dict.fromkeys(("jvp", "adjoint", "linear", "second", "symmetry"))
     points: dict[str, tuple[Arrays, Arrays]] = {}
@@ -304,13 +305,13 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     keys = [graph.outputs[k].key for k in chosen]
     f = _Map(compile_graph(graph, primitives, chosen))
     linear = linearize(whole, list(twin_of), outputs=keys, primitives=primitives)
-    jvp = _compiled(linear, primitives, drop=1)
-    vjp = _compiled(transpose(linear, primitives=primitives), primitives, drop=1)
+    jvp = compiled(linear, primitives, drop=1)
+    vjp = compiled(transpose(linear, primitives=primitives), primitives, drop=1)
     derived = linearize(twin, list(twin_of.values()), outputs=keys, pass_number=first, primitives=primitives)
-    of_twin = _twin(_compiled(twin, primitives), _compiled(derived, primitives, drop=1), found[1], twin)
+    of_twin = _twin(compiled(twin, primitives), compiled(derived, primitives, drop=1), found[1], twin)
     directions = {p: t for i in graph.inputs if i.key in twin_of for p, t in _tangents(i, None).items()}
     images = {p: t for k in chosen for p, t in _tangents(graph.outputs[k], None).items()}
-    bound = EXACT[_least_precision([*directions.values(), *images.values()])]
+    bound = EXACT[least_precision([*directions.values(), *images.values()])]
     for point in range(_POINTS):
         rng = np.random.default_rng([drawing.seed, point])
         x = drawing.finite_point(f, rng)
@@ -333,7 +334,8 @@ def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
     return all(primitives[op].faithful for op in ops)
 
 
-def _compiled(document: Document, primitives: PrimitiveSet, drop: int = 0) -> _Map:
+def compiled(document: Document, primitives: PrimitiveSet, drop: int = 0) -> _Map:
+    """The head of a document, materialized, as a function of arrays."""
     return _Map(compile_graph(materialize(document).head, primitives), drop)
 
 

@@ -33,12 +33,16 @@ _SHOWN = 6
 
 @dataclass
 class Report:
-    """What was found; a part that was not asked for is None. `own` are the verdicts on own primitives, by op and types."""
+    """What was found; a part that was not asked for is None. `own` are the verdicts on own primitives, by op and types.
+
+    `inert` says of ops in which operands they have no derivative, and why.
+    """
 
     static: list[Finding] | None = None
     closure: Closure | None = None
     numeric: list[Verdict] | None = None
     own: dict[str, list[Verdict]] | None = None
+    inert: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
@@ -49,6 +53,7 @@ class Report:
             yield from (f"closure: error: {missing}" for missing in self.closure.missing)
             if not self.closure.missing:
                 yield f"closure: every rule is there for the {self.closure.reached} kinds of nodes that derivatives reach"
+            yield from (f"closure: note: {op} has {text}" for op, text in self.inert.items())
         if self.numeric is not None:
             yield f"numeric: {_said(self.numeric)}"
         for op, verdicts in (self.own or {}).items():
@@ -60,7 +65,9 @@ class Report:
         if self.static is not None:
             data["static"] = [{"serious": f.serious, "text": f.text} for f in self.static]
         if self.closure is not None:
-            data["closure"] = {"reached": self.closure.reached, "missing": self.closure.missing}
+            data["closure"] = {"reached": self.closure.reached, "missing": self.closure.missing} | (
+                {"inert": self.inert} if self.inert else {}
+            )
         if self.numeric is not None:
             data["numeric"] = _verdict_data(self.numeric)
         if self.own:
@@ -83,9 +90,11 @@ def check_document(
         _add_static(report, [*findings(document, primitives), *unused(document, primitives)], uses, primitives)
     if "closure" in parts:
         report.closure = document_closure(document, primitives)
+        report.inert = _inert(sorted({document.cases[code].op for graph in document.graphs for code in graph.code}), primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
-        from tidu_cli.checking.numeric import check_numerically  # it needs NumPy, the other parts do not
+        from tidu_cli.checking.linear import linear_verdicts  # it needs NumPy, the other parts do not
+        from tidu_cli.checking.numeric import check_numerically
 
         _add_own(report, uses, primitives, seed)
         try:
@@ -94,7 +103,7 @@ def check_document(
             if not report.failures:
                 raise
             return report  # an own primitive is to blame, and has been
-        _add_numeric(report, verdicts)
+        _add_numeric(report, [*verdicts, *linear_verdicts(document, primitives, given=given, seed=seed)])
     return report
 
 
@@ -122,12 +131,17 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
         report.failures += [f.text for f in report.static]
     if "closure" in parts:
         report.closure = primitive_closure(primitive, primitives)
+        report.inert = _inert([primitive.name], primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
         from tidu_cli.checking.numeric import check_primitive_numerically
 
         _add_numeric(report, check_primitive_numerically(primitive, primitives, dtypes))
     return report
+
+
+def _inert(ops: Iterable[str], primitives: PrimitiveSet) -> dict[str, str]:
+    return {op: text for op in ops if (text := primitives[op].without_derivative)}
 
 
 def _add_static(report: Report, found: Iterable[Finding], uses: Iterable[Use], primitives: PrimitiveSet) -> None:
@@ -163,7 +177,8 @@ def _where(v: Verdict) -> str:
 
 
 def _values(x: NDArray[Any]) -> str:
-    numbers = [f"{z:.4g}" for z in x.ravel()[:_SHOWN].tolist()]
+    some = x.ravel()[:_SHOWN]
+    numbers = list(map(str, some)) if x.dtype.kind == "M" else [f"{z:.4g}" for z in some.tolist()]
     return f"[{', '.join(numbers)}{', ...' if x.size > _SHOWN else ''}]" if x.ndim else numbers[0]
 
 

@@ -149,6 +149,8 @@ def _details(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[str]:
     for rule, letter, emitted in (("jvp", "J", found.emits.jvp), ("transpose", "T", found.emits.transpose)):
         if rule in found.rules:
             yield f"{letter} → {', '.join(emitted) or 'nothing'}"
+    if primitive.without_derivative:
+        yield primitive.without_derivative
 
 
 def _defined(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> Iterator[str]:

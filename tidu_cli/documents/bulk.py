@@ -5,13 +5,14 @@ What is said here to be right is right. Of what is not, the loops in `nodes` fin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from tidu_cli.documents.columns import Pairs
-from tidu_cli.graph.columns import array_of, blocks, column_of
+from tidu_cli.graph.columns import array_of, blocks, column_of, spans, sums
 from tidu_cli.graph.graph import Column, Externals, column
 
 
@@ -116,6 +117,51 @@ def types_of(external: Externals, types: Sequence[Column[int]]) -> Column[int]:
         chosen = graph == g
         found[chosen] = array_of(types[g])[value[chosen]]
     return column_of(found)
+
+
+def numbers_in(code: Column[int], n: int) -> list[int]:
+    """Which of the numbers below n are in a column."""
+    found = np.zeros(n, np.bool_)
+    rows = array_of(code)
+    for block in blocks(0, len(rows)):
+        found[rows[block]] = True
+    return np.flatnonzero(found).tolist()
+
+
+def are_local(code: Column[int], args: Column[int], masks: Mapping[int, Sequence[bool]]) -> bool:
+    """Whether of each node the arguments that the mask of its case says are local values, and the others externals."""
+    n_args = np.zeros(max(masks) + 1, np.int32)
+    n_args[list(masks)] = [len(mask) for mask in masks.values()]
+    first = np.zeros(len(n_args), np.int32)
+    first[list(masks)] = np.cumsum([0, *(len(mask) for mask in masks.values())])[:-1]
+    flags = np.array([*chain.from_iterable(masks.values())], np.bool_)
+    rows, found, end = array_of(code), array_of(args) >= 0, 0
+    for block in blocks(0, len(rows)):
+        begin = first[rows[block]]
+        which = spans(begin, begin + n_args[rows[block]])
+        start, end = end, end + len(which)
+        if (flags[which] != found[start:end]).any():
+            return False
+    return True
+
+
+def operands_of(
+    code: Column[int], args: Column[int], arity: Sequence[int], chosen: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[int, int, int]]:
+    """A node, the number of its operand, and the argument, once for each argument that some node has as one chosen by its case."""
+    rows, found, n_args = array_of(code), array_of(args), np.asarray(arity, np.int32)
+    is_chosen = np.zeros((1 + max(chain.from_iterable(chosen.values()), default=0), len(n_args)), np.bool_)
+    for number, operands in chosen.items():
+        is_chosen[list(operands), number] = True
+    is_one = is_chosen[0] if len(is_chosen) == 1 else np.logical_or.reduce(is_chosen)
+    nodes = np.flatnonzero(is_one[rows])
+    if not len(nodes):
+        return
+    start = sums(n_args, rows)[nodes]
+    for k, is_due in enumerate(is_chosen):
+        some = is_due[rows[nodes]]
+        values, where = np.unique(found[start[some] + k], return_index=True)
+        yield from ((node, k, value) for node, value in zip(nodes[some][where].tolist(), values.tolist(), strict=True))
 
 
 def renamed(code: Column[int], number: dict[int, int]) -> Column[int]:

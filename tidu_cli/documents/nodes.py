@@ -24,6 +24,7 @@ from tidu_cli.graph.types import Type
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import Attrs, PrimitiveSet
 from tidu_cli.primitives.plugins import refuse_clash
+from tidu_cli.primitives.summands import zeros_due
 from tidu_cli.watching import Watched
 
 UNKNOWN = -1
@@ -55,6 +56,7 @@ class Numbering:
         self.results: list[tuple[int, ...]] = []  # of each case, the type numbers of its results
         self.value_types: list[Column[int]] = []  # of each graph that was read, the type numbers of its values
         self.case_of: dict[tuple[int, ...], int] = {}  # from a row and operand types, all known
+        self.zeros_due: dict[int, tuple[int, ...]] = {}  # of each case that has such, the operands that must be structural zeros
         self._type_number: dict[Type, int] = {}
         self._row_number: dict[object, int] = {}
         self._detached_number: dict[str, int] = {}
@@ -104,6 +106,8 @@ class Numbering:
         number = self.cases.intern(self.primitives.case(op, attrs, mask, types, declared))
         if number == len(self.results):
             self.results.append(tuple(map(self.type_number, self.cases[number].results)))
+            if mask is not None and (due := zeros_due(self.primitives, self.cases[number])):
+                self.zeros_due[number] = due
         if UNKNOWN not in operands:  # else the detached operands of each such node have yet to learn their types
             self.case_of[row, *operands] = number
         return number

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tidu_cli.documents.claims import check_linear, check_zeros
 from tidu_cli.documents.listed import Listed
 from tidu_cli.documents.nodes import NodeReader, Numbering, check_value
 from tidu_cli.documents.shapes import (
@@ -170,6 +171,7 @@ def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeRead
         with _naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, _inputs(graph, declared), numbering, graphs))
     bindings = tuple(_bindings(data.bindings, graphs))
+    check_zeros(graphs, bindings, numbering.zeros_due, primitives)
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes)
     _check_passes(document)
     return document
@@ -213,13 +215,13 @@ def _graph(graph: GraphShape, inputs: tuple[Input, ...], numbering: Numbering, e
         node_meta = {i: node["meta"] for i, node in enumerate(graph.nodes) if "meta" in node}
     numbering.value_types.append(reader.types if isinstance(reader.types, Column) else column(reader.types))
     if linear is not None:
-        _check_linear(reader)
+        check_linear(reader.code, reader.args, numbering.cases)
     outputs: dict[Key, Output] = {}
     for declaration in graph.outputs:
         with _naming(f"output '{declaration.key}': "):
             if declaration.key in outputs:
                 raise DocumentError("declared twice in this graph")
-            outputs[declaration.key] = _output(declaration, reader)
+            outputs[declaration.key] = _output(declaration, reader, linear is not None)
     return Graph(
         graph.name,
         inputs,
@@ -234,23 +236,15 @@ def _graph(graph: GraphShape, inputs: tuple[Input, ...], numbering: Numbering, e
     )
 
 
-def _check_linear(reader: NodeReader) -> None:
-    for number in dict.fromkeys(reader.code):
-        case = reader.numbering.cases[number]
-        with _naming(f"node {reader.code.index(number)} ({case.op}): "):
-            if case.mask is None:
-                raise DocumentError("has no role; every node of a linear graph is linearized")
-            if not any(case.mask):
-                raise DocumentError("has no active input; every node of a linear graph depends on a tangent")
-
-
-def _output(declaration: DeclaredOutput, reader: NodeReader) -> Output:
+def _output(declaration: DeclaredOutput, reader: NodeReader, linear: bool) -> Output:
     key, type_ = declaration.key, declaration.type
     if declaration.value is None:
         if type_ is None:
             raise DocumentError("the value is null (zero), so the type must be given")
         return Output(key, None, type_, declaration.meta)
     argument = reader.argument(declaration.value)
+    if linear and argument < 0:
+        raise DocumentError("is a value of another graph, not linear in the inputs of this one; zero is null")
     found = reader.type_of(argument)
     if found is None:
         if type_ is None:

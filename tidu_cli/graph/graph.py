@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import is_large
 from tidu_cli.graph.types import Type
 
 Meta = Mapping[str, object] | None
@@ -184,6 +185,12 @@ class Graph:
     @cached_property
     def _arg_start(self) -> Column[int]:
         arity = self.cases.arity
+        if is_large(self.n_nodes):
+            import numpy as np
+
+            from tidu_cli.graph.columns import array_of, column_of, sums
+
+            return column_of(sums(np.asarray(arity, np.int32), array_of(self.code)))
         return column([0, *accumulate(arity[c] for c in self.code)])
 
     def producer(self, value: int) -> tuple[int, int]:

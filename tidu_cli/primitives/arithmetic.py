@@ -23,7 +23,7 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
 )
 from tidu_cli.primitives.batching import itself
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types, ValueTypes
+from tidu_cli.primitives.contract import EACH, JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types, ValueTypes
 from tidu_cli.primitives.families import (
     alike,
     binary,
@@ -307,6 +307,7 @@ PRIMITIVES = (
         records=True,
         fresh=True,
         reusing=_adding_kernel,
+        linear=TOGETHER,
         formula="x + y",
         summary="sum; of records of one type, field by field",
     ),
@@ -319,6 +320,7 @@ PRIMITIVES = (
         fresh=True,
         kernel=_sub_kernel,
         result=_between,
+        linear=TOGETHER,
         formula="x - y",
         summary="difference; of datetimes, the duration between them",
     ),
@@ -330,6 +332,7 @@ PRIMITIVES = (
         transpose=_mul_transpose,
         fresh=True,
         kernel=numpy_function("multiply"),
+        linear=EACH,
         flops=per_element(multiplying),
         formula="x y",
         summary="product",
@@ -342,6 +345,7 @@ PRIMITIVES = (
         transpose=_div_transpose,
         integers="steps",
         within=((-2.0, 2.0), (0.5, 2.0)),
+        linear=((0, 1),),
         flops=per_element(dividing),
         formula="x / y",
         summary="quotient; of integers, rounded towards zero",

@@ -132,6 +132,7 @@ PRIMITIVES = (
             Example(("bool[2,3]", "T[2,3]", "T[2,3]")),
             Example(("i32[2,3]", "T[2,3]", "T[2,3]", "T[2,3]"), within=((0, 3), (-2.0, 2.0))),
         ),
+        linear=((1, None),),
         flops=per_case,
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
-from tidu_cli.primitives.contract import JVP, Kernel, Transposition, Types
+from tidu_cli.primitives.contract import JVP, TOGETHER, Kernel, Transposition, Types
 from tidu_cli.primitives.families import elementwise, linear_jvp, linear_transpose, numpy_function
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
@@ -89,6 +89,7 @@ PRIMITIVES = (
         transpose=_complex_transpose,
         kernel=_complex_kernel,
         result=lambda t: t.with_dtype(complex_dtype(t.dtype)),
+        linear=TOGETHER,
         flops=free,
         formula="x + iy",
         summary="complex number from its parts",

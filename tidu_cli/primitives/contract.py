@@ -95,6 +95,15 @@ TypeRule = Callable[[Any, Types], Types]
 FlopsRule = Callable[[Any, Types, Types], int]
 """From (attrs, operand types, result types) to the number of operations (see `tidu_cli.primitives.flops`)."""
 
+Groups = tuple[tuple[int, int | None], ...]
+"""Groups of operands, each from the first of two numbers to before the second; None means to the last."""
+
+TOGETHER: Groups = ((0, None),)
+"""One group of all operands: linear in all of them together, as a sum is."""
+
+EACH: Groups = ((0, 1), (1, 2))
+"""Linear in each of two operands alone, as a product is."""
+
 Integers = Literal["numbers", "exact", "steps", "moved"]
 """What an operation on integers is to differentiation, where an active operand is of integers, or of datetimes.
 
@@ -129,16 +138,19 @@ class Primitive:
     `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike` says
     that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results` counts the
     results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert` operands have
-    no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them. `inlined` says what an own
+    no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them, and `inert_reason` says
+    why. `inlined` says what an own
     primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful` is False for
     the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to the tangents of
     integers; `indices` are the operands from the first to before the second of two numbers, which say where or which and not how
-    much: integers there contribute nothing. `records` says that it takes and gives records, too, which its rules then see; of one
-    that only puts fields together `makes` names these, and of one that takes a field `takes` does. `reads` is given where results
-    are elements of operand 0, at places that do not depend on it: its cotangents need not be dense arrays then. `fresh` says that
-    results with axes are always new arrays, which share memory with no other; `reusing` is a kernel of the same results, which may
-    make them in the memory of operand 0; `passes` says that the results are the operands, one for one, and take no memory. `flops`
-    counts operations, by default one for each element of the result. `formula` and `summary` go to the catalogue.
+    much: integers there contribute nothing. `linear` are the groups of operands in which it is linear together, but for indices:
+    where some of a group are active, the others must be zeros; None where rules tell. `records` says that it takes and
+    gives records, too, which its rules then see; of one that only puts fields together `makes` names these, and of one that takes
+    a field `takes` does. `reads` is given where results are elements of operand 0, at places that do not depend on it: its
+    cotangents need not be dense arrays then. `fresh` says that results with axes are always new arrays, which share memory with no
+    other; `reusing` is a kernel of the same results, which may make them in the memory of operand 0; `passes` says that the results
+    are the operands, one for one, and take no memory. `flops` counts operations, by default one for each element of the result.
+    `formula` and `summary` go to the catalogue.
     """
 
     name: str
@@ -156,10 +168,12 @@ class Primitive:
     alike: bool = False
     n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
     inert: tuple[int, ...] = ()
+    inert_reason: str = ""
     faithful: bool = True
     passes: bool = False
     integers: Integers = "numbers"
     indices: tuple[int, int | None] = (0, 0)
+    linear: Groups | None = None
     records: bool = False
     makes: Callable[[Any], tuple[str, ...]] | None = None
     takes: Callable[[Any], str] | None = None
@@ -174,6 +188,29 @@ class Primitive:
         """Whether the operand of that number is one of `indices`."""
         first, end = self.indices
         return first <= operand and (end is None or operand < end)
+
+    @property
+    def without_derivative(self) -> str:
+        """In which operands there is no derivative, and why, for people; empty where there is one in all."""
+        if not self.inert:
+            return ""
+        numbers = " and ".join(map(str, self.inert))
+        return f"no derivative in input{'s' if len(self.inert) > 1 else ''} {numbers}: {self.inert_reason or 'its rules refuse it'}"
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """`linear`, which of one operand need not be said: a transpose rule shows it."""
+        if self.linear is None and self.arity == 1 and self.transpose and self.inlined is None:
+            return TOGETHER
+        return self.linear
+
+    def others(self, active: Sequence[bool]) -> tuple[int, ...] | None:
+        """The inactive operands of the group that holds all active ones; None where no group does."""
+        for first, end in self.groups or ():
+            group = [k for k in range(first, len(active) if end is None else end) if not self.is_index(k)]
+            if sum(map(active.__getitem__, group)) == sum(active):
+                return tuple(k for k in group if not active[k])
+        return None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, DTypeName
 from tidu_cli.primitives.batching import later, with_batch_axis
-from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import EACH, JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
 from tidu_cli.primitives.fields import After
 from tidu_cli.primitives.flops import products
@@ -217,6 +217,7 @@ PRIMITIVES = (
             Example(("T[2,3,5]", "T[3,2,4]"), {"dimension_numbers": [[[1], [0]], [[0], [1]]]}),
             Example(("f32[3]", "f32[3]"), {"dimension_numbers": [[[0], [0]], [[], []]], "preferred_element_type": "f64"}),
         ),
+        linear=EACH,
         flops=products(lambda attrs: attrs.dimension_numbers[0][0]),
         formula="Σ lhs · rhs over the contracting axes",
         summary="product of arrays: result axes are batch, then lhs, then rhs",

@@ -203,6 +203,7 @@ PRIMITIVES = (
         ),
         reads=_reads,
         fresh=True,
+        linear=((0, 1),),
         flops=free,
         formula="x[indices]",
         summary="windows of an array, at places that the last axis of the integers in input 1 says",

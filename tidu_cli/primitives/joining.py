@@ -10,7 +10,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import ANY, NUMERIC, TensorType
 from tidu_cli.primitives.attrs import Axes, Axis, DTypeName, Shape
 from tidu_cli.primitives.batching import itself, later, preceded, repeated, spread, stacked
-from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import linear_jvp, linear_transpose, no_tangent, require_dtype
 from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import free
@@ -254,6 +254,7 @@ PRIMITIVES = (
             Example(("T[2,3]", "T[]"), {"padding_config": [[1, 2, 0], [0, 1, 2]]}),
             Example(("T[4,3]", "T[]"), {"padding_config": [[-1, 2, 1], [1, -2, 0]]}),
         ),
+        linear=TOGETHER,
         flops=free,
         formula="x, with a value before, after and between its elements",
         summary="padding, which may be negative; input 1 is the padding value",
@@ -272,6 +273,7 @@ PRIMITIVES = (
             Example(("T[2,3]", "T[2,1]", "T[2,0]"), {"dimension": 1}),
             Example(("T[3]",), {"dimension": 0}),
         ),
+        linear=TOGETHER,
         flops=free,
         formula="the operands one after the other",
         summary="concatenation along an axis",

@@ -339,6 +339,7 @@ PRIMITIVES = (
             Example(("T[2,3,3]", "T[2,3,1]"), {"left_side": True, "conjugate_a": True}, diagonals=(5.0, 0.0)),
             Example(("T[2,2]", "T[1,2]"), {"lower": True, "unit_diagonal": True, "transpose_a": True}),
         ),
+        linear=((1, 2),),
         flops=triangular_systems,
         formula="op(a)⁻¹ b, or b op(a)⁻¹",
         summary="solution of systems of linear equations with triangular matrices",

@@ -9,19 +9,17 @@ by step, its results are seen to be zero with them. Constant zeros count with th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.graph import CaseTable
-from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import Type, leaves, tangent_type
+from tidu_cli.graph.graph import Case, CaseTable
+from tidu_cli.graph.types import tangent_type
 from tidu_cli.primitives.bodies import Body, Step, expanded, unreadable
 from tidu_cli.primitives.contract import JVP, PrimitiveSet, ValueTypes
+from tidu_cli.primitives.summands import is_vector, is_zero_constant
 from tidu_cli.primitives.trace import Trace, UnreadableError
 
 Known = dict[tuple[object, ...], tuple[bool, ...]]
-
-_AFFINE = frozenset({("scatter-mul", 2)})
-"""Operands in which a primitive is not linear though its JVP reads all others: it keeps what is not scattered to."""
 
 
 def require_linear(primitives: PrimitiveSet, body: Body, n_primal: int, what: str) -> None:
@@ -54,26 +52,39 @@ def require_linear(primitives: PrimitiveSet, body: Body, n_primal: int, what: st
 def _vanishes(primitives: PrimitiveSet, step: Step, types: ValueTypes, zero: Sequence[bool], known: Known) -> tuple[bool, ...]:
     """Of each result of a step, whether it is zero where these operands are, and linear in them."""
     primitive = primitives[step.op]
-    moving = tuple(z and _has_zero(t) and k not in primitive.inert for k, (z, t) in enumerate(zip(zero, types, strict=True)))
+    moving = tuple(z and is_vector(t) and k not in primitive.inert for k, (z, t) in enumerate(zip(zero, types, strict=True)))
     if not step.reads:
-        return tuple(_is_zero_constant(primitives, step) for _ in step.results)
+        return (is_zero_constant(primitives, step.op, step.attrs),) * len(step.results)
     if not any(moving):
         return (False,) * len(step.results)
     case = (step.op, step.attrs, types, moving)
     if case not in known:
-        declared = primitive.linear_in(len(types)) if primitive.linear_in else None
-        if declared is not None and any(declared) and all(m for m, d in zip(moving, declared, strict=True) if d):
-            known[case] = (True,) * len(step.results)
-        elif primitive.inlined is not None:
+        if primitive.inlined is not None:
             known[case] = _body_vanishes(primitives, expanded(primitives, step, types), moving, known)
-        elif any(m and (step.op, k) in _AFFINE for k, m in enumerate(moving)):
-            known[case] = (False,) * len(step.results)
+        elif primitive.groups is not None:
+            is_linear = primitive.others(moving) == () and all(map(is_vector, step.results))
+            known[case] = (is_linear,) * len(step.results)
         else:
-            known[case] = _by_jvp(primitives, step, types, moving)
+            known[case] = tuple(rest == frozenset() for rest in _by_jvp(primitives, step, types, moving))
     return known[case]
 
 
-def _by_jvp(primitives: PrimitiveSet, step: Step, types: ValueTypes, moving: Sequence[bool]) -> tuple[bool, ...]:
+def summands(primitives: PrimitiveSet, case: Case) -> tuple[int, ...] | None:
+    """What must be zero for a case of known types to be linear in its active operands, by the rules of its primitive.
+
+    None if it is not linear in them, as far as can be seen.
+    """
+    assert case.mask is not None
+    types, mask = cast(ValueTypes, case.operands), case.mask
+    step = Step(case.op, case.attrs, tuple(range(len(types))), case.results)
+    if primitives[case.op].inlined is not None:
+        return () if all(_vanishes(primitives, step, types, mask, {})) else None
+    unread = _by_jvp(primitives, step, types, mask)
+    return None if None in unread else tuple(sorted(frozenset().union(*cast(list[frozenset[int]], unread))))
+
+
+def _by_jvp(primitives: PrimitiveSet, step: Step, types: ValueTypes, moving: Sequence[bool]) -> Sequence[frozenset[int] | None]:
+    """Of each result the other operands, but for indices, that its tangent does not depend on; None if it is not linear."""
     trace = Trace(primitives, CaseTable())
     values = [trace.source(t, linear=False) for t in types]
     operands = [unreadable(trace, t) if m else x for x, t, m in zip(values, types, moving, strict=True)]
@@ -81,13 +92,13 @@ def _by_jvp(primitives: PrimitiveSet, step: Step, types: ValueTypes, moving: Seq
     tangents = [trace.source(tangent_type(t), linear=True) if m else None for t, m in zip(types, moving, strict=True)]
     try:
         rule = primitives.jvp_rule(step.op)
-        found = rule(JVP(step.attrs, operands, results, tangents)) if any(map(_has_zero, step.results)) else ()
+        found = rule(JVP(step.attrs, operands, results, tangents)) if any(map(is_vector, step.results)) else ()
     except (UnreadableError, MissingRuleError):
         found = ()
     if len(found) != len(step.results):
-        return (False,) * len(step.results)
-    others = {x.slot for x, m in zip(values, moving, strict=True) if not m}
-    return tuple(t is not None and (not others or others <= trace.live([t])) for t in found)
+        return (None,) * len(step.results)
+    others = frozenset(x.slot for x, m in zip(values, moving, strict=True) if not m and not primitives[step.op].is_index(x.slot))
+    return [None if t is None else others - trace.live([t]) for t in found]
 
 
 def _body_vanishes(primitives: PrimitiveSet, body: Body, moving: Sequence[bool], known: Known) -> tuple[bool, ...]:
@@ -107,13 +118,3 @@ def _zeros(primitives: PrimitiveSet, body: Body, sources: Sequence[bool], known:
             found = of_kind[case] = _vanishes(primitives, step, tuple([types[r] for r in step.reads]), reads, known)
         zero += found
     return zero
-
-
-def _has_zero(type_: Type) -> bool:
-    """Whether values of a type are numbers or durations throughout, of which some are zero: a vector space."""
-    return all(leaf.inexact for _, leaf in leaves(type_))
-
-
-def _is_zero_constant(primitives: PrimitiveSet, step: Step) -> bool:
-    value = getattr(step.attrs, "value", None) if step.op == primitives.constant else None
-    return isinstance(value, Literal) and not any(value.data)

@@ -13,7 +13,7 @@ from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
 from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
 from tidu_cli.primitives.batching import repeated
-from tidu_cli.primitives.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, ValueTypes
+from tidu_cli.primitives.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Primitive, Transposition, ValueTypes
 from tidu_cli.primitives.fields import After, Parsed, Records, Sized
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.structural import numpy_dtype
@@ -174,6 +174,7 @@ PRIMITIVES = (
             Example(("T[2,3]", "f64[]"), {"type": "{x: T[2,3], y: f64[]}"}),
             Example(("T[2]", "f64[3]"), {"type": "(T[2], f64[3])"}),
         ),
+        linear=TOGETHER,
         flops=free,
         formula="{x: .., y: ..}",
         summary="a record of the operands",

@@ -55,7 +55,7 @@ def _quotient(t: Term, x: Term, y: Term, z: Term) -> Term:
 
 
 def _nextafter_jvp(node: JVP) -> Sequence[Term | None]:
-    raise MissingRuleError("nextafter has no derivative")
+    raise MissingRuleError("nextafter has no derivative: it goes from one float to the next, and is no function of real numbers")
 
 
 PRIMITIVES = (
@@ -76,6 +76,7 @@ PRIMITIVES = (
         kernel=_rem_kernel,
         tangents=(lambda t, x, y, z: t, lambda t, x, y, z: -_quotient(t, x, y, z) * t),
         integers="exact",
+        linear=(),  # its derivative by x does not show where it jumps
         within=((2.2, 2.6), (0.9, 1.05)),
         formula="x - y trunc(x / y)",
         summary="remainder, with the sign of x; of integers x rem 0 is x",
@@ -99,5 +100,6 @@ PRIMITIVES = (
             summary="the neighbour of x in the direction of y; it has no derivative",
         ),
         inert=(0, 1),
+        inert_reason="it goes from one float to the next, and is no function of real numbers",
     ),
 )

@@ -18,6 +18,7 @@ from tidu_cli.primitives.contract import (
     Batching,
     BatchRule,
     Example,
+    Groups,
     Integers,
     JVPRule,
     Kernel,
@@ -28,7 +29,7 @@ from tidu_cli.primitives.contract import (
     TypeRule,
     Types,
 )
-from tidu_cli.primitives.families import by_counts, conj, only_active, require_dtype, summed
+from tidu_cli.primitives.families import by_counts, conj, require_dtype, summed
 from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import Weight, adding, free, multiplying, updating
 from tidu_cli.primitives.slicing import operand_type, zeros
@@ -205,15 +206,10 @@ def _mul_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 def _mul_transpose(node: Transposition) -> Sequence[Term | None]:
-    active = only_active(node, "scatter-mul")
-    (ct,), (x, indices, updates), attrs = node.cotangents, node.operands, node.attrs
-    assert ct is not None and indices is not None
-    if active == 0:
-        assert updates is not None
-        return [scatter_mul(ct, indices, conj(updates), **dict(attrs)), None, None]
-    assert x is not None
-    _require_unique(attrs)
-    return [None, None, _read_back(conj(x) * ct, indices, attrs, node.types[2], fill_value=0) if ct.type.size else None]
+    (ct,), (_, indices, updates) = node.cotangents, node.operands
+    if node.active[2] or ct is None or indices is None or updates is None:
+        raise MissingRuleError("missing transpose rule for scatter-mul in its updates: what they do not touch stays")
+    return [scatter_mul(ct, indices, conj(updates), **dict(node.attrs)), None, None]
 
 
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
@@ -228,7 +224,9 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
         return scatter_add(at_operand, indices, at_updates, **dict(attrs))
 
     ties = put(*(convert(mask, new_dtype=t.type.dtype) for mask in (is_kept, is_taken)))
-    return [put(select_n(is_kept, 0, t), select_n(is_taken, 0, tu)) / ties]
+    # A tangent that is zero stays a constant, for all to see that the sum is linear in the other.
+    shares = (select_n(mask, 0, x) if x.linear else x for mask, x in ((is_kept, t), (is_taken, tu)))
+    return [put(*shares) / ties]
 
 
 def _batch(name: str) -> BatchRule:
@@ -277,6 +275,7 @@ def _primitive(
     *,
     weight: Weight | None = adding,
     attrs: type[Attrs] = ScatterAttrs,
+    linear: Groups | None = None,
     examples: tuple[Example, ...] = (),
     integers: Integers = "numbers",
     formula: str,
@@ -292,6 +291,7 @@ def _primitive(
         _batch(name),
         indices=(1, 2),
         integers=integers,
+        linear=linear,
         attrs=attrs,
         dtypes=dtypes,
         examples=examples or _examples("T"),
@@ -315,6 +315,7 @@ PRIMITIVES = (
         weight=None,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
+        linear=((0, 3),),
         formula="x[indices] = u",
         summary="windows of an array replaced; of updates of one place the last stays",
     ),
@@ -324,6 +325,7 @@ PRIMITIVES = (
         _combine("add"),
         _accumulating_jvp("scatter-add"),
         _accumulating_transpose,
+        linear=((0, 3),),
         formula="x[indices] += u",
         summary="updates added to windows of an array",
     ),
@@ -333,6 +335,7 @@ PRIMITIVES = (
         _combine("subtract"),
         _accumulating_jvp("scatter-sub"),
         _subtracting_transpose,
+        linear=((0, 3),),
         formula="x[indices] -= u",
         summary="updates subtracted from windows of an array",
     ),
@@ -345,6 +348,7 @@ PRIMITIVES = (
         weight=multiplying,
         attrs=UniqueScatterAttrs,
         examples=_examples("T", unique_indices=True)[1:],
+        linear=((0, 1),),
         formula="x[indices] *= u",
         summary="windows of an array multiplied by updates; its derivative in the updates needs unique_indices",
     ),

@@ -130,22 +130,23 @@ def _partly(
     slopes: tuple[Callable[..., Term] | None, ...],
     function: Callable[[Any, Any], Kernel],
     *,
+    reason: str,
     within: tuple[tuple[float, float], ...],
     formula: str,
     summary: str,
 ) -> Primitive:
-    """A function of several operands. Slopes are functions of all of them; None for one in which there is no derivative."""
+    """A function of several operands. Slopes are functions of all of them; None where there is none, for this `reason`."""
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         terms: list[Term | None] = []
         for k, (slope, t) in enumerate(zip(slopes, node.tangents, strict=True)):
             if t is not None and slope is None:
-                raise MissingRuleError(f"{name} has no derivative in input {k}")
+                raise MissingRuleError(f"{name} has no derivative in input {k}: {reason}")
             terms.append(None if t is None or slope is None else slope(*node.operands) * t)
         return [summed(terms)]
 
     made = elementwise(name, len(slopes), FLOATS, jvp, kernel=_scipy(function), within=within, formula=formula, summary=summary)
-    return replace(made, inert=tuple(k for k, slope in enumerate(slopes) if slope is None))
+    return replace(made, inert=tuple(k for k, slope in enumerate(slopes) if slope is None), inert_reason=reason)
 
 
 _POSITIVE = ((0.5, 3.0),)
@@ -198,6 +199,7 @@ PRIMITIVES = (
         "polygamma",
         (None, lambda m, x: polygamma(m + 1, x)),
         _polygamma,
+        reason="its orders are integers",
         within=((1.0, 1.0), (0.5, 3.0)),
         formula="ψ⁽ˣ⁾(y), the derivative of digamma of order x",
         summary="derivative of digamma of an integral order; NaN for other orders",
@@ -206,6 +208,7 @@ PRIMITIVES = (
         "zeta",
         (None, lambda s, q: -s * zeta(s + 1, q)),
         _zeta,
+        reason="that is no function of this vocabulary",
         within=((2.0, 4.0), (0.5, 3.0)),
         formula="Σ (y + k)^-x over k = 0, 1, …",
         summary="Hurwitz zeta function, for x > 1; below y = 0 for integral x",
@@ -214,6 +217,7 @@ PRIMITIVES = (
         "igamma",
         (None, _gamma_density),
         lambda np, special: special.gammainc,
+        reason="that is no function of this vocabulary",
         within=_POSITIVE,
         formula="P(x, y) = 1/Γ(x) ∫₀ʸ s^(x-1) e^-s ds",
         summary="regularized lower incomplete gamma function",
@@ -222,6 +226,7 @@ PRIMITIVES = (
         "igammac",
         (None, lambda a, x: -_gamma_density(a, x)),
         lambda np, special: special.gammaincc,
+        reason="that is no function of this vocabulary",
         within=_POSITIVE,
         formula="1 - P(x, y)",
         summary="regularized upper incomplete gamma function",
@@ -230,6 +235,7 @@ PRIMITIVES = (
         "regularized_incomplete_beta",
         (None, None, _beta_density),
         lambda np, special: special.betainc,
+        reason="those are no functions of this vocabulary",
         within=((0.5, 3.0), (0.5, 3.0), (0.2, 0.8)),
         formula="1/B(x, y) ∫₀ᶻ s^(x-1) (1 - s)^(y-1) ds",
         summary="regularized incomplete beta function",

@@ -25,7 +25,7 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.primitives.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.primitives.batching import itself, sized, with_batch_axis
-from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.primitives.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import elementwise, linear_jvp, linear_transpose, no_tangent
 from tidu_cli.primitives.flops import free
 from tidu_cli.primitives.trace import Term, op
@@ -370,6 +370,7 @@ PRIMITIVES = (
         records=True,
         passes=True,
         examples=(Example(("T[2,3]",)), Example(("T[2]", "f64[]", "i32[3]")), Example(("{x: T[2], n: i32[3]}",))),
+        linear=TOGETHER,
         flops=free,
         formula="the operands",
         summary="identity whose results are ready only when all operands are, which keeps what is computed twice apart",

@@ -27,6 +27,7 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
 )
 from tidu_cli.primitives.contract import JVP, Batching, PrimitiveSet, Transposition, Types
+from tidu_cli.primitives.summands import require_linear_emission
 
 Number = int | float | complex
 
@@ -243,7 +244,11 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
     n_sources = trace.n_slots
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
     found = tangents_of_results(trace, case.op, JVP(case.attrs, operands, results, given))
-    return trace.template(n_sources, _checked(found, case.op, [tangent_type(t) for t in case.results]))
+    return _linear(
+        trace,
+        trace.template(n_sources, _checked(found, case.op, [tangent_type(t) for t in case.results])),
+        f"JVP rule of {case.op}",
+    )
 
 
 def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | None]:
@@ -314,7 +319,7 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
             [t if a else None for t, a in zip(cotangents, live, strict=True)],
         )
     )
-    return trace.template(n_sources, _checked(found, case.op, case.operands))
+    return _linear(trace, trace.template(n_sources, _checked(found, case.op, case.operands)), f"transpose rule of {case.op}")
 
 
 @no_collection()
@@ -338,6 +343,11 @@ def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batche
         given = ", ".join(str(t.value_type) for t in results)
         raise MissingRuleError(f"the batch rule of {case.op} gives {given or 'nothing'} where {', '.join(map(str, due))} is due")
     return trace.template(len(operands), results)
+
+
+def _linear(trace: Trace, template: Template, rule: str) -> Template:
+    require_linear_emission(trace.primitives, trace.cases, template.n_sources, (*template.closed, *template.nodes), rule)
+    return template
 
 
 def _checked(terms: Sequence[Term | None], op: str, types: Sequence[Type | None]) -> Sequence[Term | None]:

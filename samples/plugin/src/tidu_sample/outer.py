@@ -8,7 +8,7 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INEXACT, TensorType
 from tidu_cli.primitives.batching import stacked
-from tidu_cli.primitives.contract import JVP, Batching, Example, Primitive, Transposition
+from tidu_cli.primitives.contract import EACH, JVP, Batching, Example, Primitive, Transposition
 from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
 from tidu_cli.primitives.trace import Term, op
 
@@ -54,6 +54,7 @@ OUTER = Primitive(
     _transpose,
     _batch,
     dtypes=INEXACT,
+    linear=EACH,
     examples=(Example(("T[2]", "T[3]")),),
     formula="x_i y_j",
     summary="outer product of two vectors",
