@@ -1,0 +1,34 @@
+"""Every failure that the fuzzer has found stays mended, and a short run of each target finds no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.__main__ import CORPUS
+from tests.fuzz.guard import choices_of, guarded, guarded_case
+from tests.fuzz.target import Finding
+from tests.fuzz.targets import TARGETS
+
+FOUND = sorted(file for file in CORPUS.rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("file", FOUND, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_what_was_found(file):
+    found = guarded_case(TARGETS[file.parent.name], file.read_bytes())
+    assert not isinstance(found, Finding), found.story
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"), [("documents", 300), ("values", 300), ("formulas", 300), ("commands", 60), ("programs", 40)]
+)
+def test_a_short_run(name, cases):
+    target = TARGETS[name]
+    verdicts = [guarded(target, choices_of(target, 0, number)) for number in range(cases)]
+    for found in verdicts:
+        assert not isinstance(found, Finding), f"{found.story}\n{found.case!r}"
+    assert len(set(verdicts)) > 1  # some are refused and some are not
+
+
+def test_every_folder_of_the_corpus_is_that_of_a_target():
+    assert {file.parent.name for file in FOUND} <= set(TARGETS)
+    assert all(file.suffix == TARGETS[file.parent.name].suffix for file in FOUND)
