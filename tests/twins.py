@@ -15,7 +15,7 @@ from tests.sketch import Sketch, Value, document, key
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.types import TensorType, tangent_type
 
-GREATEST = {"i16": 2**14, "i32": 2**23, "i64": 2**50}
+GREATEST = {"i16": 2**14, "i32": 2**30, "i64": 2**50}
 """Of each dtype, a magnitude up to which integers neither wrap nor round in the float of their tangents."""
 
 

@@ -125,7 +125,7 @@ def materialize(
         given = {_key(k): v for k, v in set.items()}
         require_inputs(document, given)
         types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
-        document = fix(document, {k: input_constant(f"input {k}", types[k], v) for k, v in given.items()})
+        document = fix(document, {k: input_constant(k, types[k], v) for k, v in given.items()})
     found = _materialize.materialize(document, outputs=_keys(output))
     return _materialize.materialize(_inline.inline(found)) if inline else found
 

@@ -116,7 +116,7 @@ def words(line, at=None):
         ("linearize f.json --wrt x --wrt z --tangent ", ["x=", "z="]),
         ("linearize f.json --tangent x=f32 --tangent ", ["n=", "z=", "a=b=", "it's $1=", "at@@1="]),
         ("linearize f.json --tangent x=", ["x=f64", "x=f16", "x=bf16", "x=f32"]),
-        ("linearize f.json --tangent n=", ["n=f32", "n=f64"]),
+        ("linearize f.json --tangent n=", ["n=f64", "n=f32"]),
         ("materialize f.json --recompute ", ["sqrt", "cheap", "cheap=", "value=", "graph="]),
         ("materialize f.json --recompute value=", ["value=y", "value=w"]),
         ("materialize f.json --recompute graph=", ["graph=f"]),

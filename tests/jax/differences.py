@@ -182,6 +182,14 @@ DIFFERENCES = (
     ),
     Difference(
         ("clamp",),
+        "bounds that meet or cross; NaN",
+        "derivative 1 in the upper bound; 0",
+        "0 below it; 1 in the upper bound where the lower one is NaN",
+        "the value is the upper bound's; NaN is none's, as of max",
+        lambda p: ~(p.operands[0] < p.operands[2]),
+    ),
+    Difference(
+        ("clamp",),
         "bounds of rank 0",
         "has derivatives in them",
         "refused",

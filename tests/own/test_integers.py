@@ -38,16 +38,17 @@ def cube(integer: str, number: str, kind: str) -> dict:
                 "n x n@1 x@1",
                 [
                     as_float(0, number),
+                    as_float(2, number),  # tangents of integers are f64
                     ("integer_pow", 4, {"y": 2}),
-                    ("mul", 5, 1),
-                    ("mul", 6, 2),
-                    ("add", 7, 7),
-                    ("add", 8, 7),
+                    ("mul", 6, 1),
+                    ("mul", 7, 5),
+                    ("add", 8, 8),
+                    ("add", 9, 8),
                     ("integer_pow", 4, {"y": 3}),
-                    ("mul", 10, 3),
-                    ("add", 9, 11),
+                    ("mul", 11, 3),
+                    ("add", 10, 12),
                 ],
-                {"y@1": 12},
+                {"y@1": 13},
             )
         },
         "backward": {

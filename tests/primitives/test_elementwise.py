@@ -327,8 +327,44 @@ def test_clamp_has_strict_masks():
     assert tangent("clamp", [low, x, high], [None, None, ones]).tolist() == [0, 0, 0, 0, 1]
     crossed = [np.full(5, 2.0), x + 1, high]
     assert tangent("clamp", crossed, [ones, ones, None]).tolist() == [0] * 5
-    assert tangent("clamp", crossed, [None, None, ones]).tolist() == [0, 0, 1, 1, 1]
+    assert tangent("clamp", crossed, [None, None, ones]).tolist() == [1] * 5
     assert tangent("clamp", [0.0, x, 1.0], [3.0, None, 5.0]).tolist() == [3, 0, 0, 0, 5]
+
+
+def slopes_of_clamp(operands):
+    ones = np.ones(1)
+    points = [np.array([x], float) for x in operands]
+    return [float(tangent("clamp", points, [ones if j == k else None for j in range(3)])[0]) for k in range(3)]
+
+
+@pytest.mark.parametrize("operands", list(itertools.permutations((1.0, 2.0, 4.0))))
+def test_clamp_differentiates_as_it_computes_in_every_order(operands):
+    step = 2.0**-20  # differences of a function that is straight here are exact
+    for k, slope in enumerate(slopes_of_clamp(operands)):
+        left, right = ([x + s * step * (j == k) for j, x in enumerate(operands)] for s in (-1, 1))
+        assert slope == (float(value("clamp", *right)) - float(value("clamp", *left))) / (2 * step)
+
+
+@pytest.mark.parametrize(
+    ("operands", "slopes"),
+    [
+        ((0.0, 0.0, 1.0), [0, 0, 0]),  # on a bound
+        ((0.0, 1.0, 1.0), [0, 0, 0]),
+        ((-0.0, 0.0, 1.0), [0, 0, 0]),
+        ((1.0, 0.0, 1.0), [0, 0, 1]),  # between bounds that meet there is nothing
+        ((1.0, 1.0, 1.0), [0, 0, 1]),
+        ((1.0, 2.0, 1.0), [0, 0, 1]),
+        ((2.0, 1.0, 1.0), [0, 0, 1]),
+        ((2.0, 2.0, 1.0), [0, 0, 1]),
+        ((-INF, 0.0, INF), [0, 1, 0]),
+        ((INF, 0.0, -INF), [0, 0, 1]),
+        ((INF, INF, INF), [0, 0, 1]),
+        *((tuple(NAN if k in at else x for k, x in enumerate(operands)), [0, 0, 0])
+          for at in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)) for operands in itertools.permutations((1.0, 2.0, 4.0))),
+    ],
+)  # fmt: skip
+def test_clamp_where_operands_tie_or_are_not_numbers(operands, slopes):
+    assert slopes_of_clamp(operands) == slopes
 
 
 def test_clamp_of_odd_values():

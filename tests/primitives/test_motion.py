@@ -164,7 +164,7 @@ def test_structural_zeros_of_datetimes_do_not_move(zero):
 def test_records_come_back_field_by_field_but_for_bools():
     x, y = (random_value(parse_value_type(EVENT), np.random.default_rng(k)) for k in (1, 2))
     type_, d = difference(x, y, EVENT)
-    assert str(type_) == ("{at: duration[ms][2], n: f32[], w: f32[2], z: c64[], span: duration[h][], of: (f64[], duration[D][])}")
+    assert str(type_) == ("{at: duration[ms][2], n: f64[], w: f32[2], z: c64[], span: duration[h][], of: (f64[], duration[D][])}")
     back = retract(y, d, EVENT, type_)
     on = parse_value_type(EVENT).names.index("on")
     assert back[on] is y[on]

@@ -66,7 +66,7 @@ def test_untyped_values_are_converted(type_, value):
         ("f16[]", 1e6, "1000000.0 is out of its range"),
         ("c64[2]", [1, 1e300j], "out of its range"),
         ("f64[]", "three", "'three' is not a number"),
-        ("f64[]", None, "None is not a number"),
+        ("f64[]", None, "got null"),
         ("f64[3]", 1.0, "expected f64[3], got a single number"),
         ("f64[]", [1.0], "expected f64[], got a list of shape [1]"),
         ("f64[2,2]", [1.0, 2.0], "got a list of shape [2]"),

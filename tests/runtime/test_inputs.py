@@ -12,16 +12,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.interpret import random_value, tree
 from tidu_cli.documents.values import read_values, write_values
 from tidu_cli.errors import EvaluationError, TiduError
-from tidu_cli.graph.graph import CaseTable, Graph, Input, Output
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import Literal, literal_from_numbers
 from tidu_cli.graph.type_text import parse_value_type
-from tidu_cli.graph.types import RecordType, TensorType, Type, tangent_type
+from tidu_cli.graph.types import RecordType, TensorType, Type, of_batch, tangent_type
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import NoAttrs
 from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.evaluate import evaluate
-from tidu_cli.runtime.inputs import input_constant, input_value, is_as_declared
+from tidu_cli.runtime.inputs import input_constant, input_value, is_as_declared, value_of_input
+from tidu_cli.transforms.fix import fix
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.vectorize import vectorized
 
 POINT = RecordType("Point", (("x", TensorType("f64")), ("y", TensorType("f64", (3,)))))
 EVENT = RecordType("Event", (("at", TensorType("datetime[ms]")), ("on", TensorType("bool")), ("where", POINT)))
@@ -68,7 +76,7 @@ def test_records(text: str, value: object, due: Any) -> None:
         ("Point", {"x": 1}, "input p.y: missing; f64[3] is due"),
         ("Point{x: f64[]}", {}, "input p.x: missing; f64[] is due, or null for zero"),
         ("Point", {**P, "z": 1}, "input p.z: Point has no such field (fields: x, y)"),
-        ("Point", {"x": None, "y": [1, 2, 3]}, "input p.x: expected f64[], but None is not a number"),
+        ("Point", {"x": None, "y": [1, 2, 3]}, "input p.x: expected f64[], got null"),
         ("Point", None, "input p: expected Point {x: f64[], y: f64[3]}, an object of its fields, got null"),
         ("Point", [1, [1, 2, 3]], "an object of its fields, got a ragged list, of numbers beside lists"),
         ("Point", 3, "an object of its fields, got a single number"),
@@ -190,13 +198,13 @@ def test_what_is_plainly_as_declared_stays_as_it_is(text: str) -> None:
 
 
 def test_constants_of_records() -> None:
-    found = input_constant("input e", EVENT, {"at": "2026-01-01T12:00", "on": False, "where": P})
+    found = input_constant(Key("e"), EVENT, {"at": "2026-01-01T12:00", "on": False, "where": P})
     assert found == (
         Literal(TensorType("datetime[ms]"), np.int64(NOON).tobytes()),
         Literal(TensorType("bool"), b"\0"),
         (Literal(TensorType("f64"), np.float64(1).tobytes()), Literal(TensorType("f64", (3,)), np.array([1.0, 2, 3]).tobytes())),
     )
-    assert input_constant("input p@1", tangent_type(POINT), {"x": None, "y": [0, 0, 0]})[0] is None
+    assert input_constant(Key("p", (1,)), tangent_type(POINT), {"x": None, "y": [0, 0, 0]})[0] is None
 
 
 # Random types and values.
@@ -295,3 +303,31 @@ def test_results_are_numpys_times() -> None:
     (found,) = evaluate(passing(event), {parse_key("p@-1"): {"at": ["2026", "1970-01-01T00:01"], "took": 1.5}}).values()
     assert found["at"].dtype == "M8[s]" and found["at"].astype(str).tolist() == ["2026-01-01T00:00:00", "1970-01-01T00:01:00"]
     assert found["took"].dtype == np.float64 and found["took"].shape == () and found["took"] == 1.5
+
+
+SEEDS = ("f64[]", "f32[2,3]", "c128[2]", "duration[h][2]", "(f64[], f64[2])")
+
+
+@pytest.mark.parametrize("text", SEEDS)
+@pytest.mark.parametrize("path", [(1,), (-1,), (-1, 2)])
+def test_a_tangent_or_cotangent_of_null_is_zero(text, path):
+    """In evaluation, of a batch, of which it is no part, and as a constant."""
+    cases = CaseTable()
+    builder = GraphBuilder(cases, [Input(Key("u", path), type_(text)), Input(Key("v"), type_(text))])
+    total = builder.append(cases.intern(BUILTIN.case("add", NoAttrs(), None, [type_(text)] * 2)), [0, 1])
+    graph = builder.build("f", [Output(Key("y"), total, type_(text))])
+    value = random_value(type_(text), np.random.default_rng(1))
+    tree(np.testing.assert_array_equal, evaluate(graph, {Key("u", path): None, Key("v"): value})[Key("y")], value)
+    twice = random_value(of_batch(type_(text), 2), np.random.default_rng(2))
+    axes = {Key("u", path): 0, Key("v"): 0}
+    found, _ = evaluate_batch(graph, {Key("u", path): None, Key("v"): twice}, axes, vectorized)
+    tree(np.testing.assert_array_equal, found[Key("y")], twice)
+    document = fix(Document((graph,), cases), {Key("u", path): input_constant(Key("u", path), type_(text), None)})
+    (found,) = evaluate(materialize(document).head, {Key("v"): value}).values()
+    tree(np.testing.assert_array_equal, found, value)
+
+
+@pytest.mark.parametrize(("key", "text"), [(Key("u"), "f64[]"), (Key("u", (1,)), "i32[]"), (Key("u", (1,)), "bool[]")])
+def test_other_nulls_are_refused(key, text):
+    with pytest.raises(EvaluationError, match="got null"):
+        value_of_input(key, type_(text), None)

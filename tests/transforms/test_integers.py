@@ -20,6 +20,7 @@ from tidu_cli.checking.examples import example_cases, one_node_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import INTEGERS, Type, leaves, tangent_type
 from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.tangents import natural
 from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
@@ -139,6 +140,7 @@ def null(inputs: dict[str, str], body: Callable[..., Value], wrt: str = "n") -> 
 
 
 TWO = {"n": "i32[]", "m": "i32[]"}
+WIDE = {"n": "i64[]", "m": "i64[]"}
 
 
 @pytest.mark.parametrize("name", ["div", "and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic"])
@@ -257,13 +259,13 @@ def test_an_exponent_of_integers_is_a_number(base: str, exponent: str) -> None:
     assert abs(np.asarray(y if found is None else found) - 1.5**3 * np.log(1.5)) < 10 * np.finfo(dtype).eps
 
 
-@pytest.mark.parametrize("great", [2**24 + 1, 2**31 - 1])
+@pytest.mark.parametrize("great", [2**53 + 1, 2**63 - 1])
 def test_integers_are_compared_as_they_are(great: int) -> None:
-    # In f32, the dtype of their tangents, n and n - 1 are the same number, and would tie.
+    # In f64, the dtype of their tangents, n and n - 1 are the same number, and would tie.
     for name, at in (("max", great - 1), ("min", great)):
         other = great + great - 1 - at
-        assert tangent_of(TWO, op(name), {"n": at, "m": other}) == 0.0
-        assert tangent_of(TWO, op(name), {"n": at, "m": other}, "m") == 1.0
+        assert tangent_of(WIDE, op(name), {"n": at, "m": other}) == 0.0
+        assert tangent_of(WIDE, op(name), {"n": at, "m": other}, "m") == 1.0
 
 
 def test_products_of_small_integers_in_a_wider_dtype() -> None:
@@ -271,8 +273,34 @@ def test_products_of_small_integers_in_a_wider_dtype() -> None:
         return op("dot_general")(n, n, dimension_numbers=(((0,), (0,)), ((), ())), preferred_element_type="i64")
 
     linear = linearize(function("f", {"n": "i8[3]"}, body), [N])
-    assert [str(i.type) for i in linear.head.inputs] == ["f32[3]"] and [str(o.type) for o in linear.head.outputs] == ["f64[]"]
+    assert [str(i.type) for i in linear.head.inputs] == ["f64[3]"] and [str(o.type) for o in linear.head.outputs] == ["f64[]"]
     assert tangent_of({"n": "i8[3]"}, body, {"n": np.array([100, 50, 20], np.int8)}) == 340.0
+
+
+@pytest.mark.parametrize("path", ["f", "r", "ff", "fr", "rf", "rr"])
+@pytest.mark.parametrize("dtype", sorted(INTEGERS - {"i64"}))
+def test_derivatives_have_the_digits_of_the_floats_that_an_integer_meets(dtype: str, path: str) -> None:
+    """However few bits it has: those of an f64 function are to the bit those by a 64-bit integer."""
+
+    def body(n: Value, x: Value) -> Value:
+        return op("sin")(op("convert_element_type")(n, new_dtype="f64") * x) * x
+
+    found = []
+    for integer in (dtype, "i64"):
+        doc = derived(function("f", {"n": f"{integer}[]", "x": "f64[]"}, body), path, [N, X])
+        at = {i.key: np.float64(0.1 + k / 7) for k, i in enumerate(i for g in doc.graphs for i in g.inputs)}
+        found.append(evaluate(doc, at | {N: numpy_dtype(np, integer).type(3)}))
+    assert_same(*found)
+
+
+def test_an_integers_tangent_converts_to_the_floats_that_it_meets() -> None:
+    def body(n: Value, x: Value) -> Value:
+        return op("convert_element_type")(n, new_dtype="f32") * x
+
+    linear = linearize(function("f", {"n": "i32[]", "x": "f32[]"}, body), [N, X])
+    assert [str(i.type) for i in linear.head.inputs] == ["f64[]", "f32[]"]
+    assert [str(o.type) for o in linear.head.outputs] == ["f32[]"]
+    assert [str(o.type) for o in transpose(linear).head.outputs] == ["f64[]", "f32[]"]
 
 
 def test_unsigned_integers_wrap_but_their_derivatives_do_not() -> None:

@@ -27,7 +27,7 @@ def test_the_table_has_every_dtype_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("primal", "chosen"), [("f64", "f32"), ("f32", "f64"), ("f64", "bf16"), ("c128", "c64"), ("i64", "f32"), ("i8", "f64")]
+    ("primal", "chosen"), [("f64", "f32"), ("f32", "f64"), ("f64", "bf16"), ("c128", "c64"), ("i64", "f32"), ("i8", "f32")]
 )
 def test_a_chosen_type_is_that_of_tangents_and_cotangents(primal: str, chosen: str) -> None:
     doc = function("f", {"n": f"{primal}[2]"}, lambda n: n * n)
@@ -44,13 +44,13 @@ def test_a_chosen_type_is_that_of_tangents_and_cotangents(primal: str, chosen: s
 
 def test_the_natural_type_needs_no_conversion() -> None:
     doc = function("f", {"n": "i32[]"}, lambda n: n * n)
-    chosen = linearize(doc, [N], tangent_types={N: type_of("f32[]")})
+    chosen = linearize(doc, [N], tangent_types={N: type_of("f64[]")})
     assert listing(chosen.head) == listing(linearize(doc, [N]).head)
 
 
 def test_an_input_that_no_output_needs_is_not_converted() -> None:
     doc = function("f", {"n": "i32[]", "x": "f64[]"}, lambda n, x: x)
-    linear = linearize(doc, [N, X], tangent_types={N: type_of("f64[]")})
+    linear = linearize(doc, [N, X], tangent_types={N: type_of("f32[]")})
     assert not linear.head.n_nodes
 
 

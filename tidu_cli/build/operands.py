@@ -50,7 +50,11 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     if isinstance(value, NUMBERS):
         if isinstance(value, complex) and wanted.kind not in "bc":
             raise BuildError(f"{value} is complex and does not become {name_of(wanted)}; write its real part")
-        return like.recorder.constant(wanted.type(value))
+        with np.errstate(over="ignore"):
+            found = wanted.type(value)
+        if wanted.kind in "fcV" and np.isfinite(value) and not np.isfinite(found):
+            raise BuildError(f"the number {value} is out of the range of {name_of(wanted)}; convert to a wider dtype first")
+        return like.recorder.constant(found)
     array = np.asarray(value)
     return like.recorder.constant(array if array.dtype == wanted else array.astype(wanted))
 

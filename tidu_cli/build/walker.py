@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -134,6 +135,8 @@ class Walker:
         if node.value is Ellipsis or node.value is None:
             return node.value
         if isinstance(node.value, bool | int | float | complex):
+            if isinstance(node.value, float | complex) and abs(node.value) == math.inf:
+                self.refuse(node, f"the number {ast.get_source_segment(self.text.strip(), node)} is beyond every float; write inf")
             return self._small(node, node.value)
         return self.refuse(
             node,

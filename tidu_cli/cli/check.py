@@ -116,8 +116,8 @@ def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, 
 def _given(document: Document, files: tuple[str, ...]) -> dict[Key, Any]:
     from tidu_cli.documents.files import read_bytes
     from tidu_cli.documents.values import read_values
-    from tidu_cli.runtime.inputs import input_value
+    from tidu_cli.runtime.inputs import value_of_input
 
     types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
     values = {key: value for file in files for key, value in read_values(read_bytes(file), shown(file), types).items()}
-    return {key: input_value(f"input {key}", types[key], value) for key, value in values.items() if key in types}
+    return {key: value_of_input(key, types[key], value) for key, value in values.items() if key in types}

@@ -141,7 +141,7 @@ def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, 
 
     declared = {i.key: i.type for graph in document.graphs for i in graph.inputs}
     assigned = dict(parse_assignment(setting, declared, declared) for setting in settings)
-    return {key: input_constant(f"input {key}", declared[key], value) for key, value in assigned.items()}
+    return {key: input_constant(key, declared[key], value) for key, value in assigned.items()}
 
 
 def known_keys(document: Document) -> set[Key]:

@@ -11,8 +11,10 @@ import math
 import re
 from typing import Any, NoReturn
 
+from tidu_cli.documents.numerals import settled
 from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError
+from tidu_cli.graph.decimals import number
 
 MAX_MESSAGE = 600
 """Messages are cut to this length: they quote names, which may be of any length in a broken file."""
@@ -76,14 +78,24 @@ def _check_beginning(data: bytearray) -> None:
 
 def _parse_json(data: bytearray) -> object:
     _check_beginning(data)
-    strict: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _finite_float}
+    beside: list[float] = []
+
+    def finite_float(digits: str) -> float:
+        value = number(digits)
+        if math.isinf(value):
+            raise DocumentError(f'the number {digits[:40]} is beyond every float; in constant data write "Infinity" or "-Infinity"')
+        if type(value) is not float:
+            beside.append(value)
+        return value
+
+    strict: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": finite_float}
     keys_once: dict[str, Any] = {"object_pairs_hook": _json_object}
     may_have_halves = b"\\u" in data and _SURROGATE_ESCAPE.search(data)
     if len(data) >= LARGE and not may_have_halves:
         from tidu_cli.documents.pieces import parsed_in_pieces
 
         found = parsed_in_pieces(data, strict, keys_once)
-        if found is not None:
+        if found is not None and not beside:
             return found
     try:
         text = data.decode()
@@ -91,6 +103,8 @@ def _parse_json(data: bytearray) -> object:
         raise DocumentError(f"malformed JSON: invalid UTF-8 at byte {error.start}") from None
     try:
         value: object = json.loads(text, **strict, **keys_once)
+        if beside:
+            value = settled(value)
         if may_have_halves:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -124,10 +138,3 @@ def _json_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise DocumentError(f'malformed JSON: {name} is not JSON; in constant data write "{name}" in quotes')
-
-
-def _finite_float(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise DocumentError(f'the number {digits[:40]} is beyond every float; in constant data write "Infinity" or "-Infinity"')
-    return value

@@ -14,7 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from tidu_cli.documents.numerals import require_finite, wants_text
 from tidu_cli.errors import DocumentError, KeyTextError, TypeTextError, UnknownNameError, did_you_mean
+from tidu_cli.graph.decimals import number, to_be_shortened
 from tidu_cli.graph.instants import instant_to_text
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE, spelled
@@ -49,13 +51,16 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     if data[:6] == b"\x93NUMPY":
         raise DocumentError(f"{source}: a .npy file holds one array without a key; give it with --set KEY=@{source}")
     members = _parse_msgpack(data, source) if data[:1] and (0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF)) else None
+    from_json = members is None
     if members is None:
-        members = _parse_json(data, source)
+        members = _parse_json(data, source, by_text=wants_text(data, (declared or NO_TYPES).values()))
     if not isinstance(members, dict):
         raise DocumentError(f'{source}: values files hold an object of values by key, such as {{"x": 3, "y@-1": [1, 2]}}')
     values: dict[Key, object] = {}
     for text, value in members.items():
         key = _key(text, source)
+        if from_json:
+            require_finite(value, f"{source}: {text}", data)
         known = declared is None or key in declared
         values[key] = _value(value, (declared or NO_TYPES).get(key), f"{source}: {text}") if known else value
     return values
@@ -87,7 +92,9 @@ def parse_assignment(
         return key, _read_npy(value_text[1:], where)
     if isinstance(type_, TensorType) and type_.dtype in DATETIMES and _DATE.match(value_text):
         return key, value_text
-    return key, _value(_parse_json(value_text, where), type_, where)
+    value = _parse_json(value_text, where, by_text=wants_text(value_text, [type_]))
+    require_finite(value, where, value_text)
+    return key, _value(value, type_, where)
 
 
 def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Type] = NO_TYPES) -> bytes:
@@ -135,7 +142,8 @@ def _value(value: object, type_: Type | None, where: str) -> object:
     if not isinstance(value, dict):
         return value
     if set(value) == {"re", "im"}:
-        return complex(_part(value["re"], where), _part(value["im"], where))
+        short = type_ is not None and type_.dtype == "c64"
+        return complex(_part(value["re"], where, short), _part(value["im"], where, short))
     if type_ is not None and type_.dtype in DATETIMES and "type" not in value:
         return value  # a structural tangent
     try:
@@ -153,18 +161,18 @@ def _field_value(value: object, type_: RecordType, name: str, where: str) -> obj
     return value if field is None else _value(value, field, f"{where}.{name}")  # that there is none is for evaluation to say
 
 
-def _part(x: object, where: str) -> float:
+def _part(x: object, where: str, short: bool) -> float:
     if isinstance(x, str) and x in NONFINITE:
         return NONFINITE[x]
     if isinstance(x, bool) or not isinstance(x, int | float):
         raise DocumentError(f"{where}: the parts of a complex number are numbers, not {_short(repr(x))}")
     try:
-        return float(x)
+        return to_be_shortened(x) if short else float(x)
     except OverflowError:
         raise DocumentError(f"{where}: a part of a complex number is out of range") from None
 
 
-def _parse_json(data: bytes | str, source: str) -> object:
+def _parse_json(data: bytes | str, source: str, *, by_text: bool) -> object:
     def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
         return _unique(pairs, source)
 
@@ -172,9 +180,8 @@ def _parse_json(data: bytes | str, source: str) -> object:
         raise DocumentError(f'{source}: malformed JSON: {constant} is written as a string, "{constant}"')
 
     try:
-        return json.loads(
-            data.decode("utf-8-sig") if isinstance(data, bytes) else data, object_pairs_hook=members, parse_constant=refuse
-        )
+        text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+        return json.loads(text, object_pairs_hook=members, parse_constant=refuse, parse_float=number if by_text else None)
     except RecursionError:
         raise DocumentError(f"{source}: malformed JSON: nested too deeply") from None
     except ValueError as error:

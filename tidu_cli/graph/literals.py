@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import cast
 
 from tidu_cli.errors import TypeTextError
+from tidu_cli.graph.decimals import to_be_shortened
 from tidu_cli.graph.types import COMPLEXES, DATETIMES, FLOATS, ITEMSIZE, TensorType, real_dtype, storage_dtype, unit_of
 
 _FORMAT = {
     "bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
     "f16": "e", "f32": "f", "f64": "d",
 }  # fmt: skip
-_BF16_OVERFLOW = (2 - 2**-8) * 2.0**127  # half a unit past the greatest bf16: rounds to infinity
-_F16_OVERFLOW = 65520.0
-_F32_OVERFLOW = (2 - 2**-24) * 2.0**127
+_OVERFLOW = {"f16": 65520.0, "bf16": (2 - 2**-8) * 2.0**127, "f32": (2 - 2**-24) * 2.0**127}
+"""Half a unit past the greatest float of a dtype: what rounds to infinity."""
 NONFINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """How files spell the floats that JSON has no number for."""
 
@@ -51,8 +51,9 @@ Constant = Literal | tuple["Constant | None", ...]
 def literal_from_numbers(type_: TensorType, numbers: list[object]) -> Literal:
     """A literal from its elements as JSON has them: complex interleaved as re, im; "NaN", "Infinity", "-Infinity".
 
-    Datetimes are ISO 8601 text, or integers: how many units since 1970. Floats round to nearest, ties to even. Raises TypeTextError
-    for a wrong count, an element of another kind or out of range.
+    Datetimes are ISO 8601 text, or integers: how many units since 1970. Floats round to nearest, ties to even, once: from the
+    integer, or from the text that `decimals.number` has read. Raises TypeTextError for a wrong count, an element of another kind or
+    out of range, as is a number that would round to infinity.
     """
     dtype = type_.dtype
     expected = type_.size * (2 if dtype in COMPLEXES else 1)
@@ -61,7 +62,10 @@ def literal_from_numbers(type_: TensorType, numbers: list[object]) -> Literal:
     part = real_dtype(storage_dtype(dtype))
     try:
         if part in FLOATS:
-            return Literal(type_, pack_floats(part, [_as_float(x, type_) for x in numbers]))
+            floats = [_as_float(x, type_) for x in numbers]
+            if part != "f64":
+                _require_range(part, floats, type_)
+            return Literal(type_, pack_floats(part, floats))
         as_exact = _as_instant if dtype in DATETIMES else _as_exact
         return Literal(type_, struct.pack(f"<{expected}{_FORMAT[part]}", *[as_exact(x, type_) for x in numbers]))
     except (struct.error, OverflowError):
@@ -95,15 +99,12 @@ def spelled(x: float) -> object:
 
 
 def filled(type_: TensorType, value: float | int | bool | complex) -> Literal:
-    """The literal of `type_` whose elements all equal `value`."""
-    if type_.dtype in COMPLEXES:
-        numbers: list[object] = [complex(value).real, complex(value).imag]
-    elif storage_dtype(type_.dtype) in FLOATS:
-        assert not isinstance(value, complex)
-        numbers = [float(value)]
-    else:
-        numbers = [bool(value) if type_.dtype == "bool" else value]
-    one = literal_from_numbers(TensorType(type_.dtype), [spelled(x) if isinstance(x, float) else x for x in numbers])
+    """The literal of `type_` whose elements all equal `value`, rounded as arithmetic rounds: what is past the range is infinite."""
+    part = real_dtype(storage_dtype(type_.dtype))
+    if part in FLOATS:
+        parts = [complex(value).real, complex(value).imag] if type_.dtype in COMPLEXES else [value]
+        return Literal(type_, pack_floats(part, [to_be_shortened(x) for x in parts]) * type_.size)  # type: ignore[arg-type]
+    one = literal_from_numbers(TensorType(type_.dtype), [bool(value) if type_.dtype == "bool" else value])
     return Literal(type_, one.data * type_.size)
 
 
@@ -113,7 +114,7 @@ def pack_floats(dtype: str, values: list[float]) -> bytes:
         packed = struct.pack(f"<{len(values)}d", *values)
         return packed if dtype == "f64" else _bf16_from_doubles(packed)
     # struct refuses what rounds past the greatest float; IEEE 754 makes it infinite.
-    overflow = _F16_OVERFLOW if dtype == "f16" else _F32_OVERFLOW
+    overflow = _OVERFLOW[dtype]
     fit = [math.copysign(math.inf, x) if abs(x) >= overflow else x for x in values]
     return struct.pack(f"<{len(values)}{_FORMAT[dtype]}", *fit)
 
@@ -126,7 +127,7 @@ def _bf16_from_doubles(packed: bytes) -> bytes:
         if x != x:
             out.append(0x7FC0)
             continue
-        if abs(x) >= _BF16_OVERFLOW:
+        if abs(x) >= _OVERFLOW["bf16"]:
             out.append(0x7F80 if x > 0 else 0xFF80)
             continue
         (bits32,) = struct.unpack("<I", struct.pack("<f", x))
@@ -144,8 +145,15 @@ def _as_float(x: object, type_: TensorType) -> float:
         if x in NONFINITE:
             return NONFINITE[x]
     elif isinstance(x, int | float) and not isinstance(x, bool):
-        return float(x)
+        return float(x) if real_dtype(storage_dtype(type_.dtype)) == "f64" else to_be_shortened(x)
     raise TypeTextError(f'constant of type {type_}: {x!r} is not a number, "NaN", "Infinity" or "-Infinity"')
+
+
+def _require_range(dtype: str, floats: list[float], type_: TensorType) -> None:
+    overflow = _OVERFLOW[dtype]
+    for x in floats:
+        if overflow <= abs(x) < math.inf:
+            raise TypeTextError(f"constant of type {type_}: {x!r} is out of its range")
 
 
 def _as_exact(x: object, type_: TensorType) -> int:

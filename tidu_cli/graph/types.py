@@ -229,9 +229,9 @@ def complex_dtype(dtype: str) -> str:
 def tangent_type(primal: Type) -> Type:
     """The natural type of tangents of a primal type.
 
-    Floats, complex numbers and durations are their own tangent types. Integers have tangents in f64 if they have 64 bits and in
-    f32 below, datetimes durations in their unit. Bool keeps its type, and has only the tangent zero. A record has a record of the
-    natural tangents of its fields, without those that have only the tangent zero.
+    Floats, complex numbers and durations are their own tangent types. Integers have tangents in f64 whatever their width, which
+    says nothing of the precision of what they meet; datetimes durations in their unit. Bool keeps its type, and has only the
+    tangent zero. A record has a record of the natural tangents of its fields, without those that have only the tangent zero.
     """
     if isinstance(primal, TensorType):
         return tensor_tangent_type(primal)
@@ -244,7 +244,7 @@ def tangent_type(primal: Type) -> Type:
 def tensor_tangent_type(primal: TensorType) -> TensorType:
     """Likewise, of tensors."""
     if primal.dtype in INTEGERS:
-        return primal.with_dtype("f64" if ITEMSIZE[primal.dtype] == 8 else "f32")
+        return primal.with_dtype("f64")
     if primal.dtype in DATETIMES:
         return primal.with_dtype(f"{DURATION}[{unit_of(primal.dtype)}]")
     return primal

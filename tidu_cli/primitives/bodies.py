@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.primitives.alike import Rule, Stamps
 from tidu_cli.primitives.batching import repeated
 from tidu_cli.primitives.contract import JVP, Batching, Kernel, PrimitiveSet, Transposition, Types, ValueTypes
+from tidu_cli.primitives.tangents import converted
 from tidu_cli.primitives.trace import Term, Trace, UnreadableError, tangents_of_results
 
 
@@ -38,6 +39,16 @@ class Body:
     sources: ValueTypes
     steps: tuple[Step, ...]
     results: tuple[int | None, ...]
+
+    def then(self, result: int, other: Body) -> Body:
+        """This body with what another one, of one source and one result, makes of one of its results in the place of that."""
+        read = self.results[result]
+        assert read is not None
+        n_slots = len(self.types)
+        moved = [replace(s, reads=tuple(n_slots + r - 1 if r else read for r in s.reads)) for s in other.steps]
+        slots = list(self.results)
+        slots[result] = n_slots + (other.results[0] or 0) - 1
+        return Body(self.sources, (*self.steps, *moved), tuple(slots))
 
     @cached_property
     def types(self) -> ValueTypes:
@@ -196,6 +207,19 @@ def transposed(
             if contribution is not None:
                 incoming[slot] = _sum(trace, incoming[slot], contribution)
     return [incoming[t.slot] if a else None for t, a in zip(tangents, active, strict=True)]
+
+
+def naturalized(primitives: PrimitiveSet, given: Type, natural: Type) -> Body:
+    """What makes of a tangent of a type that is admitted one of the natural type."""
+    trace = Trace(primitives, CaseTable())
+    return recorded(trace, (given,), [converted(trace.source(given, linear=False), natural)])
+
+
+def naturalized_cotangent(primitives: PrimitiveSet, given: Type, natural: Type) -> Body:
+    """Likewise of a cotangent: the transpose of what makes the tangent of that type from the natural one."""
+    trace = Trace(primitives, CaseTable())
+    cotangent = trace.source(given, linear=False)
+    return recorded(trace, (given,), transposed(trace, naturalized(primitives, natural, given), [], [True], [cotangent]))
 
 
 def _applying_case(case: Case) -> Rule:

@@ -13,7 +13,9 @@ from tidu_cli.primitives.families import binary, numpy_function, require_alike, 
 from tidu_cli.primitives.flops import per_case, per_element
 from tidu_cli.primitives.trace import Term, op
 
-and_, broadcast_in_dim, gt, lt, select_n = map(op, ("and", "broadcast_in_dim", "gt", "lt", "select_n"))
+and_, broadcast_in_dim, eq, gt, le, lt, or_, select_n = map(
+    op, ("and", "broadcast_in_dim", "eq", "gt", "le", "lt", "or", "select_n")
+)
 
 
 def _bools(t: TensorType) -> TensorType:
@@ -97,14 +99,15 @@ def _clamp_jvp(node: JVP) -> Sequence[Term | None]:
     def masked(mask: Callable[[], Term], t: Term | None) -> Term | None:
         return None if t is None else select_n(mask(), 0, spread(t))
 
-    # JAX's masks: strict, so that on a bound no operand gets the tangent.
-    (low, x, high), (t_low, t, t_high) = map(spread, node.operands), node.tangents
+    # JAX's masks: strict, so that on a bound no operand gets the tangent. But bounds that meet or cross leave nothing between them:
+    # the value is then that of the upper one, and so is the tangent. Where a NaN is among them, none has it, as in max and min.
+    (low, x, high), (t_low, t, t_high), y = map(spread, node.operands), node.tangents, node.results[0]
     return [
         summed(
             [
                 masked(lambda: and_(gt(low, x), lt(low, high)), t_low),
                 masked(lambda: and_(gt(x, low), lt(x, high)), t),
-                masked(lambda: lt(high, x), t_high),
+                masked(lambda: and_(eq(y, high), or_(lt(high, x), le(high, low))), t_high),
             ]
         )
     ]
@@ -152,6 +155,6 @@ PRIMITIVES = (
         ),
         flops=per_element(lambda t: 2),
         formula="min(max(x, y), z)",
-        summary="y brought between the bounds x and z; on a bound its derivatives are taken as 0",
+        summary="y brought between the bounds x and z; on a bound its derivatives are taken as 0, and where x ≥ z it is z",
     ),
 )

@@ -19,11 +19,12 @@ from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import Case, Meta
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.primitives.bodies import Body, Step, residual_first
+from tidu_cli.primitives.bodies import Body, Step, naturalized, naturalized_cotangent, residual_first
 from tidu_cli.primitives.contract import PrimitiveSet, ValueTypes
 from tidu_cli.primitives.linearity import require_linear
 from tidu_cli.primitives.own_attrs import REQUIRED, AttrValues, OwnAttrs, substituted
 from tidu_cli.primitives.patterns import Pattern, Variables, fits, match_all
+from tidu_cli.primitives.tangents import admits
 
 PASS = 1
 """The pass in which definitions name tangents and cotangents: x@1, y@-1."""
@@ -155,11 +156,24 @@ class OpDefinition:
             body = typed(self.graphs[kind], primitives, attrs.values, [(key, types[key]) for key in taken], given)
         except TiduError as error:
             raise TypeRuleError(f"its {kind}: {error}") from None
+        if kind != "forward":
+            body = self._with_natural_results(kind, body, given, types, primitives)
         self._check_results(kind, body, given, types, variables)
         if kind != "forward":
             self._check_linear(kind, primitives, body)
         if kind == "transpose":
             self._check_linear_forward(primitives, self.body("forward", primitives, attrs, operands))
+        return body
+
+    def _with_natural_results(
+        self, kind: str, body: Body, given: Sequence[Key], types: Mapping[Key, Type], primitives: PrimitiveSet
+    ) -> Body:
+        """A body that gives tangents or cotangents of their natural types, where its graph has others that are admitted."""
+        for k, (key, slot) in enumerate(zip(given, body.results, strict=True)):
+            natural = types[key]
+            if slot is not None and body.types[slot] != natural and admits(types[Key(key.name)], body.types[slot]):
+                convert = naturalized if kind == "jvp" else naturalized_cotangent
+                body = body.then(k, convert(primitives, body.types[slot], natural))
         return body
 
     def _check_linear(self, kind: str, primitives: PrimitiveSet, body: Body) -> None:

@@ -102,6 +102,14 @@ def chosen(primal: Type, given: Type) -> Type:
     raise TypeRuleError(f"admits no tangent {given}; choose {_choice(row, primal)}")
 
 
+def admits(primal: Type, tangent: Type) -> bool:
+    """Whether a type is, to its shapes, one of the tangent types that a primal type admits."""
+    try:
+        return chosen(primal, tangent) == tangent
+    except TypeRuleError:
+        return False
+
+
 def _choice(row: TangentRow, primal: TensorType) -> str:
     able = [str(t) for t in admitted(primal)]
     if primal.dtype in TIMES:

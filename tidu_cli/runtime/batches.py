@@ -12,7 +12,7 @@ from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.groups import Workspace
-from tidu_cli.runtime.inputs import input_value, record_fields
+from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
 from tidu_cli.watching import watch
@@ -56,11 +56,11 @@ def evaluate_batch(
     items: dict[Key, Any] = {}
     size_of: dict[Key, int] = {}
     for i in graph.inputs:
-        place = f"input {i.key}"
-        if i.key in axes:
-            items[i.key], size_of[i.key] = _batch(place, i.type, axes[i.key], inputs[i.key])
+        value = inputs[i.key]
+        if i.key in axes and not is_zero_seed(i.key, i.type, value):
+            items[i.key], size_of[i.key] = _batch(f"input {i.key}", i.type, axes[i.key], value)
         else:
-            items[i.key] = input_value(place, i.type, inputs[i.key])
+            items[i.key] = value_of_input(i.key, i.type, value)
     size = _one_size(size_of, axes)
     if not size_of:
         raise EvaluationError(f"graph '{graph.name}': no output depends on a batch; leave --batch out")

@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, unit_of
 from tidu_cli.runtime.groups import GroupedProgram
-from tidu_cli.runtime.inputs import input_value, is_as_declared
+from tidu_cli.runtime.inputs import is_as_declared, value_of_input
 from tidu_cli.runtime.interpreter import Program
 from tidu_cli.runtime.memory import check_memory, fits
 from tidu_cli.runtime.program import compile_graph, plain_program
@@ -29,7 +29,7 @@ def evaluate(
     An input is typed (a NumPy array or scalar, or a `Literal`), and then must have exactly the declared type; or it is
     untyped (a number or nested list of numbers, with "NaN" and "Infinity" as files have them), and is converted if nothing
     is lost but digits of floats. Records are objects of their fields by name, tuples also sequences of them; a field of a tangent
-    that is None is zero. Datetimes are ISO 8601 text, integers (how many units since 1970) or NumPy's datetime64; durations are
+    that is None is zero, and so is a tangent or cotangent that is. Datetimes are ISO 8601 text, integers (how many units since 1970) or NumPy's datetime64; durations are
     numbers or NumPy's timedelta64. Inputs that no output needs are not looked at.
 
     `moves` are tangents by the keys of inputs: the graph is evaluated at the inputs moved along them (`tidu_cli.runtime.moves`).
@@ -69,7 +69,7 @@ def call(
 
 
 def _taken(declared: Input, value: object) -> Any:
-    return value if is_as_declared(declared.type, value) else input_value(f"input {declared.key}", declared.type, value)
+    return value if is_as_declared(declared.type, value) else value_of_input(declared.key, declared.type, value)
 
 
 def require_given(declared: Sequence[Input], inputs: Container[Key]) -> None:

@@ -11,23 +11,37 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Constant, Literal, literal_from_numbers
 from tidu_cli.graph.types import (
     COMPLEXES,
     DATETIMES,
     DURATIONS,
-    FLOATS,
     TIMES,
     RecordType,
     TensorType,
     Type,
-    real_dtype,
     unit_of,
 )
+from tidu_cli.primitives.records import zeros
 from tidu_cli.primitives.structural import dtype_name, literal_array, numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+def value_of_input(key: Key, type_: Type, value: object) -> Any:
+    """What a user gave for an input, as `input_value`; of a tangent or cotangent null is zero. Raises EvaluationError."""
+    if is_zero_seed(key, type_, value):
+        import numpy as np
+
+        return np.asarray(zeros(np, type_)) if isinstance(type_, TensorType) else zeros(np, type_)
+    return input_value(f"input {key}", type_, value)
+
+
+def is_zero_seed(key: Key, type_: Type, value: object) -> bool:
+    """Whether what was given for an input is the zero of tangents or cotangents."""
+    return value is None and bool(key.path) and type_.inexact
 
 
 def input_value(place: str, type_: Type, value: object) -> Any:
@@ -116,11 +130,11 @@ def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     return array
 
 
-def input_constant(place: str, type_: Type, value: object) -> Constant:
-    """What a user gave, as a constant of its declared type. Raises EvaluationError."""
+def input_constant(key: Key, type_: Type, value: object) -> Constant:
+    """What a user gave for an input, as a constant of its declared type. Raises EvaluationError."""
     if isinstance(value, int | float | complex) and isinstance(type_, TensorType) and str(type_) in ("f64[]", "c128[]"):
-        return _literal(place, type_, _parts(type_, [value]))  # most seeds, without NumPy
-    return _constant(type_, input_value(place, type_, value))
+        return _literal(f"input {key}", type_, _parts(type_, [value]))  # most seeds, without NumPy
+    return _constant(type_, value_of_input(key, type_, value))
 
 
 def _constant(type_: Type, value: Any) -> Constant:
@@ -199,18 +213,14 @@ def _converted(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     if type_.dtype in DATETIMES:  # those of Python's datetime, too
         elements = [x.isoformat() if hasattr(x, "isoformat") else x for x in elements]
     array: NDArray[Any] = literal_array(np, _literal(place, type_, elements))
-    if real_dtype(type_.dtype) in FLOATS - {"f64"} and not np.isfinite(array).all():
-        given = np.array([float(x) for x in elements])  # type: ignore[arg-type]
-        parts = array.reshape(-1).view(numpy_dtype(np, real_dtype(type_.dtype)))
-        lost = np.isfinite(given) & ~np.isfinite(parts)
-        if lost.any():
-            raise EvaluationError(f"{place}: expected {type_}, but {given[lost][0]} is out of its range")
     return array
 
 
 def _elements(place: str, type_: TensorType, value: object) -> list[object]:
     """The elements of nested lists, row-major; their nesting must be the type's shape."""
     level = [value]
+    if value is None:
+        raise _mismatch(place, type_, "null")
     for n in type_.shape:
         if not all(type(x) is list and len(x) == n for x in level):
             raise _mismatch(place, type_, _shape_text(value))
