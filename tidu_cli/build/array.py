@@ -50,7 +50,7 @@ def _in_place(name: str, symbol: str) -> Callable[[Array, object], Array]:
     def apply(self: Array, other: object) -> Array:
         if self.share is None and not self.type.rank:
             return cast(Array, NotImplemented)  # NumPy's numbers cannot be changed, and x += y is x = x + y
-        from tidu_cli.build.sharing import changed_by
+        from tidu_cli.build.changing import changed_by
 
         return changed_by(self, name, symbol, list(other) if isinstance(other, tuple) else other)
 

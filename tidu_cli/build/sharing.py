@@ -1,4 +1,4 @@
-"""Changing arrays in place while a graph is traced, with NumPy's meaning or none.
+"""Which traced arrays share elements, as NumPy's views do.
 
 A traced array is an object whose value may change, so that `x += y` is seen by every name of it. Arrays that NumPy would make
 views, such as x[1:] and x.T, are other objects: they know the `Elements` that they share, and once one of them has been changed the
@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.array import OPERANDS_OF_OPERATORS, Array
-from tidu_cli.build.calling import place_of_caller
+from tidu_cli.build.array import Array
 from tidu_cli.build.operands import arrays_in
 from tidu_cli.build.trouble import UntraceableError
-from tidu_cli.build.ufuncs import apply_operator
 
 
 class Elements:
@@ -49,7 +47,7 @@ VIEWS = frozenset(
 """Functions whose results are views in NumPy, or may be."""
 
 READ_ONLY = frozenset(
-    {"broadcast_arrays", "broadcast_to", "diag", "diagonal", "imag", "linalg.diagonal", "meshgrid", "sliding_window_view"}
+    {"broadcast_arrays", "broadcast_to", "diagonal", "imag", "linalg.diagonal", "meshgrid", "sliding_window_view"}
 )
 """Those whose results cannot be changed, or had better not be, as one element stands in several places."""
 
@@ -61,7 +59,7 @@ _EACH = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays",
 
 WITHOUT_AXES = frozenset(
     {"arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "cov", "cross", "empty",
-     "empty_like", "full", "full_like", "kron", "linalg.cross", "linalg.tensordot", "linalg.tensorsolve", "ones", "ones_like",
+     "empty_like", "full", "full_like", "i0", "kron", "linalg.cross", "linalg.tensordot", "linalg.tensorsolve", "ones", "ones_like",
      "require", "select", "tensordot", "where", "zeros", "zeros_like"}
 )  # fmt: skip
 """Functions that in NumPy give an array even where it has no axes. All others then give a number, which cannot be changed."""
@@ -76,15 +74,24 @@ def shared(name: str, found: Any, args: Sequence[Any], options: Mapping[str, Any
     if not isinstance(found, Array):
         return found
     operands = arrays_in([*args, *options.values()])
-    gives_view = name in VIEWS or (name == "einsum" and len(operands) == 1) or not options.get("copy", True)
-    if name in READ_ONLY and not (name == "meshgrid" and options.get("copy", True)):
-        return view_of(operands[0] if operands else found, found, writable=False)
-    if gives_view or (name in OPERANDS and any(found is x for x in operands)):
-        return view_of(operands[0], found) if operands else view_of(found, found, writable=False)
-    own = renewed(found)
-    if not own.type.rank and name in WITHOUT_AXES:
+    model = operands[0] if operands else found
+    copies = options.get("copy", True)
+    if (name in READ_ONLY and not (name == "meshgrid" and copies)) or (name == "diag" and found.type.rank == 1):
+        return view_of(model, found, writable=False)
+    same = name in OPERANDS and any(found is x for x in operands)
+    if name in VIEWS or not copies or same or (name == "einsum" and _only_moves(args)):
+        own = view_of(model, found, writable=bool(operands))
+    else:
+        own = renewed(found)
+    if own.share is None and not own.type.rank and name in WITHOUT_AXES:
         own.share = Share()
     return own
+
+
+def _only_moves(args: Sequence[Any]) -> bool:
+    """Whether an einsum is of one array and adds nothing up."""
+    before, arrow, after = args[0].partition("->") if isinstance(args[0], str) else ("", "->", "")
+    return len(args) == 2 and (set(before) <= {*after, " "} if arrow else len(set(before)) == len(before))
 
 
 def renewed(x: Array) -> Array:
@@ -134,35 +141,3 @@ def require_current(x: Array) -> None:
         f"an array ({x.type}) whose elements were changed in place at {place}, by way of another array that shares them, is used "
         "again; write x = x + y there for x += y, or change a copy: x = x.copy()"
     )
-
-
-def changed_by(x: Array, name: str, symbol: str, other: object) -> Array:
-    """x after `x symbol= other`, the operator of that name. Raises UntraceableError for what NumPy refuses, too."""
-    if not isinstance(other, (Array, *OPERANDS_OF_OPERATORS)):
-        raise UntraceableError(f"x {symbol}= y of a traced array and a {type(other).__name__}; y is an array or a number")
-    if name == "matmul" and np.ndim(other) < 2:
-        raise UntraceableError("x @= y takes a y of two axes or more; write x = x @ y")
-    found = apply_operator(name, x, other)
-    require_room(x, symbol, found)
-    share = x.share
-    if not x.type.rank:  # a number, of which `x` names another one now, or an array, which has changed: no other name is safe
-        assert share is not None
-        x = Array(x.recorder, x.value, x.type)
-        x.share = share = Share(share.elements)
-    x.value = found.convert(x.type.dtype).value
-    if share is not None:
-        share.elements.changes += 1
-        share.elements.place = place_of_caller()
-        share.seen = share.elements.changes
-    return x
-
-
-def require_room(x: Array, symbol: str, found: Array) -> None:
-    """Raises UntraceableError unless `found` may be written into x."""
-    instead = f"write x = x {symbol} y"
-    if x.share is not None and not x.share.writable:
-        raise UntraceableError(f"x {symbol}= y of an array that is read-only, as it shows elements of another; {instead}")
-    if found.type.shape != x.type.shape:
-        raise UntraceableError(f"x {symbol}= y gives {found.type}, which does not fit into x, {x.type}; {instead}")
-    if found.type.dtype != x.type.dtype and (not x.type.rank or not np.can_cast(found.dtype, x.dtype, "same_kind")):
-        raise UntraceableError(f"x {symbol}= y gives {found.type}, which is not converted to {x.type.dtype} in place; {instead}")
