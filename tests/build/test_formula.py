@@ -81,6 +81,11 @@ def test_several_names():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("text", "values"), [("max(x, axis=0)", [3.0, 4.0]), ("maximum(x, 2)", [[2.0, 4.0], [3.0, 2.0]])])
+def test_both_readings_of_max_are_there(text, values):
+    assert formula(text, x=np.array([[1.0, 4.0], [3.0, 0.0]])).tolist() == values
+
+
 REFUSED = {
     "sine(x)": "column 1: unknown function 'sine'; did you mean 'sin'?",
     "2 * z": "column 5: unknown name 'z'; give it a type with -i z:TYPE",
@@ -116,6 +121,14 @@ REFUSED = {
     "sum(divmod(x, 2))": "column 5: gives 2 arrays",
     "frexp(x)": "unknown function 'frexp'",
     "eigh(x)": "unknown function 'eigh'",
+    "1 + max(x, 0)": "column 5: max(x, 0) can be read in two ways; write maximum(x, 0) elementwise, or max(x, axis=0) along",
+    "min(x, (0,))": "write minimum(x, (0,)) elementwise, or min(x, axis=(0,)) along an axis",
+    "amax(x, None)": "write maximum(x, None) elementwise, or amax(x, axis=None)",
+    "nanmin(x - 1, -1)": "write fmin(x - 1, -1) elementwise, or nanmin(x - 1, axis=-1)",
+    "logsumexp(x, 0)": "write logaddexp(x, 0) elementwise, or logsumexp(x, axis=0)",
+    "any(x > 0, 0)": "write logical_or(x > 0, 0) elementwise, or any(x > 0, axis=0)",
+    "max(x, x * 2)": "max is of the elements of one array; write maximum(x, x * 2)",
+    "max(x, 0.0)": "write maximum(x, 0.0)",
     "x[x > 0]": "np.where(mask, x, 0)",
     "nonzero(x)": "unknown function 'nonzero'",
     "9**9**9": "a number past 2**64",

@@ -193,7 +193,7 @@ FUNCTIONS = {
 
 
 def in_place(x):
-    y = x if not isinstance(x, np.ndarray) else x.copy()
+    y = x.copy()
     y += 1.0
     y *= 2.0
     return y

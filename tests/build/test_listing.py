@@ -149,7 +149,7 @@ def what_can_be_traced() -> str:
     return "\n".join(rows)
 
 
-INTERNAL = {"emit", "constant", "convert", "broadcast", "reshaped", "permuted", "item", "tolist", "sort", "fill", "view"}
+INTERNAL = {"emit", "constant", "convert", "broadcast", "reshaped", "permuted", "item", "tolist", "view"}
 """Methods that are not NumPy's, or are refused."""
 
 

@@ -289,8 +289,8 @@ def test_whatever_can_be_called(name):
 
 
 @pytest.mark.usefixtures("model")
-def test_in_place_operators_name_a_new_array():
-    assert run(build("aliased", x="f64[2]"), {"x": [1.0, 2.0]})["y"].tolist() == [1, 2]
+def test_in_place_operators_change_what_all_names_see():
+    assert run(build("aliased", x="f64[2]"), {"x": [1.0, 2.0]})["y"].tolist() == [2, 3]
 
 
 @pytest.mark.usefixtures("model")

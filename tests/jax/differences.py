@@ -117,13 +117,21 @@ DIFFERENCES = (
     ),
     Difference(
         ("pow",),
-        "integer exponent 1 at base 0, NaN",
-        "second derivative 0",
+        "exponent 0 of floats at base 0, NaN",
+        "derivatives 0, forward and reverse",
+        "NaN",
+        "x⁰ is 1 at every x",
+        lambda p: (
+            p.case.operands[0] == p.case.operands[1] and (p.operands[1] == 0) & ((p.operands[0] == 0) | np.isnan(p.operands[0]))
+        ),
+    ),
+    Difference(
+        ("pow",),
+        "exponent 1 at base 0, NaN",
+        "second derivative in the base 0",
         "NaN",
         "x¹ is straight",
-        lambda p: (
-            p.case.operands[0] != p.case.operands[1] and (p.operands[1] == 1) & ((p.operands[0] == 0) | np.isnan(p.operands[0]))
-        ),
+        lambda p: (p.operands[1] == 1) & ((p.operands[0] == 0) | np.isnan(p.operands[0])),
         ("second",),
     ),
     Difference(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import tidu_cli
 from tests.templates import apply, jvp, make_case, type_of
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import SIGNED
@@ -62,6 +63,27 @@ def test_sign_has_derivative_0_for_reals_and_turns_for_complex_numbers():
 def test_pow_where_its_formulas_would_fail(x, y, by_x, by_y):
     np.testing.assert_equal(float(tangent("pow", [x, y], [1.0, None])), by_x)
     np.testing.assert_allclose(float(tangent("pow", [x, y], [None, 1.0])), by_y, 1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c128"])
+@pytest.mark.parametrize(("x", "y"), [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (0.5, 3)])
+def test_pow_forward_and_reverse_have_one_convention(dtype, x, y):
+    z = tidu_cli.trace(lambda x, y: x**y, x=f"{dtype}[]", y=f"{dtype}[]", output="z")
+    at = {"x": np.asarray(x, numpy_dtype(np, dtype)), "y": np.asarray(y, numpy_dtype(np, dtype))}
+    reverse = tidu_cli.evaluate(tidu_cli.vjp(z, ["x", "y"]), {**at, "z@-1": 1.0})
+    for key in ("x", "y"):
+        forward = tidu_cli.evaluate(tidu_cli.jvp(z, key), {**at, f"{key}@1": 1.0})["z@1"]
+        assert forward == reverse[f"{key}@-1"] and np.isfinite(forward)
+        assert x or y or forward == 0
+
+
+@pytest.mark.parametrize("order", [("x", "y"), ("y", "x")])
+def test_pow_at_exponent_0_changes_with_base_and_exponent(order):
+    """The mixed second derivative x**(y-1) (1 + y log x) is 1/x at y = 0."""
+    z = tidu_cli.trace(lambda x, y: x**y, x="f64[]", y="f64[]", output="z")
+    mixed = tidu_cli.jvp(tidu_cli.jvp(z, order[0]), order[1])
+    seeds = {f"{order[0]}@1": 1.0, f"{order[1]}@2": 1.0}
+    assert tidu_cli.evaluate(mixed, {"x": 2.0, "y": 0.0, **seeds})["z@1@2"] == 0.5
 
 
 def test_pow_with_integer_exponents():

@@ -6,15 +6,14 @@ Python array API standard (`__array_namespace__`). What would need a value is re
 
 from __future__ import annotations
 
-import dis
-import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
+from tidu_cli.build.refused import CHANGING
+from tidu_cli.build.refusing import AN_INTEGER, fixed, refused, refused_conversion
 from tidu_cli.build.trouble import BuildError, UnknownFunctionError, UntraceableError
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import TensorType
@@ -22,6 +21,7 @@ from tidu_cli.primitives.structural import dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
     from tidu_cli.build.recorder import Recorder
+    from tidu_cli.build.sharing import Share
 
 Shape = tuple[int, ...]
 
@@ -31,12 +31,13 @@ dtype_of = lru_cache(partial(numpy_dtype, np))
 name_of = lru_cache(dtype_name)
 """tidu's name of a NumPy dtype."""
 
-_OPERANDS = (np.ndarray, np.generic, bool, int, float, complex, list)
+OPERANDS_OF_OPERATORS = (np.ndarray, np.generic, bool, int, float, complex, list)
+"""What operators take beside arrays; the rest Python may ask in its turn."""
 
 
 def _operator(name: str, *, swapped: bool = False) -> Callable[[Array, object], Array]:
     def apply(self: Array, other: object) -> Array:
-        if type(other) is not Array and not isinstance(other, _OPERANDS):
+        if type(other) is not Array and not isinstance(other, OPERANDS_OF_OPERATORS):
             return cast(Array, NotImplemented)  # as Python's operators say it
         from tidu_cli.build.ufuncs import apply_operator
 
@@ -45,9 +46,20 @@ def _operator(name: str, *, swapped: bool = False) -> Callable[[Array, object], 
     return apply
 
 
+def _in_place(name: str, symbol: str) -> Callable[[Array, object], Array]:
+    def apply(self: Array, other: object) -> Array:
+        if self.share is None and not self.type.rank:
+            return cast(Array, NotImplemented)  # NumPy's numbers cannot be changed, and x += y is x = x + y
+        from tidu_cli.build.changing import changed_by
+
+        return changed_by(self, name, symbol, list(other) if isinstance(other, tuple) else other)
+
+    return apply
+
+
 def _divmod(*, swapped: bool = False) -> Callable[[Array, object], tuple[Array, ...]]:
     def apply(self: Array, other: object) -> tuple[Array, ...]:
-        if type(other) is not Array and not isinstance(other, _OPERANDS):
+        if type(other) is not Array and not isinstance(other, OPERANDS_OF_OPERATORS):
             return cast(tuple[Array, ...], NotImplemented)
         from tidu_cli.build.ufuncs import apply_ufunc_all
 
@@ -65,52 +77,23 @@ def _unary(name: str) -> Callable[[Array], Array]:
     return apply
 
 
+def _call(name: str, *args: Any, **options: Any) -> Array:
+    from tidu_cli.build.functions import FUNCTIONS
+
+    found: Array = FUNCTIONS[name](*args, **options)
+    return found
+
+
 def _method(name: str) -> Callable[..., Array]:
     def apply(self: Array, *args: Any, **options: Any) -> Array:
-        from tidu_cli.build.functions import FUNCTIONS
-
-        found: Array = FUNCTIONS[name](self, *args, **options)
-        return found
+        return _call(name, self, *args, **options)
 
     apply.__name__ = name
     return apply
 
 
-def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
-    def refuse(self: Array, *args: object, **options: object) -> NoReturn:
-        raise needs_value(self, what, instead)
-
-    return refuse
-
-
-def _refused_conversion(what: str, instead: str) -> Callable[..., NoReturn]:
-    """As `_refused`, for what NumPy calls on an array's behalf: what the user wrote there says what to write instead."""
-
-    def refuse(self: Array, *args: object, **options: object) -> NoReturn:
-        frame = sys._getframe(1)
-        written = dis.opname[frame.f_code.co_code[frame.f_lasti]]
-        if written.startswith("STORE_"):
-            raise needs_value(
-                self,
-                "assignment to elements of a NumPy array, which holds numbers,",
-                "collect the parts in a list and write np.stack(parts) or np.concatenate(parts), or write np.where(mask, new, old)",
-            )
-        if "SUBSCR" in written or (written.startswith("BINARY_") and what is AN_INTEGER):
-            raise needs_value(self, "indexing a NumPy array or a list", "write np.array(table, like=i)[i]")
-        raise needs_value(self, what, instead)
-
-    return refuse
-
-
-def needs_value(x: Array, what: str, instead: str) -> UntraceableError:
-    """The error of an operation that needs the value of an array."""
-    return UntraceableError(f"{what} needs the value of an array, which a graph does not have yet ({x.type}); {instead}")
-
-
 MAX_STEPS = 100_000
 """As many elements of an array as a loop may take one by one."""
-
-AN_INTEGER = "an integer (as for range(), a slice or an axis)"
 
 _STAY = "stay with arrays, or make it an ordinary argument that is no -i input"
 
@@ -118,7 +101,7 @@ _STAY = "stay with arrays, or make it an ordinary argument that is no -i input"
 class Array:
     """Value number `value` of a recording, of `type`."""
 
-    __slots__ = ("recorder", "type", "value")
+    __slots__ = ("recorder", "share", "type", "value")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # as NumPy's: == is elementwise
 
@@ -126,6 +109,7 @@ class Array:
         self.recorder = recorder
         self.value = value
         self.type = type_
+        self.share: Share | None = None  # with the arrays that are views of it, or that it is a view of
 
     def __repr__(self) -> str:
         return f"<traced {self.type}>"
@@ -134,6 +118,10 @@ class Array:
     def shape(self) -> Shape:
         """The sizes of the axes."""
         return self.type.shape
+
+    @shape.setter
+    def shape(self, value: object) -> None:
+        fixed("shape", "write x = x.reshape(shape)")(self, value)
 
     @property
     def ndim(self) -> int:
@@ -150,10 +138,14 @@ class Array:
         """The NumPy dtype."""
         return dtype_of(self.type.dtype)
 
+    @dtype.setter
+    def dtype(self, value: object) -> None:
+        fixed("dtype", "write x = x.astype(dtype)")(self, value)
+
     @property
     def T(self) -> Array:  # noqa: N802
         """The axes in reverse order."""
-        return self.permuted(range(self.ndim)[::-1])
+        return self.transpose()
 
     @property
     def mT(self) -> Array:  # noqa: N802
@@ -163,8 +155,8 @@ class Array:
     nbytes = property(lambda self: self.type.nbytes)
     itemsize = property(lambda self: self.dtype.itemsize)
     device = property(lambda self: "cpu")
-    real = property(_method("real"))
-    imag = property(_method("imag"))
+    real = property(_method("real"), fixed("real", "write new + 1j * x.imag"))
+    imag = property(_method("imag"), fixed("imag", "write x.real + 1j * new"))
 
     # What everything else is made of.
 
@@ -235,6 +227,19 @@ class Array:
     __ge__ = _operator("greater_equal")
     __eq__ = _operator("equal")  # type: ignore[assignment]
     __ne__ = _operator("not_equal")  # type: ignore[assignment]
+    __iadd__ = _in_place("add", "+")
+    __isub__ = _in_place("subtract", "-")
+    __imul__ = _in_place("multiply", "*")
+    __itruediv__ = _in_place("divide", "/")
+    __ifloordiv__ = _in_place("floor_divide", "//")
+    __imod__ = _in_place("remainder", "%")
+    __ipow__ = _in_place("power", "**")
+    __imatmul__ = _in_place("matmul", "@")
+    __iand__ = _in_place("bitwise_and", "&")
+    __ior__ = _in_place("bitwise_or", "|")
+    __ixor__ = _in_place("bitwise_xor", "^")
+    __ilshift__ = _in_place("left_shift", "<<")
+    __irshift__ = _in_place("right_shift", ">>")
     __neg__ = _unary("negative")
     __pos__ = _unary("positive")
     __invert__ = _unary("invert")
@@ -256,12 +261,21 @@ class Array:
 
     def __getitem__(self, index: object) -> Array:
         from tidu_cli.build.indexing import indexed
+        from tidu_cli.build.sharing import item_of
 
-        return indexed(self, index)
+        return item_of(self, index, indexed(self, index))
 
-    def astype(self, dtype: Any, *args: object, **options: object) -> Array:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True, **options: object
+    ) -> Array:
         """This as another dtype. Complex numbers lose their imaginary part where the dtype has none, as in NumPy."""
-        return self.convert(np.dtype(dtype))
+        return _call("astype", self, np.dtype(dtype), copy=copy)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Array:
+        return self.copy()
 
     def to_device(self, device: object, /, *, stream: object = None) -> Array:
         """This: graphs know no devices."""
@@ -273,15 +287,11 @@ class Array:
 
     def reshape(self, *shape: Any, **options: Any) -> Array:
         """As NumPy's method: the shape as one argument or as several."""
-        from tidu_cli.build.shaping import reshape
-
-        return reshape(self, shape[0] if len(shape) == 1 else shape, **options)
+        return _call("reshape", self, shape[0] if len(shape) == 1 else shape, **options)
 
     def transpose(self, *axes: Any) -> Array:
         """As NumPy's method: no axes, one tuple, or several axes."""
-        from tidu_cli.build.shaping import transpose
-
-        return transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+        return _call("transpose", self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
     def conj(self) -> Array:
         """The complex conjugate. Unlike np.conjugate, which makes i8 of them, NumPy's method leaves bools as they are."""
@@ -291,10 +301,7 @@ class Array:
 
     def flatten(self, order: str = "C") -> Array:
         """All elements in a row."""
-        from tidu_cli.build.shaping import require_row_major
-
-        require_row_major(order)
-        return self.reshaped((math.prod(self.shape),))
+        return _call("ravel", self.copy(), order)
 
     all = _method("all")
     any = _method("any")
@@ -323,6 +330,8 @@ class Array:
     var = _method("var")
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name in CHANGING:
+            raise UnknownFunctionError(f".{name} changes an array in place, which a traced one cannot; {CHANGING[name]}")
         known = [k for k in dir(type(self)) if not k.startswith("_")]
         raise UnknownFunctionError(f"a traced array has no .{name}{did_you_mean(name, known)} (docs/build.md lists what it has)")
 
@@ -345,22 +354,20 @@ class Array:
 
     # What needs a value.
 
-    __bool__ = _refused(
+    __bool__ = refused(
         "a branch on a value (if, while, and, or, not, min, max, in)", "write np.where(condition, a, b), np.maximum, &, | or ~"
     )
-    __float__ = _refused_conversion("float() (as math's functions call it)", "write NumPy's function in place of math's")
-    __int__ = _refused_conversion("int()", "write x.astype(int)")
-    __complex__ = _refused_conversion("complex()", _STAY)
-    __index__ = _refused_conversion(AN_INTEGER, "make it a constant, or index with the array itself: x[i]")
-    __array__ = _refused_conversion(
+    __float__ = refused_conversion("float() (as math's functions call it)", "write NumPy's function in place of math's")
+    __int__ = refused_conversion("int()", "write x.astype(int)")
+    __complex__ = refused_conversion("complex()", _STAY)
+    __index__ = refused_conversion(AN_INTEGER, "make it a constant, or index with the array itself: x[i]")
+    __array__ = refused_conversion(
         "a NumPy array (np.array, np.asarray, or a function without support for tracing)",
         "write np.stack([...]) to make an array of arrays",
     )
-    __setitem__ = _refused("assignment to elements", "write np.where(mask, new, x), np.concatenate or np.stack")
-    __contains__ = _refused("in", "write (x == value).any()")
-    __round__ = _refused("round()", "write np.round(x)")
+    __setitem__ = refused("assignment to elements", "write np.where(mask, new, x), np.concatenate or np.stack")
+    __contains__ = refused("in", "write (x == value).any()")
+    __round__ = refused("round()", "write np.round(x)")
     __format__ = lambda self, spec: repr(self)  # noqa: E731
-    item = _refused("item()", _STAY)
-    tolist = _refused("tolist()", _STAY)
-    sort = _refused("sort(), which changes an array in place,", "write x = np.sort(x)")
-    fill = _refused("fill()", "write np.full_like(x, value)")
+    item = refused("item()", _STAY)
+    tolist = refused("tolist()", _STAY)

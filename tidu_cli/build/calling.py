@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import sysconfig
 import traceback
 from collections.abc import Callable
@@ -16,8 +17,8 @@ import tidu_cli
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.errors import TiduError
 
-_MACHINERY = ("<frozen", *(str(Path(str(module.__file__)).parent) for module in (tidu_cli, np)))
-"""Where frames are of tidu, NumPy, or Python's imports."""
+_MACHINERY = ("<frozen", "numpy/", *(str(Path(str(module.__file__)).parent) for module in (tidu_cli, np)))
+"""Where frames are of tidu, NumPy, also of its compiled parts, or Python's imports."""
 
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -67,6 +68,14 @@ def _place(error: BaseException) -> str | None:
     own = [f for f in frames if not f.filename.startswith(_INSTALLED)]
     frames = own or frames
     return f"{_shown(frames[-1].filename)}:{frames[-1].lineno}"
+
+
+def place_of_caller() -> str:
+    """FILE:LINE of what the user wrote that runs now."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((*_MACHINERY, *_INSTALLED)):
+        frame = frame.f_back
+    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def _shown(file: str) -> str:

@@ -84,6 +84,8 @@ def round(x: Operand, decimals: int = 0, out: object = None) -> Array:
 
 def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """np.nan_to_num."""
+    if not copy:
+        raise UntraceableError("np.nan_to_num with copy=False changes its operand; write x = np.nan_to_num(x)")
     x = an_array(x, nan)
     if x.type.complex:
         parts = (nan_to_num(x.emit(part), copy, nan, posinf, neginf) for part in ("real", "imag"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from tidu_cli.build.array import Array
 from tidu_cli.build.elementwise import UFUNCS
 from tidu_cli.build.operands import Operand, an_array, arrays_in, result_dtype
 from tidu_cli.build.refused import FUNCTIONS as REFUSED
+from tidu_cli.build.sharing import shared, view_of
 from tidu_cli.build.trouble import UnknownFunctionError, UntraceableError
 from tidu_cli.build.ufuncs import apply_ufunc, call_ufunc
 from tidu_cli.errors import did_you_mean
@@ -155,7 +159,41 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 Names that NumPy has not got are for formulas and methods.
 """
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {k: v for group in GROUPS.values() for k, v in group.items()}
+
+def numpys(name: str) -> Any:
+    """NumPy's function of a name of `FUNCTIONS`, None if this NumPy has none."""
+    if name == "sliding_window_view":
+        return np.lib.stride_tricks.sliding_window_view
+    module, _, function = name.rpartition(".")
+    return getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+
+
+@lru_cache(maxsize=1024)
+def _places_of_out(name: str) -> Mapping[str, float]:
+    """The options of NumPy's function that say what to write into, and where they are by position."""
+    try:
+        parameters = list(inspect.signature(numpys(name)).parameters.values())
+    except (TypeError, ValueError):
+        return {}
+    alone = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    return {p.name: math.inf if p.kind in alone else k for k, p in enumerate(parameters) if p.name in ("out", "overwrite_input")}
+
+
+def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with results that share elements with its arguments where NumPy's do, and without out=."""
+
+    @wraps(function)
+    def apply(*args: Any, **options: Any) -> Any:
+        for option, place in _places_of_out(name).items():
+            given = args[int(place)] if place < len(args) else options.get(option)
+            if not any(given is nothing for nothing in (None, False, np._NoValue)):
+                raise UntraceableError(f"np.{name} with {option}= would write into an array; leave it out and use the result")
+        return shared(name, function(*args, **options), args, options)
+
+    return apply
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {k: _as_numpys(k, v) for group in GROUPS.values() for k, v in group.items()}
 """All of them."""
 
 NOT_NUMPYS = frozenset({"cummax", "cummin", "logsumexp", "softmax", "log_softmax"})
@@ -167,14 +205,6 @@ ALIASES: Mapping[str, str] = {
     "bitwise_invert": "invert", "bitwise_not": "invert", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
 }  # fmt: skip
 """Other names of ufuncs, NumPy's and the array API's."""
-
-
-def numpys(name: str) -> Any:
-    """NumPy's function of a name of `FUNCTIONS`, None if this NumPy has none."""
-    if name == "sliding_window_view":
-        return np.lib.stride_tricks.sliding_window_view
-    module, _, function = name.rpartition(".")
-    return getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
 
 
 _BY_FUNCTION: dict[Any, Callable[..., Any]] = {}
@@ -193,18 +223,19 @@ CREATION: Mapping[Any, str] = {
 def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any], like: Array) -> Any:
     """What `like.__array_function__` does. Raises UnknownFunctionError for what has no counterpart."""
     if function in CREATION:
+        name = CREATION[function]
         if not holds_arrays(args, options):
-            return like.recorder.constant(function(*args, **options))
-        if "array" in CREATION[function]:
-            return _asarray(*args, **options)
+            found = function(*args, **options)
+            constant = like.recorder.constant(found)
+            return view_of(constant, constant, writable=False) if found is args[0] else shared(name, constant, (), {})
+        if "array" in name:
+            return shared(name if name == "array" else "asarray", _asarray(*args, **options), args, options)
     if not _BY_FUNCTION:
         _BY_FUNCTION.update((numpys(name), implementation) for name, implementation in FUNCTIONS.items())
         _BY_FUNCTION.pop(None, None)
     implementation = _BY_FUNCTION.get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
-    if options.get("out") is not None:
-        raise UntraceableError(f"np.{function.__name__} would write into an array (out=); leave out= out and use the result")
     return implementation(*args, **options)
 
 

@@ -38,6 +38,13 @@ OPTIONS_REFUSED = frozenset({"out", "casting", "order", "subok", "where", "devic
 """Options of NumPy's that say nothing about a graph, or that have another form."""
 
 
+OF_TWO: Mapping[str, str] = {
+    "max": "maximum", "amax": "maximum", "nanmax": "fmax", "min": "minimum", "amin": "minimum", "nanmin": "fmin",
+    "any": "logical_or", "all": "logical_and", "logsumexp": "logaddexp",
+}  # fmt: skip
+"""Reductions whose names are those of operations on two numbers, too, in mathematics and in Python, and what the latter is here."""
+
+
 class Several(tuple[Array, ...]):
     """The results of a function that gives several."""
 

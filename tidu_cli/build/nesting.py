@@ -12,6 +12,7 @@ import numpy as np
 from tidu_cli.build.array import Array
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.build.records import Record
+from tidu_cli.build.sharing import require_current
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.keys import Key
@@ -137,6 +138,10 @@ def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
         found[key] = value if isinstance(value, Array) else recorder.constant(np.asarray(value))
         if found[key].recorder is not recorder:
             raise BuildError(f"output '{key}' is of another trace")
+        try:
+            require_current(found[key])
+        except BuildError as error:
+            raise BuildError(f"output '{key}': {error}") from None
     if not found:
         raise BuildError("the function returns nothing; it must return what it computes")
     return found

@@ -11,6 +11,7 @@ import numpy as np
 
 from tidu_cli.build.array import Array, name_of
 from tidu_cli.build.records import Record, Traced
+from tidu_cli.build.sharing import Share, require_current
 from tidu_cli.build.trouble import BuildError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
@@ -36,7 +37,7 @@ class Recorder:
         self.inputs: list[Input] = []
         self._nodes: list[tuple[int, tuple[int, ...], int]] = []
         self._n_values = 0
-        self._known: dict[tuple[int, tuple[int, ...]], tuple[Array, ...]] = {}
+        self._known: dict[tuple[int, tuple[int, ...]], int] = {}
         self._codes: dict[object, int] = {}
         self._scalars: dict[tuple[str, bytes], Array] = {}
 
@@ -47,7 +48,13 @@ class Recorder:
             raise BuildError(f"input '{key}' is declared twice")
         self.inputs.append(Input(key, type_))
         self._n_values += 1
-        return self._traced(self._n_values - 1, type_)
+        return self.an_input(self._traced(self._n_values - 1, type_))
+
+    def an_input(self, x: Array | Record) -> Array | Record:
+        """An input, or a field of one. Without axes it may be a number or an array: NumPy's functions take both."""
+        if isinstance(x, Array) and not x.type.rank:
+            x.share = Share()
+        return x
 
     def _traced(self, value: int, type_: Type) -> Array | Record:
         if isinstance(type_, RecordType):
@@ -67,19 +74,19 @@ class Recorder:
         for x in operands:
             if x.recorder is not self:
                 raise BuildError("an array of another trace was used; traces cannot be mixed or nested")
+            if x.share is not None:
+                require_current(x)
         code = self._code(op, attrs, tuple([x.type for x in operands]))
         identity = code, tuple([x.value for x in operands])
-        found = self._known.get(identity)
-        if found is None:
+        first, results = self._known.get(identity), self.cases[code].results
+        if first is None:
             if len(self._nodes) >= MAX_NODES:
                 raise BuildError(f"more than {MAX_NODES:,} nodes")
-            first = self._n_values
-            results = self.cases[code].results
-            found = cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
-            self._n_values += len(found)
+            first = self._known[identity] = self._n_values
+            self._n_values += len(results)
             self._nodes.append((code, identity[1], first))
-            self._known[identity] = found
-        return found
+        # Arrays of their own, as they may be changed in place.
+        return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
 
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""

@@ -18,6 +18,7 @@ class Traced(NamedTuple):
     recorder: Recorder
     value: int
     type: RecordType
+    share: None = None  # records cannot be changed in place; their fields may be
 
 
 class Record:
@@ -25,11 +26,14 @@ class Record:
 
     def __init__(self, traced: Traced) -> None:
         self._traced = traced
+        self._fields: dict[str, Any] = {}  # one array each, which may be changed in place
 
     def __getattr__(self, name: str) -> Any:
         if self._traced.type.get(name) is None:
             raise AttributeError(self._without(name))
-        return self._traced.recorder.emit("field", self._traced, name=name)
+        if name not in self._fields:
+            self._fields[name] = self._traced.recorder.an_input(self._traced.recorder.emit("field", self._traced, name=name))
+        return self._fields[name]
 
     def __getitem__(self, name: str | int) -> Any:
         names = self._traced.type.names
@@ -37,7 +41,7 @@ class Record:
             name = names[name]
         if not isinstance(name, str) or name not in names:
             raise BuildError(self._without(name))
-        return self._traced.recorder.emit("field", self._traced, name=name)
+        return getattr(self, name)
 
     def __iter__(self) -> Any:
         if not self._traced.type.is_tuple:

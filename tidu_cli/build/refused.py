@@ -89,3 +89,17 @@ FUNCTIONS: Mapping[str, str] = {name: refusal.instead for refusal in REFUSALS fo
 
 MODULES = ("char.", "lib.recfunctions.", "lib.scimath.", "ma.", "polynomial.", "rec.", "strings.")
 """Modules of NumPy's that are refused as a whole: of text, records and masks, and some whose dtypes depend on values."""
+
+CHANGING: Mapping[str, str] = {
+    "byteswap": "graphs know values and not their bytes",
+    "fill": "write x = np.full_like(x, value)",
+    "flat": "write x.ravel()",
+    "itemset": "write np.where(np.arange(n) == k, new, x)",
+    "partition": "write x = np.sort(x)",
+    "put": "write np.where(np.arange(n) == k, new, x)",
+    "resize": "write x = np.resize(x, shape)",
+    "setfield": "write np.where(mask, new, x)",
+    "setflags": "leave it out",
+    "sort": "write x = np.sort(x)",
+}
+"""Methods of NumPy's arrays that change them, and what to write instead."""

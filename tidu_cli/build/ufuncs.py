@@ -13,6 +13,7 @@ from tidu_cli.build.array import Array, dtype_of, name_of
 from tidu_cli.build.elementwise import SPECIAL, UFUNCS
 from tidu_cli.build.operands import Operand, an_array, arrays_in, kind, lift
 from tidu_cli.build.refused import FUNCTIONS as REFUSED
+from tidu_cli.build.sharing import renewed
 from tidu_cli.build.trouble import BuildError, UnknownFunctionError, UntraceableError
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import COMPLEXES, INTEGERS
@@ -67,9 +68,9 @@ def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[A
     arrays = [lift(x, like, d) for x, d in zip(operands, loop, strict=True)]
     shape = common_shape(*[x.type.shape for x in arrays])
     found = (UFUNCS.get(name) or SPECIAL[name])(*[x.broadcast(shape) for x in arrays])
-    if not isinstance(found, tuple):
-        return (found.convert(results[0]),)
-    return tuple(x.convert(d) for x, d in zip(found, results, strict=True))
+    parts = found if isinstance(found, tuple) else (found,)
+    converted = [x.convert(d) for x, d in zip(parts, results, strict=True)]
+    return tuple([renewed(x) if any(x is y for y in arrays) else x for x in converted])
 
 
 def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from tidu_cli.build.array import Array
 from tidu_cli.build.language import (
     CONSTANTS,
     CREATION,
+    OF_TWO,
     OPTIONS_REFUSED,
     Several,
     function_named,
@@ -234,6 +235,8 @@ class Walker:
         if function is None:
             self.refuse(node, f"unknown function '{name[:60]}'{did_you_mean(name, list(function_names()))}")
         args, options = self._arguments(node, name)
+        if name in OF_TWO and len(args) > 1:
+            self._refuse_two(node, name, args[1])
         if name in CREATION:
             return self.checked(node, name, lambda: CREATION[name](self.recorder, *args, **options))
         if not arrays_in([*args, *options.values()]):
@@ -250,6 +253,15 @@ class Walker:
 
     def _starred(self, node: ast.expr) -> NoReturn:
         self.refuse(node, "'*' before an argument has no place in a formula")
+
+    def _refuse_two(self, node: ast.Call, name: str, second: Any) -> NoReturn:
+        """max(x, 0) is the greatest element along axis 0 to NumPy, and the greater of x and 0 to readers of mathematics."""
+        texts = [ast.unparse(a) for a in node.args[:2]]
+        x, y = (text if len(text) <= 40 else letter for text, letter in zip(texts, "xy", strict=True))
+        if isinstance(second, int | list | tuple | None) and not arrays_in([second]):
+            both = f"write {OF_TWO[name]}({x}, {y}) elementwise, or {name}({x}, axis={y}) along an axis"
+            self.refuse(node, f"{name}({x}, {y}) can be read in two ways; {both}")
+        self.refuse(node, f"{name} is of the elements of one array; write {OF_TWO[name]}({x}, {y})")
 
     # Their parts.
 

@@ -227,14 +227,15 @@ def _elementwise_power(np: Any) -> Kernel:
 
 
 def _pow_jvp(node: JVP) -> Sequence[Term | None]:
-    # JAX's guards: y x**(y-1) is 0 where y is 0, and log x is taken as 0 where x is 0, so that no 0 * inf arises.
+    # x**0 is 1 at every x, and so y x**(y-1) is taken as 0 where y is 0 and x is 0 or NaN: it would be 0 inf, or NaN. Elsewhere
+    # the formula stays, as its derivative by y, 1/x at y = 0, is needed. log x is taken as 0 where x is 0, as JAX does.
     (x, y), (z,), (tx, ty) = node.operands, node.results, node.tangents
     terms: list[Term | None] = []
     if tx is not None:
         exponent = y if y.type == x.type else op("convert_element_type")(y, new_dtype=x.type.dtype)
-        y_is_0 = eq(exponent, 0)
-        lowered = select_n(y_is_0, exponent - 1, 1)
-        terms.append(select_n(y_is_0, exponent * power(x, lowered), 0) * tx)
+        straight = op("and")(eq(exponent, 0), op("or")(eq(x, 0), op("ne")(x, x)))
+        lowered = select_n(straight, exponent - 1, 1)
+        terms.append(select_n(straight, exponent * power(x, lowered), 0) * tx)
     if ty is not None:
         if ty.type != x.type:  # the exponent is of integers
             ty = op("convert_element_type")(ty, new_dtype=x.type.dtype)

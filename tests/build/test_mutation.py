@@ -1,0 +1,482 @@
+"""Changing arrays in place: what a traced function gives is what NumPy gives, or it is refused with the file and line."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.build.comparing import assert_same, run
+from tests.build.test_functions import FUNCTIONS, W
+from tidu_cli.build.array import Array
+from tidu_cli.build.tracing import trace
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.keys import Key
+from tidu_cli.runtime.evaluate import evaluate
+
+PLACE = __file__.rsplit("/", 1)[-1]
+
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
+    "%": operator.imod, "**": operator.ipow, "@": operator.imatmul, "&": operator.iand, "|": operator.ior, "^": operator.ixor,
+    "<<": operator.ilshift, ">>": operator.irshift,
+}  # fmt: skip
+
+
+def of_numpy(function, values):
+    """What NumPy gives, on copies of the values; None for an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return function(*(copy.deepcopy(v) for v in values))
+        except (TypeError, ValueError, IndexError, np.exceptions.AxisError):
+            return None
+
+
+def of_graph(function, values):
+    """What the traced function gives, or the message of its refusal."""
+    types = [np.asarray(v) for v in values]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            document = trace(lambda *x: dict(enumerate(function(*x))), *types)
+        except TiduError as error:
+            return str(error)
+    found = run(document, {str(i.key): v for i, v in zip(document.head.inputs, values, strict=True)})
+    return [found[str(k)] for k in range(len(found))]
+
+
+def compare(function, *values) -> str | None:
+    """A traced function gives what NumPy gives, or its refusal is returned. What NumPy refuses is refused."""
+    expected, found = of_numpy(function, values), of_graph(function, values)
+    if isinstance(found, str):
+        assert "\n" not in found
+        return found
+    assert expected is not None, "NumPy refuses it"
+    for a, b in zip(found, expected, strict=True):
+        assert_same(a, b)
+    return None
+
+
+def traced(x):
+    """What like= takes of x."""
+    return x if isinstance(x, Array) else None
+
+
+# Random programs, which keep all they compute in a list.
+
+X, Y = np.arange(9.0).reshape(3, 3) + 1, np.array([0.5, -1.0, 2.0])
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "x[1:]": lambda x: x[1:],
+    "x[::-1]": lambda x: x[::-1],
+    "x[...]": lambda x: x[...],
+    "x[:]": lambda x: x[:],
+    "x[()]": lambda x: x[()],
+    "x[0]": lambda x: x[0],
+    "x[0, ...]": lambda x: x[0, ...],
+    "x[None]": lambda x: x[None],
+    "x[-1, 1]": lambda x: x[-1, 1],
+    "x.T": lambda x: x.T,
+    "x.reshape(-1)": lambda x: x.reshape(-1),
+    "x.reshape(x.shape)": lambda x: x.reshape(x.shape),
+    "np.ravel(x)": np.ravel,
+    "np.ravel(x.T)": lambda x: np.ravel(x.T),
+    "np.flip(x)": np.flip,
+    "np.squeeze(x)": np.squeeze,
+    "np.real(x)": np.real,
+    "x.real": lambda x: x.real,
+    "np.atleast_2d(x)": np.atleast_2d,
+    "np.broadcast_to(x, (3, *x.shape))": lambda x: np.broadcast_to(x, (3, *x.shape)),
+    "np.split(x, 3)[1]": lambda x: np.split(x, 3)[1],
+    "np.diagonal(x)": np.diagonal,
+    "np.einsum('ij->ji', x)": lambda x: np.einsum("ij->ji", x),
+    "np.diff(x, 0)": lambda x: np.diff(x, 0),
+    "list(x)[1]": lambda x: list(x)[1],
+    "np.asarray(x)": lambda x: np.asarray(x, like=traced(x)),
+    "np.astype(x, f64, copy=False)": lambda x: np.astype(x, np.float64, copy=False),
+}
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "x.copy()": lambda x: x.copy(),
+    "np.copy(x)": np.copy,
+    "np.array(x)": lambda x: np.array(x, like=traced(x)),
+    "copy(x)": copy.copy,
+    "deepcopy(x)": copy.deepcopy,
+    "+x": lambda x: +x,
+    "x * 2": lambda x: x * 2,
+    "x.astype(f64)": lambda x: x.astype(np.float64),
+    "x.astype(f32)": lambda x: x.astype(np.float32),
+    "x.flatten()": lambda x: x.flatten(),
+    "x[[0, 1]]": lambda x: x[[0, 1]],
+    "x[mask]": lambda x: x[np.arange(len(x)) != 1],
+    "np.sum(x)": np.sum,
+    "np.sum(x, axis=())": lambda x: np.sum(x, axis=()),
+    "np.where(True, x, 0)": lambda x: np.where(True, x, 0),
+    "np.clip(x, None, 9)": lambda x: np.clip(x, None, 9),
+    "np.roll(x, 0)": lambda x: np.roll(x, 0),
+    "np.concatenate([x])": lambda x: np.concatenate([x]),
+    "np.zeros_like(x)": np.zeros_like,
+    "np.tensordot(x, x, x.ndim)": lambda x: np.tensordot(x, x, x.ndim),
+}
+places = st.integers(0, 30)
+constants = st.sampled_from([1, 2.0, np.float32(0.5), np.float64(3.0), np.array([1, 2, 3]), np.ones(3, np.float32), np.int64(2)])
+changes = st.sampled_from(["+", "-", "*", "/"])
+whole = st.one_of(
+    st.tuples(st.just("name"), places),
+    st.tuples(st.just("make"), st.sampled_from(sorted(COPIES)), places),
+    st.tuples(st.just("change"), changes, places, st.one_of(constants, places.map(lambda k: ("of", k)))),
+    st.tuples(st.just("helper"), changes, places, st.one_of(constants, places.map(lambda k: ("of", k)))),
+)
+viewing = st.tuples(st.just("make"), st.sampled_from(sorted(VIEWS)), places)
+
+
+def helper(x, symbol, y):
+    """Changes its argument and returns nothing: what `x` names now is lost, but for the change itself."""
+    x = IN_PLACE[symbol](x, y)
+
+
+def program(statements):
+    def steps(*inputs):
+        known = list(inputs)
+        for kind, *rest in statements:
+            if kind == "name":
+                known.append(known[rest[0] % len(known)])
+            elif kind == "make":
+                known.append({**VIEWS, **COPIES}[rest[0]](known[rest[1] % len(known)]))
+            else:
+                at, y = rest[1] % len(known), rest[2]
+                y = known[y[1] % len(known)] if isinstance(y, tuple) else y
+                if kind == "change":
+                    known[at] = IN_PLACE[rest[0]](known[at], y)
+                else:
+                    helper(known[at], rest[0], y)
+        return known
+
+    return steps
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.one_of(whole, viewing), max_size=7))
+def test_programs_give_what_numpy_gives_or_are_refused(statements):
+    """A number and an array without axes, which f64[] stands for alike, both give it."""
+    function = program(statements)
+    refused = [compare(function, X, Y, s) for s in (np.float64(3.0), np.array(3.0))]
+    assert len(set(refused)) == 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(whole, max_size=7))
+def test_names_of_whole_arrays_are_never_refused(statements):
+    """But for what NumPy refuses, too, and values without axes."""
+    steps = program(statements)
+
+    def function(x, y):
+        return [v for v in steps(x, y) if v.ndim]
+
+    message = compare(function, X, Y)
+    if message is not None and of_numpy(function, (X, Y)) is not None:
+        assert "f64[] that was changed" in message or "f32[] that was changed" in message or " f64[];" in message, message
+
+
+# All functions.
+
+WITHOUT_AXES: dict[str, Callable[[Any], Any]] = {
+    "0d reshape": lambda x: x[:1, 0, 0].reshape(()),
+    "0d squeeze": lambda x: np.squeeze(x[:1, :1, :1]),
+    "0d item": lambda x: x[0, 0, 0],
+    "0d dots": lambda x: x[0, 0, 0, ...],
+    "0d tuple": lambda x: x[0, 0, 0, ...][()],
+    "0d where": lambda x: np.where(x[0, 0, 0] > 0, x[0, 0, 0], 1.0),
+    "0d select": lambda x: np.select([x[0, 0, 0] > 0], [x[0, 0, 0]], 1.0),
+    "0d copy": lambda x: np.copy(x[0, 0, 0]),
+    "0d method copy": lambda x: x[0, 0, 0].copy(),
+    "0d asarray": lambda x: np.asarray(x[0, 0, 0], like=traced(x)),
+    "0d array": lambda x: np.array(3.0, like=traced(x)) * x[0, 0, 0],
+    "0d constant": lambda x: np.array(3.0, like=traced(x)),
+    "0d zeros_like": lambda x: np.zeros_like(x[0, 0, 0]),
+    "0d full": lambda x: np.full((), 2.0, like=traced(x)),
+    "0d tensordot": lambda x: np.tensordot(x, x, 3),
+    "0d kron": lambda x: np.kron(x[0, 0, 0], x[0, 0, 0]),
+    "0d cov": lambda x: np.cov(x[0, 0]),
+    "0d corrcoef": lambda x: np.corrcoef(x[0, 0]),
+    "0d einsum": lambda x: np.einsum("i,i->", x[0, 0], x[0, 0]),
+    "0d einsum of one": lambda x: np.einsum("i->", x[0, 0]),
+    "0d dot": lambda x: np.dot(x[0, 0], x[0, 0]),
+    "0d inner": lambda x: np.inner(x[0, 0], x[0, 0]),
+    "0d vdot": lambda x: np.vdot(x[0, 0], x[0, 0]),
+    "0d matmul": lambda x: x[0, 0] @ x[0, 0],
+    "0d trace": lambda x: np.trace(x[0]),
+    "0d linalg.trace": lambda x: np.linalg.trace(x[0]),
+    "0d norm": lambda x: np.linalg.norm(x),
+    "0d vector_norm": lambda x: np.linalg.vector_norm(x),
+    "0d matrix_norm": lambda x: np.linalg.matrix_norm(x[0]),
+    "0d det": lambda x: np.linalg.det(x[0, :, :3]),
+    "0d slogdet": lambda x: np.linalg.slogdet(x[0, :, :3])[1],
+    "0d multi_dot": lambda x: np.linalg.multi_dot([x[0, 0], x[0].T, x[0, :, 0]]),
+    "0d tensorsolve": lambda x: np.linalg.tensorsolve(x[0, :1, :1], x[0, 0, :1])[0],
+    "0d median": lambda x: np.median(x),
+    "0d quantile": lambda x: np.quantile(x, 0.3),
+    "0d percentile": lambda x: np.percentile(x, 30),
+    "0d average": lambda x: np.average(x),
+    "0d var": lambda x: np.var(x),
+    "0d nanmean": lambda x: np.nanmean(x),
+    "0d nanstd": lambda x: np.nanstd(x),
+    "0d nansum": lambda x: np.nansum(x),
+    "0d nanmax": lambda x: np.nanmax(x),
+    "0d max": lambda x: np.max(x),
+    "0d prod": lambda x: np.prod(x),
+    "0d interp": lambda x: np.interp(x[0, 0, 0], np.arange(3.0), np.arange(3.0)),
+    "0d searchsorted": lambda x: np.searchsorted(np.arange(3.0), x[0, 0, 0]),
+    "0d digitize": lambda x: np.digitize(x[0, 0, 0], np.arange(3.0)),
+    "0d take": lambda x: np.take(x, 3),
+    "0d clip": lambda x: np.clip(x[0, 0, 0], 0, 1),
+    "0d round": lambda x: np.round(x[0, 0, 0], 1),
+    "0d nan_to_num": lambda x: np.nan_to_num(x[0, 0, 0]),
+    "0d real": lambda x: np.real(x[0, 0, 0]),
+    "0d imag": lambda x: np.imag(x[0, 0, 0]),
+    "0d angle": lambda x: np.angle(x[0, 0, 0]),
+    "0d sinc": lambda x: np.sinc(x[0, 0, 0]),
+    "0d i0": lambda x: np.i0(x[0, 0, 0]),
+    "0d fix": lambda x: np.fix(x[0, 0, 0]),
+    "0d trapezoid": lambda x: np.trapezoid(x[0, 0]),
+    "0d polyval": lambda x: np.polyval([1.0, 2.0], x[0, 0, 0]),
+    "0d cross": lambda x: np.linalg.cross(x[0, 0, :3], x[0, 1, :3])[0],
+    "0d transpose": lambda x: np.transpose(x[0, 0, 0]),
+    "0d broadcast_to": lambda x: np.broadcast_to(x[0, 0, 0], ()),
+    "0d diagonal": lambda x: np.diagonal(x[0])[0],
+    "0d where method": lambda x: x.sum().astype(np.float32),
+    "0d isclose": lambda x: np.isclose(x[0, 0, 0], 1.0),
+    "0d conjugate": lambda x: x[0, 0, 0].conj(),
+    "0d stack": lambda x: np.stack([x[0, 0, 0]])[0],
+    "0d linspace": lambda x: np.linspace(x[0, 0, 0], 1.0, 3)[1],
+    "0d unstack": lambda x: np.unstack(x[0, 0])[1],
+    "0d split": lambda x: np.split(x[0, 0], 4)[1],
+    "0d logaddexp": lambda x: np.logaddexp.reduce(x[0, 0]),
+}
+ALL: dict[str, Callable[[Any], Any]] = {**FUNCTIONS, **WITHOUT_AXES}
+del ALL["allclose"]  # a bool of Python's in NumPy
+
+
+def doubled(x):
+    """x, in place."""
+    if x.dtype == bool:
+        x ^= x
+    else:
+        x += x
+    return x
+
+
+def changes_result(function):
+    def change(x):
+        x = x * 1
+        found = function(x)
+        other = found
+        found = doubled(found)
+        return [found, other, x]
+
+    return change
+
+
+def changes_operand(function):
+    def change(x):
+        x = x * 1
+        found = function(x)
+        x += 1
+        return [found, x]
+
+    return change
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("change", [changes_result, changes_operand])
+def test_results_share_elements_as_numpys_do(change, name):
+    """What shares nothing is never refused, but for values that NumPy may give as numbers and as arrays."""
+    function = change(ALL[name])
+    message = compare(function, W)
+    found = ALL[name](W)
+    if message is not None and of_numpy(function, (W,)) is not None:
+        assert np.shares_memory(found, W) or not np.ndim(found), message
+
+
+# Dtypes and shapes.
+
+
+@pytest.mark.parametrize("symbol", IN_PLACE)
+@pytest.mark.parametrize("dtype", ["bool", "i1", "u1", "i8", "u8", "f2", "f4", "f8", "c8"])
+def test_the_dtype_stays_or_it_is_refused(symbol, dtype):
+    x = np.array([[1, 1], [0, 1]], dtype)
+    for y in (1, 2.0, 1j, True, *(np.array([[1, 1], [1, 1]], d) for d in ("bool", "i1", "u2", "i8", "f4", "f8", "c16"))):
+        compare(lambda x, y=y: [IN_PLACE[symbol](x, y), x], x)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "y", "words"),
+    [
+        ("+", np.ones((2, 2, 2)), "x += y gives f64[2,2,2], which does not fit into x, f64[2,2]; write x = x + y"),
+        ("*", 1j, "x *= y gives c128[2,2], which is not converted to f64 in place; write x = x * y"),
+        ("@", np.ones(2), "x @= y takes a y of two axes or more; write x = x @ y"),
+        ("-", {}, "x -= y of a traced array and a dict"),
+    ],
+)
+def test_what_does_not_fit_is_refused(symbol, y, words):
+    message = compare(lambda x: [IN_PLACE[symbol](x, y)], np.ones((2, 2)))
+    assert message is not None and words in message
+
+
+def test_tuples_and_records():
+    assert compare(lambda x: [operator.iadd(x, (1, 2))], np.ones(2)) is None
+    document = trace(lambda p: [p.w, helper(p.w, "+", 1.0), p["w"]][0], "{w: f64[2]}")
+    assert evaluate(document.head, {Key("p"): {"w": np.ones(2)}})[Key("y")].tolist() == [2, 2]
+
+
+# What is refused, and how it is told.
+
+
+def uses_a_view(x):
+    row = x[0]
+    helper(row, "+", 1.0)
+    return x.sum()
+
+
+def uses_a_base(x):
+    turned = x.T
+    x *= 2.0
+    return turned + 1
+
+
+def returns_a_view(x):
+    y = x.reshape(4)
+    y += 1.0
+    return x
+
+
+def goes_on(x):
+    for row in x:
+        row /= np.linalg.norm(row)
+    return x
+
+
+def sets_an_element(x):
+    x[0] += 1.0
+    return x
+
+
+def sets_a_shape(x):
+    x.shape = (4,)
+    return x
+
+
+def sets_a_part(x):
+    x.real = 0.0
+    return x
+
+
+def writes(x):
+    return np.add(x, 1.0, out=x)
+
+
+LINES = {function.__name__: function.__code__.co_firstlineno for function in (uses_a_view, uses_a_base, returns_a_view, goes_on)}
+TOLD = {
+    uses_a_view: (3, "an array (f64[2,2]) whose elements were changed in place at {}:{helper}, by way of another array"),
+    uses_a_base: (
+        3,
+        "changed in place at {}:{uses_a_base}, by way of another array that shares them, is used again; write x = x + y",
+    ),
+    returns_a_view: (None, "output 'y': an array (f64[2,2]) whose elements were changed in place at {}:{returns_a_view}"),
+    goes_on: (1, "changed in place at {}:{goes_on}, by way of another array"),
+    sets_an_element: (1, "write np.where(mask, new, x), np.concatenate or np.stack"),
+    sets_a_shape: (1, "assignment to .shape changes an array in place, which a traced one cannot; write x = x.reshape(shape)"),
+    sets_a_part: (1, "assignment to .real changes an array in place, which a traced one cannot; write new + 1j * x.imag"),
+    writes: (1, "leave out= out"),
+}
+"""The line of the function at which it is refused, and what is said."""
+
+
+@pytest.mark.parametrize("function", TOLD)
+def test_refusals_name_the_line_of_the_use_and_of_the_change(function):
+    line, words = TOLD[function]
+    changed = {name: f"{first + 2}" for name, first in LINES.items()} | {"helper": f"{helper.__code__.co_firstlineno + 2}"}
+    with pytest.raises(TiduError) as found:
+        trace(function, "f64[2,2]")
+    message = str(found.value)
+    assert words.format(f"tests/build/{PLACE}", **changed) in message
+    assert line is None or message.startswith(f"tests/build/{PLACE}:{function.__code__.co_firstlineno + line}: ")
+
+
+ROOM = np.zeros(4)
+WRITING: dict[str, Callable[[Any], Any]] = {
+    "out=": lambda x: np.add(x, 1, out=ROOM),
+    "out by position": lambda x: np.add(x, 1, x),
+    "where=, out=": lambda x: np.multiply(x, 2, where=x > 0, out=x),
+    "where=": lambda x: np.multiply(x, 2, where=x > 0),
+    "sum out=": lambda x: np.sum(x, 0, out=ROOM),
+    "sum by position": lambda x: np.sum(x, 0, None, ROOM),
+    "std by position": lambda x: np.std(x, 0, None, ROOM),
+    "nansum by position": lambda x: np.nansum(x, 0, None, ROOM),
+    "take by position": lambda x: np.take(x, [0], None, ROOM),
+    "method by position": lambda x: x.sum(0, None, ROOM),
+    "method out=": lambda x: x.cumsum(out=x),
+    "clip out=": lambda x: x.clip(0, 1, out=x),
+    "concatenate out=": lambda x: np.concatenate([x], out=ROOM),
+    "dot out=": lambda x: x.dot(x, ROOM),
+    "einsum out=": lambda x: np.einsum("i->i", x, out=ROOM),
+    "overwrite_input": lambda x: np.median(x, overwrite_input=True),
+    "overwrite_input of percentile": lambda x: np.percentile(x, 3, None, None, True),
+    "nan_to_num": lambda x: np.nan_to_num(x, False),
+    "array += traced": lambda x: operator.iadd(ROOM, x),
+    "array[k] = traced": lambda x: operator.setitem(ROOM, 0, x[0]),
+    "array[:] = traced": lambda x: operator.setitem(ROOM, slice(None), x),
+    "array.fill": lambda x: ROOM.fill(x[0]),
+    "array.put": lambda x: ROOM.put(0, x[0]),
+    "x[k] =": lambda x: operator.setitem(x, 0, 1.0),
+    "x[...] =": lambda x: operator.setitem(x, ..., 1.0),
+    "del x[k]": lambda x: operator.delitem(x, 0),
+    "add.at": lambda x: np.add.at(x, [0], 1.0),
+    "add.at of an array": lambda x: np.add.at(ROOM, [0], x[:1]),
+    "copyto": lambda x: np.copyto(x, 1.0),
+    "copyto of an array": lambda x: np.copyto(ROOM, x),
+    "fill_diagonal": lambda x: np.fill_diagonal(x[None], 0.0),
+    "fill_diagonal of an array": lambda x: np.fill_diagonal(np.zeros((4, 4)), x),
+    "put": lambda x: np.put(x, [0], 1.0),
+    "put_along_axis": lambda x: np.put_along_axis(x, np.array([0]), 1.0, 0),
+    "place": lambda x: np.place(x, [True] * 4, 1.0),
+    "putmask": lambda x: np.putmask(x, [True] * 4, 1.0),
+    "shuffle": lambda x: np.random.shuffle(x),
+    "Generator.shuffle": lambda x: np.random.default_rng(1).shuffle(x),
+    "sort": lambda x: x.sort(),
+    "fill": lambda x: x.fill(0),
+    "resize": lambda x: x.resize(2),
+    "partition": lambda x: x.partition(2),
+    "put method": lambda x: x.put(0, 1),
+    "itemset": lambda x: x.itemset(0, 1),
+    "byteswap": lambda x: x.byteswap(True),
+    "setflags": lambda x: x.setflags(write=False),
+    "setfield": lambda x: x.setfield(1, np.float64),
+    "flat": lambda x: operator.setitem(x.flat, 0, 1),
+    ".shape": lambda x: setattr(x, "shape", (2, 2)),
+    ".dtype": lambda x: setattr(x, "dtype", np.int64),
+    ".real": lambda x: setattr(x, "real", 1.0),
+    ".imag": lambda x: setattr(x, "imag", 1.0),
+    ".flat": lambda x: setattr(x, "flat", 1.0),
+    ".strides": lambda x: setattr(x, "strides", (8,)),
+    ".T": lambda x: setattr(x, "T", x),
+    "view of a constant": lambda x: operator.iadd(np.asarray(ROOM, like=x), 1.0),
+    "memoryview": lambda x: memoryview(x),
+    "as_strided": lambda x: np.lib.stride_tricks.as_strided(x, (2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
+def test_every_way_to_write_into_an_array_is_refused(name):
+    with pytest.raises(TiduError) as found:
+        trace(lambda x: (WRITING[name](x), x)[1], "f64[4]")
+    message = str(found.value)
+    assert message.startswith(f"tests/build/{PLACE}:{WRITING[name].__code__.co_firstlineno}: ") and "\n" not in message
+    assert not ROOM.any()
