@@ -14,11 +14,14 @@ from tidu_cli.cli.main import cli
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError, EvaluationError, TiduError
 
-COMMANDS = {"load": None, "save": None, "trace": None, "Compiled": None, "load_program": None, "to_dot": "dot", "evaluate": "eval"}
+COMMANDS = {
+    "load": None, "save": None, "trace": None, "Compiled": None, "load_program": None, "to_dot": "dot", "evaluate": "eval",
+    "renumber": "convert",
+}  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 
 DOCUMENTS = {"document", "documents", "file", "files", "function", "inputs", "more"}
-PARAMETERS = {"pass_number": "pass", "max_memory": "max-memory"}
+PARAMETERS = {"pass_number": "pass", "passes": "pass", "one_pass": "one-pass", "max_memory": "max-memory"}
 
 
 @pytest.fixture

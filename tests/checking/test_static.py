@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,8 @@ def linear_document(
     primal = f.build("f", {"y": f.inputs[0] * f.inputs[0]})
     g = Sketch({key: "f64[]"}, cases=cases, number=1)
     made = g.apply(name, *({"x": f.inputs[0], "t": g.inputs[0]}[which] for which in operands), mask=mask)
-    return document(primal, g.build("f@1", {output: made}, linear=pass_number))
+    doc = document(primal, g.build("f@1", {output: made}, linear=pass_number))
+    return replace(doc, passes=dict.fromkeys(doc.used_passes(), "sha256:" + "00" * 32))
 
 
 def test_nothing_is_wrong_with_what_is_right() -> None:
