@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "documents": {"errors", "watching", "graph", "primitives"},
     "checking": {"errors", "watching", "graph", "primitives", "transforms", "runtime"},
     "cli": {"errors", "watching", "graph", "primitives", "transforms", "runtime", "render", "documents", "checking", "build"},
-    "api": {"errors", "watching", "graph", "primitives", "transforms", "runtime", "render", "documents", "build"},
+    "arguments": {"errors", "graph"},
+    "api": {"errors", "watching", "arguments", "graph", "primitives", "transforms", "runtime", "render", "documents", "build"},
     "__init__": {"api"},
     "__main__": {"cli"},
 }

@@ -9,17 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.arguments import a_key, checked, mapping, one_key, size, text, whole
 from tidu_cli.documents.files import read_bytes, reading, write_bytes, write_pieces
 from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import formatted
-from tidu_cli.errors import EvaluationError
+from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import Type
 from tidu_cli.primitives.vocabulary import vocabulary
-from tidu_cli.render.dot import to_dot as to_dot
+from tidu_cli.render.dot import to_dot as _to_dot
 from tidu_cli.transforms import compose as _compose
 from tidu_cli.transforms import detach as _detach
 from tidu_cli.transforms import inline as _inline
@@ -44,19 +45,24 @@ KeyText = str | Key
 KeyTexts = KeyText | Sequence[KeyText]
 """One key, or several."""
 
+to_dot = checked()(_to_dot)
 
+
+@checked()
 def load(file: str | PurePath) -> Document:
     """Read and check a document, JSON or msgpack. Raises DocumentError."""
     with reading(str(file)) as source:
         return parse_document(source, str(file))[0]
 
 
+@checked()
 def save(document: Document, file: str | PurePath) -> None:
     """Write a document, as msgpack if the file's suffix is .msgpack, else as JSON. Raises DocumentError."""
     chosen = "msgpack" if PurePath(file).suffix.lower() == ".msgpack" else "json"
     write_pieces(formatted(document, chosen), str(file))
 
 
+@checked()
 def resolve(
     *documents: Document, bind: Mapping[str, str] | Sequence[tuple[KeyText, KeyText]] = (), one_pass: Sequence[int] = ()
 ) -> Document:
@@ -64,15 +70,17 @@ def resolve(
 
     A pass that is one call of linearize in one document and another in the next is refused, unless `one_pass` has its number.
     """
-    pairs = list(bind.items()) if isinstance(bind, Mapping) else bind
-    return _resolve.resolve(documents, bind=[(_key(i), _key(o)) for i, o in pairs], one_pass=one_pass)
+    pairs = bind.items() if isinstance(bind, Mapping) else bind
+    return _resolve.resolve(documents, bind=[(a_key(i), a_key(o)) for i, o in pairs], one_pass=one_pass)
 
 
+@checked()
 def renumber(document: Document, passes: Mapping[int, int]) -> Document:
     """Give passes other numbers, as `tidu convert --pass` does: {1: 2}. Raises UnknownNameError, TransformError."""
     return _passes.renumber(document, passes)
 
 
+@checked()
 def compose(*documents: Document, by: str | None = None, share: KeyTexts = (), one_pass: Sequence[int] = ()) -> Document:
     """The pipeline of documents: the outputs of each feed inputs of the next, by "name" or by "position".
 
@@ -82,6 +90,7 @@ def compose(*documents: Document, by: str | None = None, share: KeyTexts = (), o
     return _compose.compose(documents, by=by, share=_keys(share), one_pass=one_pass).document
 
 
+@checked()
 def linearize(
     document: Document,
     wrt: KeyTexts,
@@ -96,21 +105,24 @@ def linearize(
     text shapes and names of records may be left out: "duration[h]", "{instant: {periods: f64}}", "{at: duration[h]}".
     With `detach`, only the new graphs, which refer to the others by digest; `resolve` links them.
     """
-    types = {_key(key): _tangent_type(document, type_) for key, type_ in (tangent or {}).items()}
+    types = {a_key(key): _tangent_type(document, type_) for key, type_ in (tangent or {}).items()}
     result = _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number, tangent_types=types)
     return _detach.detach(result, len(document.graphs)) if detach else result
 
 
+@checked()
 def transpose(document: Document) -> Document:
     """Replace the linear head by its transpose. Raises TransformError."""
     return _transpose.transpose(document)
 
 
+@checked()
 def matrix(document: Document, holomorphic: bool = False) -> Document:
     """Replace the linear head by its matrix: a block y/x for each output and input. Raises TransformError."""
     return _matrix.matrix(document, holomorphic=holomorphic)
 
 
+@checked()
 def materialize(
     document: Document, output: KeyTexts = (), set: Mapping[Any, object] | None = None, inline: bool = False
 ) -> Document:
@@ -122,7 +134,7 @@ def materialize(
     if set:
         from tidu_cli.runtime.inputs import input_constant
 
-        given = {_key(k): v for k, v in set.items()}
+        given = {a_key(k): v for k, v in set.items()}
         require_inputs(document, given)
         types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
         document = fix(document, {k: input_constant(k, types[k], v) for k, v in given.items()})
@@ -130,26 +142,31 @@ def materialize(
     return _materialize.materialize(_inline.inline(found)) if inline else found
 
 
+@checked()
 def jvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
     """Jacobian-vector products, from x@1 to y@1; with `value` y, too. Raises as `linearize`."""
     return _shorthands.jvp(document, _keys(wrt), _keys(output), value=value).document
 
 
+@checked()
 def vjp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
     """Vector-Jacobian products, from y@-1 to x@-1; with `value` y, too. Raises as `linearize`."""
     return _shorthands.vjp(document, _keys(wrt), _keys(output), value=value).document
 
 
+@checked()
 def grad(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
     """The gradient x@-1 of one output, a real number; with `value` the output, too. Raises as `linearize`."""
     return _shorthands.grad(document, _keys(wrt), _keys(output), value=value).document
 
 
+@checked()
 def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
     """Hessian-vector products of one output, a real number, from x@2 to x@-1@2. Raises as `linearize`."""
     return _shorthands.hvp(document, _keys(wrt), _keys(output)).document
 
 
+@checked()
 def jacobian(
     document: Document,
     wrt: KeyTexts,
@@ -161,16 +178,19 @@ def jacobian(
     return _shorthands.jacobian(document, _keys(wrt), _keys(output), reverse=reverse, holomorphic=holomorphic).document
 
 
+@checked()
 def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
     """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`."""
     return _shorthands.hessian(document, _keys(wrt), _keys(output)).document
 
 
+@checked(wrt=one_key, order=whole)
 def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
     """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
-    return _shorthands.derivative(document, _keys(wrt)[0], _keys(output), order=order).document
+    return _shorthands.derivative(document, a_key(wrt), _keys(output), order=order).document
 
 
+@checked()
 def evaluate(
     document: Document,
     inputs: Mapping[Any, object] | None = None,
@@ -198,7 +218,7 @@ def evaluate(
     """
     from tidu_cli.runtime.evaluate import evaluate as run
 
-    given, limit = {_key(k): v for k, v in {**(inputs or {}), **more}.items()}, _limit(max_memory)
+    given, limit = {a_key(k): v for k, v in {**(inputs or {}), **more}.items()}, _limit(max_memory)
     head = materialize(document, output).head
     if batch:
         if moves:
@@ -206,7 +226,7 @@ def evaluate(
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.vectorize import vectorized
 
-        axes = {_key(k): axis for k, axis in batch.items()}
+        axes = {a_key(k): axis for k, axis in batch.items()}
         require_inputs(document, axes)
         results, _ = evaluate_batch(head, given, axes, vectorized, max_memory=limit)
         return {str(key): value for key, value in results.items()}
@@ -217,6 +237,11 @@ class Compiled:
     """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
 
     def __init__(self, program: Program | GroupedProgram) -> None:
+        from tidu_cli.runtime.groups import GroupedProgram
+        from tidu_cli.runtime.interpreter import Program
+
+        if not isinstance(program, Program | GroupedProgram):
+            raise ArgumentError(f"Compiled takes a program, not a value of type {type(program).__name__}; write compile(document)")
         self._program = program
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
         # Parsing and writing keys takes as long as small programs run.
@@ -247,8 +272,10 @@ class Compiled:
         """
         from tidu_cli.runtime.evaluate import call
 
+        if type(inputs) is not dict or out is not None or max_memory is not None:
+            inputs, out, max_memory = mapping("inputs", inputs), mapping("out", out), size("max_memory", max_memory)
         known = self._known
-        given = {known.get(k) or _key(k): v for k, v in {**(inputs or {}), **more}.items()}
+        given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
         room = self._room(out) if out else {}
         if max_memory not in self._fits:
             self._require_memory(max_memory)
@@ -262,7 +289,7 @@ class Compiled:
     def _room(self, out: Mapping[Any, NDArray[Any]]) -> dict[Key, NDArray[Any]]:
         from tidu_cli.runtime.results import require_room
 
-        room = {_key(k): array for k, array in out.items()}
+        room = {a_key(k): array for k, array in out.items()}
         require_room(self._program.outputs, room)
         return room
 
@@ -272,6 +299,7 @@ class Compiled:
         check_memory(self._program, _limit(limit))
         self._fits.add(limit)
 
+    @checked()
     def save(self, file: str | PurePath) -> None:
         """Write the program, for `load_program` and `tidu eval`. Raises DocumentError."""
         from tidu_cli.documents.programs import format_program
@@ -280,6 +308,7 @@ class Compiled:
         write_bytes(format_program(*stored(self._program)), str(file))
 
 
+@checked()
 def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     """The head's outputs (or `output`) as a function of their inputs. Raises UnknownNameError, TransformError."""
     from tidu_cli.runtime.program import compile_graph
@@ -287,6 +316,7 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     return Compiled(compile_graph(materialize(document, output).head))
 
 
+@checked()
 def load_program(file: str | PurePath) -> Compiled:
     """Read what `Compiled.save` or `tidu compile` wrote. Raises DocumentError, also where another version of tidu did."""
     from tidu_cli.documents.programs import parse_program
@@ -298,6 +328,7 @@ def load_program(file: str | PurePath) -> Compiled:
 def _limit(max_memory: int | str | None) -> int | None:
     from tidu_cli.runtime.memory import parse_size
 
+    max_memory = size("max_memory", max_memory)
     return parse_size(max_memory) if isinstance(max_memory, str) else max_memory
 
 
@@ -307,11 +338,12 @@ def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, 
     from tidu_cli.runtime.moves import moved_inputs
 
     declared = {i.key for graph in document.graphs for i in graph.inputs}
-    given = {_key(k): v for k, v in moves.items()}
+    given = {a_key(k): v for k, v in moves.items()}
     require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in given])
     return moved_inputs(declared, given)
 
 
+@checked(output=text)
 def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
     """The graph of a NumPy function of inputs of these types: text, types or arrays, also nested. Raises BuildError."""
     from tidu_cli.build.tracing import trace as traced
@@ -323,9 +355,5 @@ def _tangent_type(document: Document, type_: str | Type) -> Type:
     return parse_value_type(type_, vocabulary(document.cases).records, open_shapes=True) if isinstance(type_, str) else type_
 
 
-def _key(key: KeyText) -> Key:
-    return key if isinstance(key, Key) else parse_key(key)
-
-
 def _keys(keys: KeyTexts) -> list[Key]:
-    return [_key(k) for k in ([keys] if isinstance(keys, str | Key) else keys)]
+    return [a_key(k) for k in ([keys] if isinstance(keys, str | Key) else keys)]

@@ -41,6 +41,10 @@ class EvaluationError(TiduError):
     """Inputs are missing or of the wrong type, or the evaluation would not fit in memory."""
 
 
+class ArgumentError(TiduError, TypeError):
+    """A function of `tidu_cli` was called with what it does not take. A TypeError, too, as Python has it."""
+
+
 class PluginError(TiduError):
     """A package that brings primitives is broken, or clashes with another."""
 

@@ -1,0 +1,146 @@
+"""Misuse of the Python API is a TiduError in the words of Python, of one line, and nothing from the inside."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidu_cli
+from tests.cli.running import ROOT
+from tidu_cli.errors import ArgumentError, KeyTextError, TiduError
+from tidu_cli.graph.keys import Key
+
+DOCUMENT = tidu_cli.load(ROOT / "samples" / "rosenbrock.json")
+LINEAR = tidu_cli.linearize(DOCUMENT, "x")
+COMPILED = tidu_cli.compile(DOCUMENT)
+
+
+def a_function(x):
+    return x * 2
+
+
+class Odd:
+    """Nothing that tidu knows."""
+
+
+HOSTILE = [
+    None, True, -1, 3, 2.5, float("nan"), 10**30, 1j, "", "x", "x@@@", "x@0", "@1", "nowhere", "samples/f.json", "512Q", b"x",
+    Path("nowhere.json"), a_function, lambda: 1, type, Odd, Odd(), np, np.ones(3), np.float64(2), np.datetime64("2020"), [], {}, (),
+    [None], [3], ["x", 3], [["x"]], [DOCUMENT], [DOCUMENT, DOCUMENT], (DOCUMENT,), DOCUMENT, COMPILED, range(3), {1: 2}, {None: 1},
+    {"x": None}, {"x": Odd()}, {"x": "f99"}, {"x": [1, {"a": Odd()}]}, {"x": a_function}, {"x": -7}, {"x": 10**30}, {"x": [[1], 2]},
+    {"x": {"y": 1}}, {"x": b"1"}, {"x": DOCUMENT}, {"nowhere": 1.0}, {"x@@@": 1}, {Key("x"): Odd()}, {("x",): 1},
+    [("x",)], [("x", 3)], [("x", "nowhere")], {"x", "y"}, object(),
+]  # fmt: skip
+
+GOOD: dict[str, dict[str, Any]] = {
+    "load": {"file": ROOT / "samples" / "f.json"},
+    "save": {"document": DOCUMENT, "file": os.devnull},
+    "load_program": {"file": "nowhere"},
+    "trace": {"function": a_function, "args": ("f64[]",)},
+    "resolve": {"documents": (DOCUMENT,)},
+    "compose": {"documents": (DOCUMENT, DOCUMENT)},
+    "transpose": {"document": LINEAR},
+    "matrix": {"document": LINEAR},
+    "evaluate": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
+    "Compiled": {"program": 3},
+    "Compiled.__call__": {"self": COMPILED, "inputs": {"x": 1.0, "y": 2.0}},
+    "Compiled.save": {"self": COMPILED, "file": os.devnull},
+}
+"""Arguments with which a function works, where they are not a document and `wrt`."""
+
+FUNCTIONS = [*tidu_cli.__all__, "Compiled.__call__", "Compiled.save"]
+FROM_THE_INSIDE = re.compile(r"has no attribute|object is not|argument of type|must be \w+, not")
+
+
+def function_of(name):
+    found: Any = tidu_cli
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def called(name, parameter, value):
+    """Call the function with good arguments but for one."""
+    function = function_of(name)
+    arguments = dict(GOOD.get(name, {"document": DOCUMENT}))
+    signature = inspect.signature(function)
+    if "wrt" in signature.parameters:
+        arguments["wrt"] = "x"
+    if signature.parameters[parameter].kind is inspect.Parameter.VAR_KEYWORD:
+        value = {"x": value}
+    elif signature.parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL:
+        value = (*arguments.get(parameter, ())[1:], value)
+    arguments[parameter] = value
+    bound = signature.bind_partial()
+    bound.arguments.update({k: arguments[k] for k in signature.parameters if k in arguments})
+    return function(*bound.args, **bound.kwargs)
+
+
+PARAMETERS = [(name, p) for name in FUNCTIONS for p in inspect.signature(function_of(name)).parameters if p != "self"]
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = {}
+    for value in HOSTILE:
+        try:
+            called(name, parameter, value)
+        except TiduError as error:
+            told[repr(value)] = str(error)
+    assert told
+    assert not {k: text for k, text in told.items() if "\n" in text or FROM_THE_INSIDE.search(text)}
+
+
+@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "load_program", "trace", "Compiled")])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (a_function, r"takes a document, not a function; write trace\(function, 'f64\[3\]', ...\)"),
+        ("samples/f.json", r"takes a document, not text \('samples/f.json'\); write load\(file\) to read one"),
+        ([1.0, 2.0], "takes a document, not a value of type list; load and trace give one"),
+        (None, "takes a document, not None"),
+    ],
+)
+def test_what_is_no_document_is_told_what_to_write(name, value, words):
+    parameters = inspect.signature(function_of(name)).parameters
+    with pytest.raises(ArgumentError, match=words):
+        called(name, next(iter(parameters)), value)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: tidu_cli.grad([DOCUMENT], "x"), ArgumentError, r"write resolve\(\*documents\) to link several"),
+        (lambda: tidu_cli.grad(DOCUMENT, 3), ArgumentError, "argument 'wrt' takes a key, text such as 'x' or 'y@-1', or a list of keys, not a value of type int"),
+        (lambda: tidu_cli.grad(DOCUMENT, ["x", None]), ArgumentError, "argument 'wrt' takes a key, .* not None"),
+        (lambda: tidu_cli.grad(DOCUMENT, "x@@@"), KeyTextError, "x@@@"),
+        (lambda: tidu_cli.grad(DOCUMENT, "x", value="yes"), ArgumentError, "argument 'value' takes True or False, not text"),
+        (lambda: tidu_cli.derivative(DOCUMENT, ["x", "y"]), ArgumentError, "argument 'wrt' takes a key, .*, not a value of type list"),
+        (lambda: tidu_cli.derivative(DOCUMENT, "x", order=2.5), ArgumentError, "argument 'order' takes an integer, not a value of type float"),
+        (lambda: tidu_cli.evaluate(DOCUMENT, [1.0, 2.0]), ArgumentError, "argument 'inputs' takes a dict, by keys such as 'x', not a value"),
+        (lambda: COMPILED([1.0, 2.0]), ArgumentError, "argument 'inputs' takes a dict, .* type list"),
+        (lambda: COMPILED({"x": 1.0, "y": 1.0}, out=[1]), ArgumentError, "argument 'out' takes a dict, .* type list"),
+        (lambda: tidu_cli.evaluate(DOCUMENT, {1: 2.0}), ArgumentError, "takes a key, .* not a value of type int"),
+        (lambda: tidu_cli.trace("f.py:f"), ArgumentError, "argument 'function' takes a function of NumPy arrays, not text"),
+        (lambda: tidu_cli.load(3), ArgumentError, "argument 'file' takes the name of a file, .* not a value of type int"),
+        (lambda: tidu_cli.Compiled(DOCUMENT), ArgumentError, r"write compile\(document\)"),
+    ],
+)  # fmt: skip
+def test_words(call, kind, words):
+    with pytest.raises(kind, match=words) as found:
+        call()
+    assert kind is not ArgumentError or isinstance(found.value, TypeError)
+
+
+def test_keys_may_be_in_any_collection():
+    expected = tidu_cli.evaluate(tidu_cli.grad(DOCUMENT, ["x", "y"]), x=2.0, y=1.0)
+    for wrt in (("x", "y"), iter(["x", Key("y")]), np.array(["x", "y"])):
+        assert tidu_cli.evaluate(tidu_cli.grad(DOCUMENT, wrt), x=2.0, y=1.0) == expected

@@ -1,0 +1,198 @@
+"""What the functions of `tidu_cli` take, in one table by the names of parameters: misuse is told in the words of Python."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from itertools import chain, repeat
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+from tidu_cli.errors import ArgumentError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import RecordType, TensorType
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Check = Callable[[str, Any], Any]
+"""Of the name of a parameter and a value: the value as the function takes it, or ArgumentError."""
+
+
+def checked(**own: Check) -> Callable[[Function], Function]:
+    """The function with its arguments checked by `own` or `CHECKS`, and keys parsed. It raises ArgumentError and KeyTextError."""
+
+    def checking(function: Function) -> Function:
+        code = function.__code__
+        named = code.co_argcount + code.co_kwonlyargcount
+        checks = {name: own.get(name) or CHECKS.get(name, _anything) for name in code.co_varnames[:named]}
+        places = [(name, checks[name]) for name in code.co_varnames[: code.co_argcount]]
+        several = code.co_varnames[named] if code.co_flags & inspect.CO_VARARGS else ""
+        others = several, CHECKS.get(several, _anything)
+
+        @wraps(function)
+        def apply(*args: Any, **options: Any) -> Any:
+            given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
+            return function(*given, **{k: checks.get(k, _anything)(k, value) for k, value in options.items()})
+
+        return apply  # type: ignore[return-value]
+
+    return checking
+
+
+def _anything(name: str, value: object) -> object:
+    return value
+
+
+def _told(value: object) -> str:
+    """What a value is, in a few words."""
+    if value is None:
+        return "None"
+    if isinstance(value, str):
+        return f"text ({value[:40]!r})"
+    if callable(value) and hasattr(value, "__name__"):
+        return "a class" if isinstance(value, type) else "a function"
+    return f"a value of type {type(value).__name__}"
+
+
+def _refuse(name: str, value: object, expected: str, instead: str = "") -> ArgumentError:
+    return ArgumentError(f"argument '{name}' takes {expected}, not {_told(value)}{instead}")
+
+
+def _document(name: str, value: object) -> object:
+    if isinstance(value, Document):
+        return value
+    instead = "load and trace give one"
+    if isinstance(value, str | PurePath):
+        instead = "write load(file) to read one"
+    elif callable(value):
+        instead = "write trace(function, 'f64[3]', ...), with the types of its inputs, for that of a function"
+    elif isinstance(value, list | tuple) and value and all(isinstance(x, Document) for x in value):
+        instead = "write resolve(*documents) to link several"
+    raise _refuse(name, value, "a document", f"; {instead}")
+
+
+def a_key(value: object, name: str = "key") -> Key:
+    """A key that may be text. Raises KeyTextError, and ArgumentError for what is neither."""
+    if isinstance(value, Key):
+        return value
+    if not isinstance(value, str):
+        raise _refuse(name, value, "a key, text such as 'x' or 'y@-1'")
+    return parse_key(value)
+
+
+def _keys(name: str, value: Any) -> list[Key]:
+    if isinstance(value, str | Key):
+        return [a_key(value)]
+    if isinstance(value, bytes | Mapping | Document) or not isinstance(value, Iterable):
+        raise _refuse(name, value, "a key, text such as 'x' or 'y@-1', or a list of keys")
+    return [a_key(key, name) for key in value]
+
+
+def one_key(name: str, value: object) -> Key:
+    """A check: one key, alone or in a list."""
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    return a_key(value, name)
+
+
+def mapping(name: str, value: Any) -> Any:
+    """A check: a dict, or None."""
+    if value is None or isinstance(value, Mapping):
+        return value
+    raise _refuse(name, value, "a dict, by keys such as 'x'")
+
+
+def _tangents(name: str, value: Any) -> Any:
+    for type_ in (mapping(name, value) or {}).values():
+        if not isinstance(type_, str | TensorType | RecordType):
+            raise _refuse(name, type_, "a dict of types, text such as 'f32', by the keys of inputs")
+    return value
+
+
+def _pairs(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    pairs = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else None
+    if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        raise _refuse(name, value, "a dict, or a list of pairs of an input and what it is bound to")
+    return pairs
+
+
+def _file(name: str, value: object) -> object:
+    if isinstance(value, str | PurePath):
+        return value
+    raise _refuse(name, value, "the name of a file, text or a Path")
+
+
+def text(name: str, value: object) -> object:
+    """A check: text, or None."""
+    if value is None or isinstance(value, str):
+        return value
+    raise _refuse(name, value, "text")
+
+
+def _flag(name: str, value: object) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    raise _refuse(name, value, "True or False")
+
+
+def _count(name: str, value: Any) -> object:
+    return None if value is None else whole(name, value)
+
+
+def whole(name: str, value: Any) -> object:
+    """A check: an integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _refuse(name, value, "an integer") from None
+
+
+def _passes(name: str, value: Any) -> Any:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise _refuse(name, value, "a list of pass numbers")
+    for number in value:
+        whole(name, number)
+    return value
+
+
+def _renumbering(name: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise _refuse(name, value, "a dict from pass numbers to pass numbers, such as {1: 2}")
+    for old, new in value.items():
+        whole(name, old)
+        whole(name, new)
+    return value
+
+
+def size(name: str, value: Any) -> Any:
+    """A check: a number of bytes, or text such as "512M"."""
+    return value if isinstance(value, str) else _count(name, value)
+
+
+def _function(name: str, value: object) -> object:
+    if callable(value):
+        return value
+    raise _refuse(name, value, "a function of NumPy arrays")
+
+
+CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("document", "documents"), _document),
+    **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
+    **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), mapping),
+    **dict.fromkeys(("value", "detach", "inline", "holomorphic", "reverse", "types", "collapse"), _flag),
+    **dict.fromkeys(("pass_number", "order"), _count),
+    "tangent": _tangents,
+    "by": text,
+    "name": text,
+    "max_memory": size,
+    "file": _file,
+    "function": _function,
+    "bind": _pairs,
+    "one_pass": _passes,
+    "passes": _renumbering,
+}
+"""What parameters of these names take, and what becomes of it."""
