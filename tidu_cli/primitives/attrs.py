@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeTextError, did_you_mean
@@ -39,9 +38,12 @@ def literal_from_file(value: object) -> Literal:
         raise TypeTextError('constant data is {"type": "f64[2]", "data": [...]}, or with "base64" in place of "data"')
     type_ = parse_type(value["type"])
     if "base64" in value:
+        text = value["base64"]
         try:
-            return Literal(type_, base64.b64decode(value["base64"], validate=True))
-        except (binascii.Error, TypeError, ValueError):
+            if not isinstance(text, str) or len(text) % 4:  # b64decode takes bytes, too, and more padding than is due
+                raise ValueError
+            return Literal(type_, base64.b64decode(text, validate=True))
+        except ValueError:
             raise TypeTextError(f"constant of type {type_}: malformed base64") from None
     data = value["data"]
     if isinstance(data, bytes):
@@ -83,7 +85,7 @@ _LITERAL_SCHEMA: dict[str, Any] = {
 }
 
 Axis = Annotated[int, Bounded(ge=0)]
-Axes = Annotated[tuple[Axis, ...], After(_distinct)]
+Axes = Annotated[tuple[Axis, ...], After(_distinct, {"uniqueItems": True})]
 Shape = tuple[Axis, ...]
 DTypeName = Annotated[str, After(_dtype, {"enum": list(DTYPES)})]
 LiteralData = Annotated[Literal, Parsed(_parsed, _written, _LITERAL_SCHEMA)]

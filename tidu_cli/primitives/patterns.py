@@ -107,6 +107,20 @@ def match_all(names: Sequence[str], patterns: Sequence[Pattern], types: Sequence
     return found
 
 
+def completed(
+    patterns: Sequence[Pattern], types: Sequence[Type | None], further: Sequence[tuple[Pattern, Type]]
+) -> list[Type | None]:
+    """Types that fit patterns, of which some are None: those too, if the others, and `further` ones, tell the variables."""
+    found: Variables = {}
+    for pattern, type_ in [*zip(patterns, types, strict=True), *further]:
+        if type_ is not None:
+            _matches(pattern, type_, found)  # what does not fit is complained of where types are checked
+    return [
+        instance(pattern, found) if type_ is None and found.keys() >= set(variables_of(pattern)) else type_
+        for pattern, type_ in zip(patterns, types, strict=True)
+    ]
+
+
 def fits(pattern: Pattern, type_: Type, variables: Variables) -> bool:
     """Whether a type fits a pattern, given what variables stand for; others may stand for anything."""
     return _matches(pattern, type_, dict(variables))

@@ -41,7 +41,7 @@ class RecordAttrs(Attrs):
     """`type`: that of the record; `fields`: the names of the operands, if these are not all of its fields, in order."""
 
     type: RecordTypeText
-    fields: Annotated[tuple[str, ...], Sized(1), After(_distinct)] | None = None
+    fields: Annotated[tuple[str, ...], Sized(1), After(_distinct, {"uniqueItems": True})] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
