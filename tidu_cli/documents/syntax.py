@@ -12,7 +12,7 @@ import re
 from typing import Any, NoReturn
 
 from tidu_cli.documents.source import Source
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import DocumentError, printable
 
 MAX_MESSAGE = 600
 """Messages are cut to this length: they quote names, which may be of any length in a broken file."""
@@ -31,9 +31,7 @@ _TOO_DEEP = "nests too deeply"
 
 def one_line(message: str) -> str:
     """`message` as one printable line of limited length: other characters are escaped."""
-    line = "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in message[: 2 * MAX_MESSAGE]
-    )
+    line = printable(message[: 2 * MAX_MESSAGE])
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
 
 

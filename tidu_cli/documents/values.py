@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from tidu_cli.documents.json_text import json_text
 from tidu_cli.errors import DocumentError, KeyTextError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.instants import instant_to_text
 from tidu_cli.graph.keys import Key, parse_key
@@ -107,7 +108,7 @@ def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Typ
 
         packed: bytes = msgpack.packb({str(key): _tree(_typed, value, types.get(key)) for key, value in values.items()})
         return packed
-    lines = ", ".join(f"{_json(str(key))}: {_json(_tree(_nested, value, types.get(key)))}" for key, value in values.items())
+    lines = ", ".join(f"{json_text(str(key))}: {json_text(_tree(_nested, value, types.get(key)))}" for key, value in values.items())
     return f"{{{lines}}}\n".encode()
 
 
@@ -362,10 +363,6 @@ def _nested(value: NDArray[Any], type_: TensorType | None) -> object:
     array = np.empty(value.size, object)
     array[:] = elements
     return array.reshape(value.shape).tolist()
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _line(error: BaseException) -> str:
