@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from tidu_cli.errors import TypeTextError, did_you_mean
 from tidu_cli.graph.literals import Literal, literal_from_numbers, literal_to_numbers
-from tidu_cli.graph.types import DTYPES, parse_type
+from tidu_cli.graph.type_patterns import END, TENSOR_TYPE
+from tidu_cli.graph.types import DATETIME, DTYPES, DURATION, INTEGERS, ITEMSIZE, SIGNED, parse_type
 from tidu_cli.primitives.fields import After, Attrs, Bounded, Parsed, Records
 
 INLINE_ELEMENTS = 16
@@ -72,16 +73,37 @@ def _written(literal: Literal, binary: bool) -> dict[str, object]:
     return literal_to_file(literal, binary=binary)
 
 
+_NONFINITE = [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]
+_BASE64 = rf"^(?:[A-Za-z0-9+/]{{4}})*(?:[A-Za-z0-9+/]{{2}}==|[A-Za-z0-9+/]{{3}}=)?{END}"
+
+
+def _elements(dtype: str) -> dict[str, Any]:
+    """The JSON Schema of an element of constant data."""
+    if dtype == "bool":
+        return {"type": "boolean"}
+    if dtype in INTEGERS:
+        bits, signed = 8 * ITEMSIZE[dtype], dtype in SIGNED
+        least, end = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+        return {"type": "integer", "minimum": least, "exclusiveMaximum": end}
+    return {"anyOf": _NONFINITE}
+
+
+_INSTANT = {"anyOf": [{"type": "string"}, {"type": "integer", "exclusiveMinimum": -(2**63), "exclusiveMaximum": 2**63}]}
+_BY_DTYPE = {dtype: _elements(dtype) for dtype in ITEMSIZE} | {DATETIME: _INSTANT, DURATION: _elements("f64")}
 _LITERAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "type": {"type": "string"},
-        "data": {"type": "array", "items": {"type": ["number", "boolean", "string"]}},
-        "base64": {"type": "string", "contentEncoding": "base64"},
+        "type": {"type": "string", "pattern": TENSOR_TYPE},
+        "data": {"type": "array"},
+        "base64": {"type": "string", "contentEncoding": "base64", "pattern": _BASE64},
     },
     "required": ["type"],
     "additionalProperties": False,
     "oneOf": [{"required": ["data"]}, {"required": ["base64"]}],
+    "allOf": [
+        {"if": {"properties": {"type": {"pattern": rf"^{dtype}\["}}}, "then": {"properties": {"data": {"items": items}}}}
+        for dtype, items in _BY_DTYPE.items()
+    ],
 }
 
 Axis = Annotated[int, Bounded(ge=0)]
