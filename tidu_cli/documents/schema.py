@@ -212,14 +212,10 @@ def _form(value: object) -> str:
     return "list" if isinstance(value, list) else "object"
 
 
-def _integers(least: int) -> Any:
-    items = {"type": "integer", "minimum": least, "exclusiveMaximum": 2**31}
-    forms = Annotated[list[Any], Tag("list")] | Annotated[BinaryIntegers, Tag("object")]
-    return Annotated[forms, Discriminator(_form), WithJsonSchema({"type": "array", "items": items})]
-
-
-CodesField = _integers(0)
-ArgumentsField = _integers(-(2**31))
+_Integers = Annotated[Annotated[list[Any], Tag("list")] | Annotated[BinaryIntegers, Tag("object")], Discriminator(_form)]
+_ENTRY: dict[str, Any] = {"type": "integer", "minimum": -(2**31), "exclusiveMaximum": 2**31}
+CodesField = Annotated[_Integers, WithJsonSchema({"type": "array", "items": _ENTRY | {"minimum": 0}})]
+ArgumentsField = Annotated[_Integers, WithJsonSchema({"type": "array", "items": _ENTRY})]
 
 
 class Data(BaseModel):
