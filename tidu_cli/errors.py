@@ -5,8 +5,20 @@ wrong, where, and what to do; it never spans lines.
 """
 
 
+def printable(text: str) -> str:
+    """Text with line ends, what steers a terminal, and what cannot be seen escaped, as names in files may hold."""
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+    )
+
+
 class TiduError(Exception):
-    """Any failure that a user can cause and mend."""
+    """Any failure that a user can cause and mend. Its text is one printable line, whatever names it tells."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class DocumentError(TiduError):

@@ -140,6 +140,9 @@ SHAPE = {
     "output_bool.json": _head("an output whose value is a bool", "output 'y'", "malformed", outputs=[{"key": "y", "value": True}]),
     "unknown_dtype.json": _head("an unknown dtype", "f63", "did you mean", inputs=[{"key": "x", "type": "f63[]"}]),
     "malformed_type.json": _head("a malformed type", "dtype[shape]", inputs=[{"key": "x", "type": "f64"}]),
+    "fractional_axis.json": _head("a size that is no integer", "type", inputs=[{"key": "x", "type": "f64[1.5]"}]),
+    "type_blank.json": _head("a blank before a type", "blank", inputs=[{"key": "x", "type": " {x: f64[]}"}]),
+    "type_rank.json": _head("a type of 65 axes", "64", inputs=[{"key": "x", "type": f"f64[{','.join('1' * 65)}]"}]),
     "negative_axis.json": _head("a negative size", "type", inputs=[{"key": "x", "type": "f64[-1]"}]),
     "shared_input_type.json": _one(
         "a key with two types", document(f(), graph("g", {"x": "f32[]"}, [], {})), "input 'x'", "f32[]", "f64[]", graph="g"
@@ -185,6 +188,39 @@ NODES = {
     "missing_attr.json": _nodes("a missing attr", "missing", "'y'", of=[node("integer_pow", 0)], at=0),
     "attr_bool.json": _nodes(
         "an attr that is a bool in place of an integer", "'y'", of=[node("integer_pow", 0, attrs={"y": True})], at=0
+    ),
+    "attr_text.json": _nodes(
+        "an attr that is text in place of a bool",
+        "'reverse'",
+        of=[
+            node("broadcast_in_dim", 0, attrs={"shape": [2], "broadcast_dimensions": []}),
+            node("cumsum", 2, attrs={"axis": 0, "reverse": "yes"}),
+        ],
+        at=1,
+    ),
+    "attr_float.json": _nodes(
+        "an attr that is a float in place of an integer", "'y'", of=[node("integer_pow", 0, attrs={"y": 2.0})], at=0
+    ),
+    "attr_huge.json": _nodes(
+        "an attr of 65 bits",
+        "'strides.0'",
+        of=[
+            node("broadcast_in_dim", 0, attrs={"shape": [2], "broadcast_dimensions": []}),
+            node("slice", 2, attrs={"start_indices": [0], "limit_indices": [2], "strides": [2**64]}),
+        ],
+        at=1,
+    ),
+    "result_rank.json": _nodes(
+        "a result of 65 axes", "64", of=[node("broadcast_in_dim", 0, attrs={"shape": [1] * 65, "broadcast_dimensions": []})], at=0
+    ),
+    "result_size.json": _nodes(
+        "a result of 2**65 bytes",
+        "memory",
+        of=[node("broadcast_in_dim", 0, attrs={"shape": [2**62], "broadcast_dimensions": []})],
+        at=0,
+    ),
+    "constant_bool.json": _nodes(
+        "a bool whose byte is 2", "0 or 1", of=[node("constant", attrs={"value": {"type": "bool[1]", "base64": "Ag=="}})], at=0
     ),
     "constant_count.json": _nodes(
         "a constant with too few numbers", "f64[2]", of=[node("constant", attrs={"value": {"type": "f64[2]", "data": [1]}})], at=0

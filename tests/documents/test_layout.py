@@ -1,9 +1,17 @@
 """The exact text of JSON documents."""
 
 import json
+import unicodedata
+
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.documents.plain import read
+from tidu_cli.documents.json_text import json_text
 from tidu_cli.documents.write import format_document
+
+TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+"""The classes of characters that turn the order of others."""
 
 EXAMPLE = """\
 {"tidu": 1,
@@ -75,3 +83,12 @@ def test_packed_nodes_in_json_byte_for_byte():
     assert format_document(read(only_f.encode()), "json", listed=False).decode() == PACKED
     assert format_document(read(PACKED.encode()), "json").decode() == only_f
     assert format_document(read(PACKED.encode()), "json", listed=False).decode() == PACKED
+
+
+@given(st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@example("\x7f\x80\x9b\x9f\u061c\u200e\u200f\u2028\u202e\u2066\u2069é\U0001f600")
+def test_json_steers_no_terminal_and_says_the_same(value):
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert not {c for c in text if unicodedata.category(c) in ("Cc", "Zl", "Zp") or unicodedata.bidirectional(c) in TURNING}
+    assert [c for c in "é😀" if c in json.dumps(value, ensure_ascii=False) and c not in text] == []

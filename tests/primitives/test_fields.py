@@ -14,7 +14,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.primitives import fields
 from tidu_cli.primitives.attr_models import model_of, validated
 from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.fields import DOUBT, Attrs, Bounded, Sized, field_names, layout_of
+from tidu_cli.primitives.fields import DOUBT, Attrs, Bounded, Sized, field_names, layout_of, made
 
 CLASSES = list(dict.fromkeys(p.attrs for p in BUILTIN))
 EXAMPLES = [(p.name, e.attrs) for p in BUILTIN for e in p.examples if "T" not in json.dumps(e.attrs)]
@@ -75,6 +75,56 @@ def test_examples_with_one_other_value(example: tuple[str, dict[str, Any]], data
             else values
         )
         agrees(BUILTIN[op].attrs, {**attrs, name: data.draw(values | inner)})
+
+
+def alike(written: Any, given: Any) -> bool:
+    """Whether one is the other, to the kind of each value; floats may have been given as integers."""
+    if isinstance(given, list):
+        return isinstance(written, list) and len(written) == len(given) and all(map(alike, written, given))
+    if isinstance(given, dict):
+        return isinstance(written, dict) and written.keys() <= given.keys() and all(alike(written[k], given[k]) for k in written)
+    return written == given and (type(written) is type(given) or {type(written), type(given)} == {int, float})
+
+
+@given(st.sampled_from([e for e in EXAMPLES if "value" not in e[1] and "type" not in e[1]]), st.data())
+def test_models_convert_nothing(example: tuple[str, dict[str, Any]], data: Any) -> None:
+    op, attrs = example
+    cls = BUILTIN[op].attrs
+    changed = {**attrs, data.draw(st.sampled_from([*field_names(cls), "other"])): data.draw(values)}
+    try:
+        parsed = made(cls, validated(cls, changed, {}))
+    except TypeRuleError:
+        return
+    written = parsed.to_data(binary=False)
+    assert alike(written, changed)
+    defaults = layout_of(cls).defaults
+    assert all(name in defaults for name in changed.keys() - written.keys())
+
+
+@pytest.mark.parametrize("value", ["yes", "true", 1, 0, 1.0, None, [True]])
+def test_a_bool_is_a_bool(value: object) -> None:
+    with pytest.raises(TypeRuleError, match="attr 'reverse': input should be a valid boolean"):
+        BUILTIN.parse_attrs("cumsum", {"axis": 0, "reverse": value})
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "1", None, 2**63, -(2**63) - 1])
+def test_an_integer_is_an_integer_of_64_bits(value: object) -> None:
+    class Counted(Attrs):
+        """With an annotation of Python's alone, as packages have them."""
+
+        n: int
+        rate: float = 0.0
+        on: bool = False
+
+    with pytest.raises(TypeRuleError, match="attr 'n': input should be"):
+        Counted.parse({"n": value}, {})
+    for n in (-(2**63), 2**63 - 1):
+        assert Counted.parse({"n": n, "rate": 1}, {}).to_data(binary=True) == {"n": n, "rate": 1.0}
+    for wrong in ("1", True, float("nan"), float("inf")):
+        with pytest.raises(TypeRuleError, match="attr 'rate': input should be"):
+            Counted.parse({"n": 1, "rate": wrong}, {})
+    with pytest.raises(TypeRuleError, match="attr 'on': input should be a valid boolean"):
+        Counted.parse({"n": 1, "on": 1}, {})
 
 
 class Plain(Attrs):

@@ -148,6 +148,54 @@ def test_malformed_files_are_refused_in_one_line(data, message):
     assert "\n" not in str(caught.value) and str(caught.value).startswith("v")
 
 
+def header(text, data=b"\0" * 24, version=1):
+    """A .npy file of this header, whatever it says."""
+    encoded = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + len(encoded).to_bytes(2 if version == 1 else 4, "little") + encoded + data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        header("{'descr': '<f8'"),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': ((,)}"),
+        header("{'descr': (), 'fortran_order': False, 'shape': (True,)}"),
+        header("{'descr': [('a', '<f8', (2,))], 'fortran_order': False, 'shape': (True,)}"),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", version=2),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", version=9),
+        header("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", b"\1\2"),
+        header("(" * 90),
+    ],
+)
+def test_a_damaged_array_is_refused_in_one_line(data, tmp_path):
+    # NumPy reads the header with Python's parser, whose errors are of many kinds.
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(DocumentError, match=r"--set x: cannot read .* as \.npy: ") as caught:
+        parse_assignment(f"x=@{tmp_path}/x.npy", [Key("x")])
+    assert "\n" not in str(caught.value)
+    with pytest.raises(DocumentError, match=r"malformed npz: member 'x\.npy': "):
+        read_values(npz(("x.npy", data)), "v")
+
+
+def test_a_header_that_python_2_wrote_is_read():
+    data = header("{'descr': '<f8', 'fortran_order': False, 'shape': (3L,)}")
+    assert read_values(npz(("x.npy", data)), "v")[Key("x")].shape == (3,)
+
+
+def test_a_damaged_archive_is_refused():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("x.npy", npy(np.arange(90.0)))
+    whole, refused = out.getvalue(), 0
+    for at in range(30, 60):
+        try:
+            found = read_values(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :], "v")
+            np.testing.assert_array_equal(found[Key("x")], np.arange(90.0))  # the byte was of no account
+        except DocumentError as error:
+            refused += str(error).startswith("v: malformed npz: member 'x.npy': ")
+    assert refused > 20
+
+
 def test_assignments(tmp_path):
     declared = [Key("x"), parse_key("y@-1"), Key("a=b"), Key("a")]
     assert parse_assignment("x=3", declared) == (Key("x"), 3)

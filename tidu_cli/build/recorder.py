@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, cast
@@ -17,12 +16,9 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import ITEMSIZE, MAX_BYTES, TIMES, RecordType, TensorType, Type, itemsize, unit_of
+from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
-
-MAX_RANK = 64
-"""As many axes as NumPy's arrays may have."""
 
 MAX_NODES = 10_000_000
 """A function that emits more nodes than this is taken to run in circles."""
@@ -136,20 +132,8 @@ class Recorder:
         code = self._codes.get(identity)
         if code is None:
             case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), None, types)
-            for result in case.results:
-                require_possible(result)
             code = self._codes[identity] = self.cases.intern(case)
         return code
-
-
-def require_possible(type_: Type) -> None:
-    """Raises BuildError for a type that no machine can hold."""
-    if isinstance(type_, RecordType):
-        return  # as parts of an input, whose type has been read
-    if type_.rank > MAX_RANK:
-        raise BuildError(f"an array of {type_.rank} axes; the most are {MAX_RANK}")
-    if math.prod(n or 1 for n in type_.shape) * itemsize(type_.dtype) > MAX_BYTES:
-        raise BuildError(f"an array of type {type_} is larger than any memory")
 
 
 def default_output(inputs: Collection[str]) -> str:

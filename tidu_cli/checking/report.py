@@ -14,6 +14,7 @@ from tidu_cli.checking.static import Finding, findings
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import spelled
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.definitions import KINDS
 from tidu_cli.transforms.linearize import linearize
@@ -188,7 +189,7 @@ def _said(verdicts: list[Verdict]) -> str:
 
 
 def _verdict_data(verdicts: list[Verdict]) -> dict[str, Any]:
-    return {v.law: {"error": v.error, "tolerance": v.tolerance, "ok": v.ok} for v in verdicts}
+    return {v.law: {"error": None if v.error is None else spelled(v.error), "tolerance": v.tolerance, "ok": v.ok} for v in verdicts}
 
 
 def _add_numeric(report: Report, verdicts: list[Verdict]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import counted, emit_json, emit_text, example, load_subject, require_stdin_once, shown
+from tidu_cli.cli.options import counted, emit_json, emit_lines, example, load_subject, require_stdin_once, shown
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import ITEMSIZE
 
@@ -80,7 +80,7 @@ def command(
         data[subject] = report.to_data()
         failures += [f"{subject}: {failure}" for failure in report.failures]
         if not as_json:
-            emit_text("\n  ".join([f"{subject}: {verdict}" if verdict else subject, *report.lines()]))
+            emit_lines([f"{subject}: {verdict}" if verdict else subject, *(f"  {line}" for line in report.lines())])
     if as_json:
         emit_json(data, indent=1)
     if failures:

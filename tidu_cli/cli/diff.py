@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_json, emit_text, example, load, printable, require_stdin_once, shown
+from tidu_cli.cli.options import emit_json, emit_lines, example, load, require_stdin_once, shown
 from tidu_cli.graph.graph import Document
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
     if as_json:
         emit_json({"same": same, **_data(found, one, other), **({"structure": letters, "more_structure": more} if exact else {})})
     elif same and not brief:
-        emit_text(printable(f"{shown(a)} and {shown(b)} are the same"))
+        emit_lines([f"{shown(a)} and {shown(b)} are the same"])
     elif not same:
         lines = [f"{shown(a)} and {shown(b)} differ"]
         if not brief:
             lines += [*_lines(found, one, other), *letters, *([f"... {more} more"] if more else [])]
-        emit_text("\n".join(map(printable, lines)))
+        emit_lines(lines)
     if not same:
         click.get_current_context().exit(1)
 

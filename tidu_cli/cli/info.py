@@ -10,7 +10,8 @@ from unicodedata import combining, east_asian_width
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import counted, emit_json, emit_text, example, file_argument, load, printable
+from tidu_cli.cli.options import counted, emit_json, emit_lines, example, file_argument, load
+from tidu_cli.errors import printable
 from tidu_cli.graph.graph import Document, Externals, Graph
 
 _NAME = 32  # how much of a name the table shows
@@ -48,7 +49,7 @@ def command(file: str, with_digests: bool, as_json: bool) -> None:
     if as_json:
         emit_json(summary)
     else:
-        emit_text("\n".join(map(printable, _lines(summary, document))))
+        emit_lines(_lines(summary, document))
 
 
 def _summary(document: Document, format_: str) -> dict[str, Any]:
@@ -157,7 +158,7 @@ def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
             (
                 "*" if number == len(graphs) - 1 else "",
                 str(number),
-                printable(short(graph["name"], _NAME)),
+                short(printable(graph["name"]), _NAME),
                 graph["kind"] if graph["linear"] is None else f"{graph['kind']}, pass {graph['linear']}",
                 str(len(graph["inputs"])),
                 format_size(graph["input_bytes"]),

@@ -18,7 +18,7 @@ import click
 from tidu_cli import __version__
 from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options
 from tidu_cli.cli.style import Context, is_terminal
-from tidu_cli.errors import TiduError, did_you_mean
+from tidu_cli.errors import TiduError, did_you_mean, printable
 
 COMMANDS = (
     "build",
@@ -70,7 +70,7 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], list(COMMANDS))}")
+            ctx.fail(f"no command '{printable(args[0])}'{did_you_mean(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

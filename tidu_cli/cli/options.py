@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -15,7 +14,7 @@ import click
 from tidu_cli.cli.messages import detail, is_verbose
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
-from tidu_cli.errors import KeyTextError, TiduError
+from tidu_cli.errors import KeyTextError, TiduError, printable
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
@@ -269,14 +268,16 @@ def emit_text(text: str) -> None:
     emit_bytes(f"{text}\n".encode(), None)
 
 
+def emit_lines(lines: Iterable[str]) -> None:
+    """Write lines to standard output, in UTF-8. What names in them would do to lines and to a terminal is escaped."""
+    emit_bytes("".join(f"{printable(line)}\n" for line in lines).encode(), None)
+
+
 def emit_json(value: object, out: str | None = None, indent: int | None = None) -> None:
     """Write JSON to OUT or standard output."""
-    emit_bytes((json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode(), out)
+    from tidu_cli.documents.json_text import json_text
 
-
-def printable(line: str) -> str:
-    """A line whose names may hold line ends and what steers a terminal: escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    emit_bytes(f"{json_text(value, indent)}\n".encode(), out)
 
 
 def counted(n: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -108,7 +109,19 @@ def _commands(
         kept = [s for s in settings if any(s.startswith(f"{key}=") for key in needed)]
         commands.append(["tidu", "eval", *_repeated("--set", kept), *_repeated("--inputs", files)])
     commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]
-    return " | ".join(shlex.join(command) for command in commands)
+    return " | ".join(" ".join(map(_quoted, command)) for command in commands)
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell; one that would not print by the numbers of its bytes, as bash, zsh, ksh and POSIX 2024 take it."""
+    if word.isprintable():
+        return shlex.quote(word)
+    spelled = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{''.join(c if c.isprintable() else _octal(c) for c in spelled)}'"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
 
 
 def _words(stage: Stage) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, PlainValidator, ValidationInfo, WithJsonSchema
@@ -9,7 +10,6 @@ from typing_extensions import TypedDict
 
 from tidu_cli.documents.schema import (
     LEFT_OUT,
-    RECORD_TEXT,
     STRICT,
     Data,
     KeyField,
@@ -20,7 +20,7 @@ from tidu_cli.documents.schema import (
     refusal,
 )
 from tidu_cli.errors import TypeTextError
-from tidu_cli.graph.types import ITEMSIZE, UNITS
+from tidu_cli.graph.type_patterns import PATTERN
 from tidu_cli.primitives.patterns import Pattern, parse_pattern
 
 
@@ -33,17 +33,7 @@ def _pattern(text: object, info: ValidationInfo) -> Pattern:
         raise refusal(str(error)) from None
 
 
-_SIZES = r"\[[a-z0-9_,. ]*\]"
-PatternField = Annotated[
-    Pattern,
-    PlainValidator(_pattern),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": rf"^(({'|'.join(ITEMSIZE)}|T){_SIZES}|(datetime|duration)\[({'|'.join(UNITS)})\]({_SIZES})?|{RECORD_TEXT})$",
-        }
-    ),
-]
+PatternField = Annotated[Pattern, PlainValidator(_pattern), WithJsonSchema({"type": "string", "pattern": PATTERN})]
 
 
 class OpsData(Data):
@@ -98,9 +88,16 @@ class OpData(OpsData):
     gives the cotangents of the others. Of `attrs` there is the default, or null for those that must be given.
     """
 
+    model_config = OpsData.model_config | {
+        "json_schema_extra": {
+            "not": {"anyOf": [{"required": [*pair]} for pair in combinations(("jvp", "backward", "transpose"), 2)]}
+        }
+    }
     inputs: Annotated[list[OpPort], Field(min_length=1)]
     outputs: Annotated[list[OpPort], Field(min_length=1)]
-    attrs: MetaField = Field(default_factory=dict)
+    attrs: Annotated[MetaField, WithJsonSchema({"type": "object", "propertyNames": {"not": {"const": "active"}}})] = Field(
+        default_factory=dict
+    )
     forward: OpGraph
     jvp: OpGraph = LEFT_OUT
     backward: OpGraph = LEFT_OUT

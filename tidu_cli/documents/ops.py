@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from tidu_cli.documents.op_schema import OpData, OpGraph
+from tidu_cli.documents.schema import OWN_NAME
 from tidu_cli.errors import DocumentError
 from tidu_cli.primitives.definitions import KINDS, OpDefinition, Port, SourceGraph, SourceNode
 from tidu_cli.primitives.own_attrs import REQUIRED
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NAME = re.compile(OWN_NAME)
 _RESERVED = "active"
 
 

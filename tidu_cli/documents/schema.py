@@ -29,12 +29,13 @@ from typing_extensions import TypeAliasType, TypedDict
 
 from tidu_cli.documents.shapes import fault_of_meta, type_without_names
 from tidu_cli.errors import TiduError, TypeTextError
-from tidu_cli.graph.keys import MAX_PASS, checked_pass, key_from_json, passes_from_json
+from tidu_cli.graph.keys import MAX_NESTING, MAX_PASS, checked_pass, key_from_json, passes_from_json
 from tidu_cli.graph.keys import Key as GraphKey
-from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, UNITS, Type
+from tidu_cli.graph.type_patterns import END, FIELD, NAME, TYPE
+from tidu_cli.graph.types import Type
 from tidu_cli.primitives.attr_models import json_schema as attrs_schema
 from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 
 STRICT = ConfigDict(extra="forbid", strict=True)
 LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
@@ -88,11 +89,14 @@ def _checked_meta(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 # pydantic must not see references to definitions that it did not make: _tidied() turns "define" into "$ref".
+OWN_NAME = "[A-Za-z_][A-Za-z0-9_-]*"
+"""The name of an own op."""
+
 _KEY: dict[str, Any] = {"define": "Key"}
 _PASS: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MAX_PASS}
 _INDEX: dict[str, Any] = {"type": "integer", "minimum": 0}
 _VALUE: dict[str, Any] = {"type": "array", "prefixItems": [_INDEX, _INDEX], "minItems": 2, "maxItems": 2}
-_DIGEST: dict[str, Any] = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+_DIGEST: dict[str, Any] = {"type": "string", "pattern": rf"^sha256:[0-9a-f]{{64}}{END}"}
 _REFERENCE: dict[str, Any] = {"define": "Reference"}
 
 
@@ -112,15 +116,15 @@ def _positive(largest: int) -> str:
     return f"([1-9][0-9]{{0,{len(digits) - 2}}}|{'|'.join(lesser)}|{digits})"
 
 
-_NAME = rf"(?!({'|'.join(ITEMSIZE)}|{DATETIME}|{DURATION})$)[A-Za-z_][A-Za-z0-9_]*"
-_SHAPE = r"\[((0|[1-9][0-9]*)(,(0|[1-9][0-9]*))*)?\]"
-# What is within braces is nested, as no regular expression can tell.
-RECORD_TEXT = rf"{_NAME}|(\s*[A-Za-z0-9_]+\s*)?\{{[\w\s\[\](){{}}:,]*\}}\s*|\([\w\s\[\](){{}}:,]*\)\s*"
 _DEFINITIONS: dict[str, Any] = {
     "Key": {
         "description": "A user's name, or the tangent or cotangent of a key in a pass.",
         "oneOf": [{"type": "string"}, _key_step("tangent"), _key_step("cotangent")],
+        "$ref": "#/$defs/Key1",
     },
+    # What may be within so many keys more: of 64 levels the innermost is a name.
+    **{f"Key{k}": {"additionalProperties": {"properties": {"of": {"define": f"Key{k + 1}"}}}} for k in range(1, MAX_NESTING + 1)},
+    f"Key{MAX_NESTING + 1}": {"type": "string"},
     "Reference": {
         "description": "A local id; [g, v]: value v of graph number g; or the digest of a value that the document does not define.",
         "oneOf": [_INDEX, _VALUE, _DIGEST],
@@ -128,12 +132,17 @@ _DEFINITIONS: dict[str, Any] = {
     "Type": {
         "description": "dtype[shape]; the name of a record type; or a record or tuple, spelled out.",
         "type": "string",
-        "pattern": rf"^(({'|'.join(ITEMSIZE)}){_SHAPE}|(datetime|duration)\[({'|'.join(UNITS)})\]({_SHAPE})?|{RECORD_TEXT})$",
+        "pattern": TYPE,
+    },
+    "LinearNode": {
+        "description": "A node of a linear graph: one input at least depends on a tangent.",
+        "properties": {"role": {"properties": {"linearized": {"properties": {"active_mask": {"contains": {"const": True}}}}}}},
+        "required": ["role"],
     },
     "RecordType": {
         "description": "A record type: the type of each field, in order.",
         "type": "object",
-        "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "propertyNames": {"pattern": f"^{FIELD}{END}"},
         "additionalProperties": {"define": "Type"},
         "minProperties": 1,
     },
@@ -157,11 +166,14 @@ CountField = Annotated[int, Field(ge=0, lt=2**31)]
 TypesField = Annotated[
     dict[str, Any],
     WithJsonSchema(
-        {"type": "object", "propertyNames": {"pattern": rf"^{_NAME}$"}, "additionalProperties": {"define": "RecordType"}}
+        {"type": "object", "propertyNames": {"pattern": f"^{NAME}{END}"}, "additionalProperties": {"define": "RecordType"}}
     ),
 ]
 # Validated by `op_schema`, where there are any: its models take longer to build than a small document to be read.
-OpsField = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": {"define": "OpData"}})]
+OpsField = Annotated[
+    dict[str, Any],
+    WithJsonSchema({"type": "object", "propertyNames": {"define": "OwnName"}, "additionalProperties": {"define": "OpData"}}),
+]
 
 
 class Mask(TypedDict):
@@ -216,11 +228,10 @@ def _form(value: object) -> str:
     return "list" if isinstance(value, list) else "object"
 
 
-IntegersField = Annotated[
-    Annotated[list[Any], Tag("list")] | Annotated[BinaryIntegers, Tag("object")],
-    Discriminator(_form),
-    WithJsonSchema({"type": "array", "items": {"type": "integer"}}),
-]
+_Integers = Annotated[Annotated[list[Any], Tag("list")] | Annotated[BinaryIntegers, Tag("object")], Discriminator(_form)]
+_ENTRY: dict[str, Any] = {"type": "integer", "minimum": -(2**31), "exclusiveMaximum": 2**31}
+CodesField = Annotated[_Integers, WithJsonSchema({"type": "array", "items": _ENTRY | {"minimum": 0}})]
+ArgumentsField = Annotated[_Integers, WithJsonSchema({"type": "array", "items": _ENTRY})]
 
 
 class Data(BaseModel):
@@ -233,8 +244,8 @@ class PackedNodes(Data):
     """Nodes as columns: `code[i]` is node i's row of `table`; `args` all inputs in order, -1-k meaning `external[k]`."""
 
     table: list[TableRow]
-    code: IntegersField
-    args: IntegersField
+    code: CodesField
+    args: ArgumentsField
     external: Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"oneOf": [_VALUE, _DIGEST]}})] = Field(
         default_factory=list
     )
@@ -251,6 +262,9 @@ class InputDeclaration(Data):
 class OutputDeclaration(Data):
     """An output of a graph. A null `value` is a structural zero, and then `type` must be there."""
 
+    model_config = STRICT | {
+        "json_schema_extra": {"if": {"properties": {"value": {"type": "null"}}}, "then": {"required": ["type"]}}
+    }
     key: KeyField
     value: Annotated[ReferenceField, WithJsonSchema({"oneOf": [_REFERENCE, {"type": "null"}]})]
     type: TypeField = LEFT_OUT
@@ -266,6 +280,12 @@ class Linear(Data):
 class GraphData(Data):
     """A graph fragment."""
 
+    model_config = STRICT | {
+        "json_schema_extra": {
+            "if": {"required": ["linear"], "properties": {"nodes": {"type": "array"}}},
+            "then": {"properties": {"nodes": {"items": {"define": "LinearNode"}}}},
+        }
+    }
     name: str
     linear: Linear = LEFT_OUT
     meta: MetaField = LEFT_OUT
@@ -309,10 +329,8 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
         attrs = attrs_schema(primitive.attrs)
         definitions.update(attrs.pop("$defs", {}))
         definitions[primitive.attrs.__name__] = attrs
-        then: dict[str, Any] = {"properties": {"attrs": {"$ref": f"#/$defs/{primitive.attrs.__name__}"}}}
-        if "required" in attrs:
-            then["required"] = ["attrs"]
-        conditions.append({"if": {"properties": {"op": {"const": primitive.name}}}, "then": then})
+        conditions.append({"if": {"properties": {"op": {"const": primitive.name}}}, "then": _node_of(primitive, attrs)})
+    definitions["OwnName"] = {"pattern": f"^{OWN_NAME}{END}", "not": {"enum": sorted(primitives.primitives)}}
     definitions["Op"] = {"allOf": conditions}
     # A document with ops of its own may use other names, which a schema cannot look up.
     definitions["BuiltInOp"] = {"properties": {"op": {"enum": sorted(primitives.primitives)}}}
@@ -331,6 +349,16 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
         "title": "tidu document, version 1",
         **_tidied(schema),
     }
+
+
+def _node_of(primitive: Primitive, attrs: dict[str, Any]) -> dict[str, Any]:
+    """What is due of a node, or a row of a table, of a primitive: of nodes inputs are a list, of rows their number."""
+    least, most = (1, None) if primitive.arity is None else (primitive.arity, primitive.arity)
+    lengths = {name: n for name, n in (("minItems", least), ("maxItems", most)) if n is not None}
+    numbers = {name: n for name, n in (("minimum", least), ("maximum", most)) if n is not None}
+    mask = {"properties": {"linearized": {"properties": {"active_mask": lengths}}}}
+    properties = {"attrs": {"$ref": f"#/$defs/{primitive.attrs.__name__}"}, "inputs": lengths | numbers, "role": mask}
+    return {"properties": properties} | ({"required": ["attrs"]} if "required" in attrs else {})
 
 
 def _tidied(schema: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from tidu_cli.documents.numerals import settled
 from tidu_cli.documents.source import Source
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import DocumentError, printable
 from tidu_cli.graph.decimals import number
 
 MAX_MESSAGE = 600
@@ -33,9 +33,7 @@ _TOO_DEEP = "nests too deeply"
 
 def one_line(message: str) -> str:
     """`message` as one printable line of limited length: other characters are escaped."""
-    line = "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in message[: 2 * MAX_MESSAGE]
-    )
+    line = printable(message[: 2 * MAX_MESSAGE])
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
 
 

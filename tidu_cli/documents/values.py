@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from tidu_cli.documents.json_text import json_text
 from tidu_cli.documents.numerals import require_finite, wants_text
 from tidu_cli.errors import DocumentError, KeyTextError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.decimals import number, to_be_shortened
@@ -114,7 +115,7 @@ def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Typ
 
         packed: bytes = msgpack.packb({str(key): _tree(_typed, value, types.get(key)) for key, value in values.items()})
         return packed
-    lines = ", ".join(f"{_json(str(key))}: {_json(_tree(_nested, value, types.get(key)))}" for key, value in values.items())
+    lines = ", ".join(f"{json_text(str(key))}: {json_text(_tree(_nested, value, types.get(key)))}" for key, value in values.items())
     return f"{{{lines}}}\n".encode()
 
 
@@ -215,7 +216,7 @@ def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type]) -> dict[Ke
     values: dict[Key, Any] = {}
     try:
         archive = ZipFile(io.BytesIO(data))
-    except _unreadable() as error:
+    except Exception as error:  # whatever a codec raises
         raise DocumentError(f"{source}: malformed npz: {_line(error)}") from None
     records = {str(key): key for key, type_ in declared.items() if isinstance(type_, RecordType)}
     texts = {str(key) for key in declared}
@@ -235,7 +236,7 @@ def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type]) -> dict[Ke
         try:
             with archive.open(info) as file:
                 place[last] = _array(file)
-        except _unreadable() as error:
+        except Exception as error:  # whatever a codec raises, or a parser of headers
             raise DocumentError(f"{source}: malformed npz: member {_short(repr(member))}: {_line(error)}") from None
     return values
 
@@ -267,22 +268,20 @@ def _read_npy(path: str, where: str) -> NDArray[Any]:
             return _array(file)
     except FileNotFoundError:
         raise DocumentError(f"{where}: no such file: {path}") from None
-    except _unreadable() as error:
+    except Exception as error:  # NumPy reads headers with Python's own parser
         raise DocumentError(f"{where}: cannot read {path} as .npy: {_line(error)}") from None
 
 
-def _unreadable() -> tuple[type[Exception], ...]:
-    """What reading a broken archive or array may raise."""
-    from zipfile import BadZipFile
-    from zlib import error
-
-    return ValueError, OSError, EOFError, MemoryError, NotImplementedError, RuntimeError, BadZipFile, error
-
-
 def _array(file: Any) -> NDArray[Any]:
+    import warnings
+
+    import numpy as np
     from numpy.lib import format as npy
 
-    array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote, which are read as well
+        array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    if array.dtype == np.bool_ and (array.view(np.uint8) > 1).any():
+        raise ValueError("a bool is a byte 0 or 1")
     return array
 
 
@@ -371,10 +370,6 @@ def _nested(value: NDArray[Any], type_: TensorType | None) -> object:
     array = np.empty(value.size, object)
     array[:] = elements
     return array.reshape(value.shape).tolist()
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _line(error: BaseException) -> str:

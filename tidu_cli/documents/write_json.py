@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from tidu_cli.documents.graph_writer import GraphWriter, PackedNodes
+from tidu_cli.documents.json_text import json_text
 from tidu_cli.graph.graph import Case
 from tidu_cli.watching import Watched
 
@@ -19,28 +19,24 @@ def texts(before: Mapping[str, Any], writers: Sequence[GraphWriter], after: Mapp
     """The text of a document with these fields before and after its graphs."""
     opening = "{"
     for name, value in before.items():
-        yield f"{opening}{_text(name)}: {_LAYOUTS.get(name, _text)(value)},\n"
+        yield f"{opening}{json_text(name)}: {_LAYOUTS.get(name, json_text)(value)},\n"
         opening = " "
     yield ' "graphs": [\n'
     for number, writer in enumerate(writers):
         if number:
             yield ",\n"
-        yield f"   {_text(writer.head())[:-1]},\n"
-        yield f'    "inputs":  {_lines(map(_text, writer.inputs()))},\n'
+        yield f"   {json_text(writer.head())[:-1]},\n"
+        yield f'    "inputs":  {_lines(map(json_text, writer.inputs()))},\n'
         yield '    "nodes":   '
         if writer.listed:
             yield from _listed(writer, watched)
         else:
             yield _packed(writer.packed())
-        yield f',\n    "outputs": {_lines(map(_text, writer.outputs()))}}}'
+        yield f',\n    "outputs": {_lines(map(json_text, writer.outputs()))}}}'
     yield "]"
     for name, values in after.items():
-        yield f",\n {_text(name)}: {_lines(map(_text, values), ' ' * (len(name) + 6))}"
+        yield f",\n {json_text(name)}: {_lines(map(json_text, values), ' ' * (len(name) + 6))}"
     yield "}\n"
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _lines(entries: Iterable[str], indent: str = INDENT) -> str:
@@ -48,29 +44,29 @@ def _lines(entries: Iterable[str], indent: str = INDENT) -> str:
 
 
 def _types(types: Mapping[str, object]) -> str:
-    return "{\n  " + ",\n  ".join(f"{_text(name)}: {_text(fields)}" for name, fields in types.items()) + "}"
+    return "{\n  " + ",\n  ".join(f"{json_text(name)}: {json_text(fields)}" for name, fields in types.items()) + "}"
 
 
 def _ops(ops: Mapping[str, Mapping[str, object]]) -> str:
     # A line for each field of a definition, and for each node.
     definitions = []
     for name, definition in ops.items():
-        fields = [f"{_text(kind)}: {_text(part)}" for kind, part in definition.items()]
-        definitions.append(f"{_text(name)}: {{" + ",\n    ".join(fields) + "}")
+        fields = [f"{json_text(kind)}: {json_text(part)}" for kind, part in definition.items()]
+        definitions.append(f"{json_text(name)}: {{" + ",\n    ".join(fields) + "}")
     return "{\n  " + ",\n  ".join(definitions) + "}"
 
 
 def _passes(passes: Mapping[str, str]) -> str:
-    return "{" + f",\n{' ' * 12}".join(f"{_text(number)}: {_text(identity)}" for number, identity in passes.items()) + "}"
+    return "{" + f",\n{' ' * 12}".join(f"{json_text(number)}: {json_text(identity)}" for number, identity in passes.items()) + "}"
 
 
 _LAYOUTS: Mapping[str, Callable[[Any], str]] = {"types": _types, "ops": _ops, "passes": _passes}
 
 
 def _packed(nodes: PackedNodes) -> str:
-    table = _lines(map(_text, nodes.table), INDENT + " " * 10)
+    table = _lines(map(json_text, nodes.table), INDENT + " " * 10)
     columns = {"code": chain.from_iterable(nodes.code), "args": nodes.args, "external": nodes.external}
-    return (",\n" + INDENT).join([f'{{"table": {table}', *(f'"{name}": {_text(list(v))}' for name, v in columns.items())]) + "}"
+    return (",\n" + INDENT).join([f'{{"table": {table}', *(f'"{name}": {json_text(list(v))}' for name, v in columns.items())]) + "}"
 
 
 def _listed(writer: GraphWriter, watched: Watched) -> Iterator[str]:
@@ -99,7 +95,7 @@ def _node_texts(writer: GraphWriter, watched: Watched) -> Iterator[list[str]]:
             if types or (detached and writer.needs_types(block.args[start:end])):
                 text += result_types
             if i in node_meta:
-                text += f', "meta": {_text(node_meta[i])}'
+                text += f', "meta": {json_text(node_meta[i])}'
             made.append(text + "}")
         yield made
 
@@ -107,16 +103,16 @@ def _node_texts(writer: GraphWriter, watched: Watched) -> Iterator[list[str]]:
 def _external(writer: GraphWriter) -> Callable[[int], str]:
     """The texts of references to other graphs, by arguments."""
     if writer.detached:
-        return lambda argument: _text(writer.reference(argument))
+        return lambda argument: json_text(writer.reference(argument))
     graph, value = writer.graph.external.graph, writer.graph.external.value
     return lambda argument: f"[{graph[~argument]}, {value[~argument]}]"
 
 
 def _ends(case: Case, common: Mapping[str, object]) -> tuple[str, str, str, int]:
-    fields = _text(common)[1:-1]
-    types = _text([str(t) for t in case.results])
+    fields = json_text(common)[1:-1]
+    types = json_text([str(t) for t in case.results])
     return (
-        f'{{"op": {_text(case.op)}, "inputs": [',
+        f'{{"op": {json_text(case.op)}, "inputs": [',
         "]" + (f", {fields}" if fields else ""),
         f', "types": {types}',
         len(case.operands),

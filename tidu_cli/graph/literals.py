@@ -35,6 +35,8 @@ class Literal:
     def __post_init__(self) -> None:
         if len(self.data) != self.type.nbytes:
             raise TypeTextError(f"constant of type {self.type} takes {self.type.nbytes} bytes, got {len(self.data)}")
+        if self.type.dtype == "bool" and self.data.translate(None, b"\0\1"):
+            raise TypeTextError(f"constant of type {self.type}: a bool is a byte 0 or 1")
         if self.type.dtype in DATETIMES:
             from tidu_cli.graph.instants import NOT_A_TIME  # here, as datetimes are rare
 

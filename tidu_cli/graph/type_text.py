@@ -56,6 +56,8 @@ def parse_value_type(text: str, declared: Mapping[str, RecordType] = NO_RECORDS,
             hint = did_you_mean(text, list(declared)) or "; declare it under 'types', or write dtype[shape], such as f64[3,4]"
             raise TypeTextError(f"unknown type {text[:60]!r}{hint}")
         return parse_type(text)
+    if text != text.strip():
+        raise TypeTextError(f"unknown type {text[:60]!r}: no blanks go before or after a type")
     parser = _Parser(text, declared, open_shapes)
     found = parser.type(0)
     parser.end()

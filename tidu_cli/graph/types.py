@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tidu_cli.errors import TypeTextError, did_you_mean
+from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
 
 ITEMSIZE = {
     "bool": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
@@ -49,6 +49,9 @@ OPEN_SHAPE = (-1,)
 
 MAX_BYTES = 2**62
 """Types of more bytes than this are refused: no machine holds them and sizes would overflow elsewhere."""
+
+MAX_RANK = 64
+"""As many axes as an array may have, in documents as in NumPy."""
 _TEXT = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])(\[(?:(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*)?\])?", re.ASCII)
 
 
@@ -106,13 +109,28 @@ def parse_type(text: str) -> TensorType:
     dtype = match[1] if match else ""
     if match is None or dtype not in (TIMES if "[" in dtype else ITEMSIZE) or (match[2] is None and "[" not in dtype):
         raise TypeTextError(f"unknown type {text[:60]!r}{_hint(text, dtype)}")
-    if len(text) > 400:
-        raise TypeTextError(f"the type {text[:40]}... has too many axes")
-    shape = (match[2] or "[]")[1:-1]
-    parsed = TensorType(dtype, tuple(map(int, shape.split(","))) if shape else ())
-    if math.prod(n or 1 for n in parsed.shape) * itemsize(dtype) > MAX_BYTES:
-        raise TypeTextError(f"the type {text} is larger than any memory")
+    sizes = (match[2] or "[]")[1:-1].split(",")
+    if any(len(n) > 19 for n in sizes):  # int() of an endless string of digits is slow, and Python refuses it past 4,300
+        raise TypeTextError(f"the type {text[:60]} is larger than any memory")
+    parsed = TensorType(dtype, tuple(map(int, sizes)) if sizes != [""] else ())
+    try:
+        require_possible(parsed)
+    except TypeRuleError as error:
+        raise TypeTextError(str(error)) from None
     return parsed
+
+
+def require_possible(type_: Type) -> None:
+    """Raises TypeRuleError for arrays of more axes than MAX_RANK, or more bytes than MAX_BYTES, empty axes left out."""
+    for _, leaf in leaves(type_):
+        if leaf.rank > MAX_RANK:
+            raise TypeRuleError(f"an array of {leaf.rank} axes; the most are {MAX_RANK}")
+        if math.prod(n or 1 for n in leaf.shape) * itemsize(leaf.dtype) > MAX_BYTES:
+            raise TypeRuleError(f"an array of type {_cut(str(leaf))} is larger than any memory")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _hint(text: str, dtype: str) -> str:
@@ -197,8 +215,16 @@ def map_leaves(type_: Type, change: Callable[[TensorType], TensorType]) -> Type:
 
 
 def of_batch(type_: Type, size: int) -> Type:
-    """The type of so many values of a type together: the batch is the first axis of each array."""
-    return map_leaves(type_, lambda t: t.with_shape((size, *t.shape)))
+    """The type of so many values of a type together: the batch is the first axis of each array.
+
+    Raises TypeRuleError where that is one axis, or are more elements, than arrays may have.
+    """
+    found = map_leaves(type_, lambda t: t.with_shape((size, *t.shape)))
+    try:
+        require_possible(found)
+    except TypeRuleError as error:
+        raise TypeRuleError(f"a batch of {_cut(str(type_))} would be {error}") from None
+    return found
 
 
 def itemsize(dtype: str) -> int:

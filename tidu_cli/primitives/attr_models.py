@@ -14,13 +14,25 @@ from pydantic import (
     GetCoreSchemaHandler,
     PlainSerializer,
     PlainValidator,
+    Strict,
     WithJsonSchema,
 )
 from pydantic import ValidationError as Invalid
 from pydantic_core import PydanticCustomError, core_schema
 
 from tidu_cli.errors import TiduError, TypeRuleError, did_you_mean
-from tidu_cli.primitives.fields import Attrs, Kind, Layout, Records, Writer, field_names, is_pydantics, layout_of, made
+from tidu_cli.primitives.fields import (
+    INTEGER_LIMIT,
+    Attrs,
+    Kind,
+    Layout,
+    Records,
+    Writer,
+    field_names,
+    is_pydantics,
+    layout_of,
+    made,
+)
 
 _CONFIGURATION = "model_config"
 
@@ -124,7 +136,16 @@ def _pydantics(annotation: Any) -> Any:
         return Union[tuple(map(_pydantics, parts))]  # noqa: UP007 - there is no other way to write one of a list
     if origin in (tuple, list, dict):
         return origin[tuple(part if part is Ellipsis else _pydantics(part) for part in parts)]
-    return annotation
+    return _STRICT.get(annotation, annotation)
+
+
+# Nothing is converted, but lists to tuples, and integers to floats, which JSON does not tell apart.
+_STRICT: dict[Any, Any] = {
+    bool: Annotated[bool, Strict()],
+    int: Annotated[int, Strict(), Field(ge=-INTEGER_LIMIT, lt=INTEGER_LIMIT)],
+    float: Annotated[float, Strict(), Field(allow_inf_nan=False)],
+    str: Annotated[str, Strict()],
+}
 
 
 def _values(attrs: type[Attrs], model: Any) -> dict[str, object]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeTextError, did_you_mean
 from tidu_cli.graph.literals import Literal, literal_from_numbers, literal_to_numbers
-from tidu_cli.graph.types import DTYPES, parse_type
+from tidu_cli.graph.type_patterns import END, TENSOR_TYPE
+from tidu_cli.graph.types import DATETIME, DTYPES, DURATION, INTEGERS, ITEMSIZE, SIGNED, parse_type
 from tidu_cli.primitives.fields import After, Attrs, Bounded, Parsed, Records
 
 INLINE_ELEMENTS = 16
@@ -39,9 +39,12 @@ def literal_from_file(value: object) -> Literal:
         raise TypeTextError('constant data is {"type": "f64[2]", "data": [...]}, or with "base64" in place of "data"')
     type_ = parse_type(value["type"])
     if "base64" in value:
+        text = value["base64"]
         try:
-            return Literal(type_, base64.b64decode(value["base64"], validate=True))
-        except (binascii.Error, TypeError, ValueError):
+            if not isinstance(text, str) or len(text) % 4:  # b64decode takes bytes, too, and more padding than is due
+                raise ValueError
+            return Literal(type_, base64.b64decode(text, validate=True))
+        except ValueError:
             raise TypeTextError(f"constant of type {type_}: malformed base64") from None
     data = value["data"]
     if isinstance(data, bytes):
@@ -70,20 +73,41 @@ def _written(literal: Literal, binary: bool) -> dict[str, object]:
     return literal_to_file(literal, binary=binary)
 
 
+_NONFINITE = [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]
+_BASE64 = rf"^(?:[A-Za-z0-9+/]{{4}})*(?:[A-Za-z0-9+/]{{2}}==|[A-Za-z0-9+/]{{3}}=)?{END}"
+
+
+def _elements(dtype: str) -> dict[str, Any]:
+    """The JSON Schema of an element of constant data."""
+    if dtype == "bool":
+        return {"type": "boolean"}
+    if dtype in INTEGERS:
+        bits, signed = 8 * ITEMSIZE[dtype], dtype in SIGNED
+        least, end = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+        return {"type": "integer", "minimum": least, "exclusiveMaximum": end}
+    return {"anyOf": _NONFINITE}
+
+
+_INSTANT = {"anyOf": [{"type": "string"}, {"type": "integer", "exclusiveMinimum": -(2**63), "exclusiveMaximum": 2**63}]}
+_BY_DTYPE = {dtype: _elements(dtype) for dtype in ITEMSIZE} | {DATETIME: _INSTANT, DURATION: _elements("f64")}
 _LITERAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "type": {"type": "string"},
-        "data": {"type": "array", "items": {"type": ["number", "boolean", "string"]}},
-        "base64": {"type": "string", "contentEncoding": "base64"},
+        "type": {"type": "string", "pattern": TENSOR_TYPE},
+        "data": {"type": "array"},
+        "base64": {"type": "string", "contentEncoding": "base64", "pattern": _BASE64},
     },
     "required": ["type"],
     "additionalProperties": False,
     "oneOf": [{"required": ["data"]}, {"required": ["base64"]}],
+    "allOf": [
+        {"if": {"properties": {"type": {"pattern": rf"^{dtype}\["}}}, "then": {"properties": {"data": {"items": items}}}}
+        for dtype, items in _BY_DTYPE.items()
+    ],
 }
 
 Axis = Annotated[int, Bounded(ge=0)]
-Axes = Annotated[tuple[Axis, ...], After(_distinct)]
+Axes = Annotated[tuple[Axis, ...], After(_distinct, {"uniqueItems": True})]
 Shape = tuple[Axis, ...]
 DTypeName = Annotated[str, After(_dtype, {"enum": list(DTYPES)})]
 LiteralData = Annotated[Literal, Parsed(_parsed, _written, _LITERAL_SCHEMA)]

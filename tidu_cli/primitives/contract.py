@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable
-from tidu_cli.graph.types import ALL, RecordType, TensorType, Type
+from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_possible
 from tidu_cli.primitives.fields import Attrs as Attrs
 from tidu_cli.primitives.fields import NoAttrs as NoAttrs
 from tidu_cli.primitives.flops import ONE_EACH
@@ -86,6 +86,9 @@ ReadingRule = Callable[[Any, "Term", Sequence["Term"]], "Term"]
 The array numbers the elements of operand 0 from 0 up; where the result is none of them, their count stands, and numbers none.
 """
 
+HiddenRule = Callable[[Any, Sequence["Type | None"], "ValueTypes | None"], Sequence["Type | None"]]
+"""From (attrs, operand types, None where one is hidden, result types if they are stated) to operand types, as many as are known."""
+
 KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 """From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
 
@@ -136,10 +139,10 @@ class Primitive:
     """One operation: its name, arity (None: any number from one up), attrs, types, evaluation, derivative and batch rules.
 
     `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike` says
-    that all operands have one type; where a detached reference hides some operand's type, it is then known. `n_results` counts the
-    results from attrs and the number of operands, which is all that is known where operand types are hidden. `inert` operands have
-    no derivative though they may be inexact (the order of a polygamma, say): a rule may refuse them, and `inert_reason` says
-    why. `inlined` says what an own
+    that all operands have one type; where a detached reference hides some operand's type, it is then known. `hidden` finds such
+    types by what else is known, where operands differ. `n_results` counts the results from attrs and the number of operands,
+    which is all that is known where operand types are hidden. `inert` operands have no derivative though they may be inexact (the
+    order of a polygamma, say): a rule may refuse them, and `inert_reason` says why. `inlined` says what an own
     primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful` is False for
     the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to the tangents of
     integers; `indices` are the operands from the first to before the second of two numbers, which say where or which and not how
@@ -166,6 +169,7 @@ class Primitive:
     dtypes: frozenset[str] = ALL
     examples: tuple[Example, ...] = ()
     alike: bool = False
+    hidden: HiddenRule | None = None
     n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
     inert: tuple[int, ...] = ()
     inert_reason: str = ""
@@ -307,6 +311,9 @@ class PrimitiveSet:
             type_ = known[0] if known else _operand_type(primitive, attrs, n, declared)
             if type_ is not None:
                 operands = known = [type_] * n
+        if len(known) < n and primitive.hidden is not None:
+            operands = primitive.hidden(attrs, operands, declared)
+            known = [t for t in operands if t is not None]
         if len(known) < n:
             if declared is None:
                 raise TypeRuleError(
@@ -321,6 +328,8 @@ class PrimitiveSet:
                 if isinstance(type_, RecordType):
                     raise TypeRuleError(f"input {k} is a record, {type_}, but it takes arrays; take its fields with the op 'field'")
         results: ValueTypes = primitive.types(attrs, cast(Types, tuple(known)))
+        for result in results:
+            require_possible(result)
         if declared is not None and declared != results:
             raise TypeRuleError(f"declares the result {_join(declared)}, but it is {_join(results)}")
         return Case(op, attrs, mask, tuple(known), results)

@@ -54,6 +54,8 @@ def _types(attrs: DotGeneralAttrs, operands: Types) -> Types:
     require_dtype(NUMERIC, operands)
     if lhs.dtype != rhs.dtype:
         raise TypeRuleError(f"type mismatch: lhs is {lhs}, rhs is {rhs}; use convert_element_type first")
+    if attrs.preferred_element_type not in (None, *NUMERIC):
+        raise TypeRuleError(f"preferred_element_type {attrs.preferred_element_type} is no dtype of numbers")
     if attrs.preferred_element_type is not None and _kind(attrs.preferred_element_type) < _kind(lhs.dtype):
         raise TypeRuleError(
             f"preferred_element_type {attrs.preferred_element_type} cannot hold products of {lhs.dtype}; convert the result instead"

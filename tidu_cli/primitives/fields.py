@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import (
     Annotated,
     Any,
@@ -32,6 +33,9 @@ A = TypeVar("A", bound="Attrs")
 
 DOUBT: Any = object()
 """What a reader gives for a value that only the model can judge."""
+
+INTEGER_LIMIT = 2**63
+"""Integers in attrs take 64 bits with sign, as those that msgpack and NumPy have, unless `Bounded` says otherwise."""
 
 Records = Mapping[str, RecordType]
 """Record types by name, which attrs may name."""
@@ -80,7 +84,7 @@ class After(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Bounded(Kind):
-    """Numbers and bools of that very type; of integers, those at least `ge`, more than `gt`, and less than `lt`."""
+    """Of integers, those at least `ge`, more than `gt`, and less than `lt`."""
 
     ge: int | None = None
     lt: int | None = None
@@ -92,10 +96,10 @@ class Bounded(Kind):
         return above and (self.lt is None or value < self.lt)
 
     def pydantic(self) -> Iterable[object]:
-        """A field that converts nothing."""
+        """A field with bounds."""
         from tidu_cli.primitives.attr_models import constrained
 
-        return constrained(strict=True, ge=self.ge, lt=self.lt, gt=self.gt)
+        return constrained(ge=self.ge, lt=self.lt, gt=self.gt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +267,11 @@ def _as_it_is(value: Any, binary: bool) -> object:
 def _field(annotation: Any) -> Field | None:
     """How values of this annotation are read and written; None if only pydantic knows."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    if annotation in (bool, int, float, str, type(None), None):
+    if annotation is int:
+        return Field(lambda value, records: value if type(value) is int and abs(value) < INTEGER_LIMIT else DOUBT, _as_it_is)
+    if annotation is float:
+        return Field(lambda value, records: value if type(value) is float and isfinite(value) else DOUBT, _as_it_is)
+    if annotation in (bool, str, type(None), None):
         return Field(_of_type(type(None) if annotation is None else annotation), _as_it_is)
     if isinstance(annotation, type) and issubclass(annotation, Attrs):
         return Field(_nested(annotation), lambda value, binary: value.to_data(binary=binary))
@@ -297,7 +305,7 @@ def _narrowed(annotation: Any, kinds: Iterable[object]) -> Field | None:
 
 
 def _of_type(type_: type) -> Reader:
-    # A value of any other type the model may convert: true from 1, say.
+    # A value of any other type the model may still take, or say why not.
     return lambda value, records: value if type(value) is type_ else DOUBT
 
 

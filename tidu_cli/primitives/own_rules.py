@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import CaseTable
-from tidu_cli.graph.types import tangent_type
+from tidu_cli.graph.types import TensorType, Type, tangent_type
 from tidu_cli.primitives import bodies
 from tidu_cli.primitives.bodies import Body
 from tidu_cli.primitives.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, ValueTypes
 from tidu_cli.primitives.definitions import OpDefinition
 from tidu_cli.primitives.linearity import require_linear
 from tidu_cli.primitives.own_attrs import OwnAttrs, attrs_class
-from tidu_cli.primitives.trace import Term, Trace
+from tidu_cli.primitives.patterns import TensorPattern, completed
+from tidu_cli.primitives.trace import HIDDEN, Term, Trace
 
 JVP_SUFFIX = ".jvp"
 """What follows an op's name in that of its derivative, where that has no graph of its own."""
@@ -51,6 +53,7 @@ class _Op:
             self.jvp,
             self.transpose if linear else None,
             attrs=attrs_class(definition.name, definition.attrs),
+            hidden=self.hidden,
             n_results=lambda attrs, n_operands: len(definition.outputs),
             batch=lambda node: self.batched(self.forward(node.attrs, node.types), node),
             inlined=self.inlined,
@@ -62,13 +65,18 @@ class _Op:
             summary="defined in the document",
         )
 
+    def hidden(self, attrs: OwnAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
+        patterns = [p.pattern for p in self.definition.outputs]
+        results = zip(patterns, declared, strict=True) if declared is not None and len(declared) == len(patterns) else ()
+        return completed([p.pattern for p in self.definition.inputs], operands, [*results])
+
     def forward(self, attrs: OwnAttrs, operands: ValueTypes) -> Body:
-        return self.definition.body("forward", self.whole(), attrs, operands)
+        return self.definition.body("forward", self.whole(), attrs, _all_known(operands))
 
     def derivative(self, kind: str, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         """The graph `jvp`, `backward` or `transpose`. Raises MissingRuleError if it is wrong, or not linear as it must be."""
         try:
-            return self.definition.body(kind, self.whole(), attrs, operands)
+            return self.definition.body(kind, self.whole(), attrs, _all_known(operands))
         except TypeRuleError as error:
             raise MissingRuleError(str(error)) from None
 
@@ -156,6 +164,7 @@ class _Derivative:
             self.jvp,
             self.transpose,
             attrs=attrs_class(name, {**self.op.definition.attrs, "active": []}),
+            hidden=self.hidden,
             n_results=lambda attrs, n_operands: len(self.op.definition.outputs),
             batch=lambda node: self.op.batched(self.body(node.attrs, node.types), node),
             integers="exact",
@@ -179,12 +188,25 @@ class _Derivative:
             raise TypeRuleError(f"attr 'active': it says of each of the {n} inputs whether it has a tangent")
         return OwnAttrs.of(values), active
 
+    def hidden(self, attrs: OwnAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
+        """By the patterns of the op. Those of tangents have their shapes, and another dtype where it is of integers, or any."""
+        definition = self.op.definition
+        inputs, outputs = ([p.pattern for p in ports] for ports in (definition.inputs, definition.outputs))
+        _, active = self.split(attrs)
+        moving = [pattern for pattern, a in zip(inputs, active, strict=True) if a]
+        if len(operands) != self.n_primal + len(moving) or (declared is not None and len(declared) != len(outputs)):
+            return operands  # which is refused where types are checked
+        tangents = zip([*moving, *(outputs if declared else ())], [*operands[self.n_primal :], *(declared or ())], strict=True)
+        shapes = [(replace(p, dtype=t.dtype), t) for p, t in tangents if isinstance(p, TensorPattern) and isinstance(t, TensorType)]
+        return [*completed([*inputs, *outputs], operands[: self.n_primal], shapes), *operands[self.n_primal :]]
+
     def types(self, attrs: OwnAttrs, operands: ValueTypes) -> ValueTypes:
         return tuple(t for t in self.body(attrs, operands).result_types if t is not None)
 
     def body(self, attrs: OwnAttrs, operands: ValueTypes) -> Body:
         identity = attrs, operands
         if identity not in self._bodies:
+            _all_known(operands)
             self._bodies[identity] = self._transposed_backward(attrs, operands)
         return self._bodies[identity]
 
@@ -228,6 +250,13 @@ class _Derivative:
         primal = [t for t in node.operands if t is not None]
         found = bodies.spliced_linearly(trace, backward, primal, node.cotangents)
         return [*[None] * self.n_primal, *(c for c, a in zip(found, active, strict=True) if a)]
+
+
+def _all_known(operands: Sequence[Type | None]) -> ValueTypes:
+    known = tuple(t for t in operands if t is not None)
+    if len(known) < len(operands):
+        raise MissingRuleError(HIDDEN)
+    return known
 
 
 def _spliced(body: Body, operands: Sequence[Term]) -> list[Term]:

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
-from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, TIMES, RecordType, TensorType, Type, parse_type
+from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, MAX_RANK, TIMES, RecordType, TensorType, Type, parse_type
 
 _TEXT = re.compile(r"([A-Za-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[([^\[\]]*)\]")
-_SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
+_SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 ANY_DTYPE = "T"
 ANY_AXES = "..."
@@ -72,13 +72,16 @@ def parse_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
     match = None if text in TIMES else _TEXT.fullmatch(text)
     if match is None or match[1] in (DATETIME, DURATION):  # a time alone, or one without a unit
         return _type_as_pattern(text, records)
-    dtype, inside = match[1], match[2].replace(" ", "")
+    dtype, inside = match[1], match[2].strip(" ")
     if dtype != ANY_DTYPE and dtype not in ITEMSIZE and dtype not in TIMES:
         raise TypeTextError(f"unknown type {text[:60]!r}{did_you_mean(dtype, [*ITEMSIZE, ANY_DTYPE])}")
-    sizes = tuple(int(n) if _SIZE.fullmatch(n) else n for n in inside.split(",")) if inside else ()
+    texts = [n.strip(" ") for n in inside.split(",")] if inside else []
+    sizes = tuple(int(n) if _SIZE.fullmatch(n) else n for n in texts)
     for n in sizes:
         if isinstance(n, str) and n != ANY_AXES and not _NAME.fullmatch(n):
             raise TypeTextError(f"unknown type {text[:60]!r}: a size is a number, a name of small letters, or '...' for any axes")
+    if len(sizes) > MAX_RANK:
+        raise TypeTextError(f"unknown type {text[:60]!r}: the most sizes are {MAX_RANK}")
     if sizes.count(ANY_AXES) > 1:
         raise TypeTextError(f"unknown type {text[:60]!r}: '...' may stand once")
     pattern = TensorPattern(dtype, sizes)
@@ -105,6 +108,20 @@ def match_all(names: Sequence[str], patterns: Sequence[Pattern], types: Sequence
             where = f", where {' and '.join(known)}" if known else ""
             raise TypeRuleError(f"input '{name}' is {type_}, which does not fit {pattern}{where}")
     return found
+
+
+def completed(
+    patterns: Sequence[Pattern], types: Sequence[Type | None], further: Sequence[tuple[Pattern, Type]]
+) -> list[Type | None]:
+    """Types that fit patterns, of which some are None: those too, if the others, and `further` ones, tell the variables."""
+    found: Variables = {}
+    for pattern, type_ in [*zip(patterns, types, strict=True), *further]:
+        if type_ is not None:
+            _matches(pattern, type_, found)  # what does not fit is complained of where types are checked
+    return [
+        instance(pattern, found) if type_ is None and found.keys() >= set(variables_of(pattern)) else type_
+        for pattern, type_ in zip(patterns, types, strict=True)
+    ]
 
 
 def fits(pattern: Pattern, type_: Type, variables: Variables) -> bool:

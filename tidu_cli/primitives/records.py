@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.type_patterns import RECORD_TYPE
 from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
 from tidu_cli.primitives.batching import repeated
@@ -34,14 +35,15 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-RecordTypeText = Annotated[RecordType, Parsed(_record_type, lambda type_, binary: str(type_), {"type": "string"})]
+_TEXT = {"type": "string", "pattern": RECORD_TYPE}
+RecordTypeText = Annotated[RecordType, Parsed(_record_type, lambda type_, binary: str(type_), _TEXT)]
 
 
 class RecordAttrs(Attrs):
     """`type`: that of the record; `fields`: the names of the operands, if these are not all of its fields, in order."""
 
     type: RecordTypeText
-    fields: Annotated[tuple[str, ...], Sized(1), After(_distinct)] | None = None
+    fields: Annotated[tuple[str, ...], Sized(1), After(_distinct, {"uniqueItems": True})] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import DURATIONS, INTEGERS, NUMERIC, REALS, TIMES, TensorType, storage_dtype
-from tidu_cli.primitives.attrs import Axes, AxesAttrs, DTypeName
+from tidu_cli.primitives.attrs import AxesAttrs, Axis, DTypeName
 from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.primitives.families import by_counts, linear_jvp, linear_transpose, no_tangent, require_dtype
@@ -25,7 +25,7 @@ broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = ma
 class ArgExtremumAttrs(AxesAttrs):
     """`axes`: the one axis along which positions are counted; `index_dtype`: the integer dtype of the positions."""
 
-    axes: Annotated[Axes, Sized(1, 1)]
+    axes: Annotated[tuple[Axis, ...], Sized(1, 1)]
     index_dtype: DTypeName
 
 

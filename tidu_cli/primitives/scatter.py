@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import ANY, DURATIONS, NUMERIC, REALS, TIMES, TensorType
@@ -30,7 +30,6 @@ from tidu_cli.primitives.contract import (
     Types,
 )
 from tidu_cli.primitives.families import by_counts, conj, require_dtype, summed
-from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import Weight, adding, free, multiplying, updating
 from tidu_cli.primitives.slicing import operand_type, zeros
 from tidu_cli.primitives.structural import numpy_dtype
@@ -59,7 +58,7 @@ class UniqueScatterAttrs(Attrs):
 
     dimension_numbers: ScatterDimensionNumbers
     mode: Mode
-    unique_indices: Annotated[bool, Bounded()] = False
+    unique_indices: bool = False
 
 
 def _types(dtypes: frozenset[str]) -> TypeRule:

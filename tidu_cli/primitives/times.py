@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
+from tidu_cli.graph.type_patterns import OPEN_TYPE
 from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import (
     ANY,
@@ -49,7 +50,7 @@ def _parsed(value: object, records: Records) -> Type:
     return value
 
 
-TangentTypeText = Annotated[Type, Parsed(_parsed, lambda type_, binary: str(type_), {"type": "string"})]
+TangentTypeText = Annotated[Type, Parsed(_parsed, lambda type_, binary: str(type_), {"type": "string", "pattern": OPEN_TYPE})]
 """A tangent type as text, such as `duration[h]` or `{at: duration[h]}`: shapes that are left out are the primal's."""
 
 

@@ -7,11 +7,12 @@ node of the case, with no further call of the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
-from tidu_cli.errors import MissingRuleError
+from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
@@ -30,6 +31,9 @@ from tidu_cli.primitives.contract import JVP, Batching, PrimitiveSet, Transposit
 from tidu_cli.primitives.summands import require_linear_emission
 
 Number = int | float | complex
+
+HIDDEN = "its rule needs the type of a detached value; resolve the document first"
+"""Why a rule does nothing where a detached reference hides a type that it reads."""
 
 
 class UnreadableError(MissingRuleError):
@@ -57,7 +61,7 @@ class Term:
     def value_type(self) -> Type:
         """The value's type. Raises MissingRuleError where a detached reference hides it."""
         if self.known_type is None:
-            raise MissingRuleError("its rule needs the type of a detached value; resolve the document first")
+            raise MissingRuleError(HIDDEN)
         return self.known_type
 
     def __add__(self, other: Term | Number) -> Term:
@@ -225,11 +229,21 @@ class Trace:
         return live
 
 
+@contextmanager
+def _rule_refused() -> Iterator[None]:
+    """What a rule would emit may be no node, such as an array of too many axes: then there is no rule for this case."""
+    try:
+        yield
+    except TypeRuleError as error:
+        raise MissingRuleError(f"its rule does not apply: {error}") from None
+
+
 def _last_term(operands: Sequence[Term | Number]) -> Term:
     return next(t for t in reversed(operands) if isinstance(t, Term))
 
 
 @no_collection()
+@_rule_refused()
 def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
     """The template of a case's JVP rule for these active operands.
 
@@ -298,6 +312,7 @@ def _as_number(trace: Trace, x: Term) -> Term:
 
 
 @no_collection()
+@_rule_refused()
 def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
     """The template of a linear case's transpose rule, where `live` says which results have a cotangent.
 
@@ -323,6 +338,7 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
 
 
 @no_collection()
+@_rule_refused()
 def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batched: tuple[bool, ...], size: int) -> Template:
     """The template of a case's batch rule: `size` applications at once, the `batched` operands with the batch as their first axis.
 
@@ -333,7 +349,7 @@ def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batche
     rule = primitives.batch_rule(case.op)
     trace = Trace(primitives, cases)
     if None in case.operands:
-        raise MissingRuleError("its rule needs the type of a detached value; resolve the document first")
+        raise MissingRuleError(HIDDEN)
     types = cast(Types, case.operands)
 
     operands = [trace.source(of_batch(t, size) if b else t, linear=False) for t, b in zip(types, batched, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from tidu_cli.errors import printable
 from tidu_cli.graph.graph import Document, Externals
 from tidu_cli.graph.keys import Key
 from tidu_cli.render.phrases import attrs_label
@@ -156,6 +157,6 @@ def _type(document: Document, place: Place) -> str:
 
 def _quoted(text: str) -> str:
     """A label. Graphviz would read backslashes, quotes and entities such as &lt; in names; control characters break its output."""
-    plain = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    plain = "\n".join(map(printable, text.split("\n")))
     escaped = _ENTITY.sub("&amp;", plain).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from tidu_cli.errors import EvaluationError
+from tidu_cli.errors import EvaluationError, TypeRuleError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves
+from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves, of_batch
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.groups import Workspace
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
@@ -64,6 +64,7 @@ def evaluate_batch(
     size = _one_size(size_of, axes)
     if not size_of:
         raise EvaluationError(f"graph '{graph.name}': no output depends on a batch; leave --batch out")
+    types = {o.key: _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
     run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
     found = [_empty(o.type, size) for o in graph.outputs]
     n_chunks = -(-size // chunk)
@@ -72,7 +73,6 @@ def evaluate_batch(
         part = {key: _part(value, begin, chunk) if key in size_of else value for key, value in items.items()}
         for target, value in zip(found, run(part), strict=True):
             _fill(target, begin, begin + chunk, value)
-    types = {o.key: map_leaves(o.type, lambda t: t.with_shape((size, *t.shape))) for o in graph.outputs}
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
 
 
@@ -138,6 +138,7 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
     if len(sizes) != 1:
         raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
     (size,) = sizes
+    _of_batch(place, type_, size)
 
     def with_batch(t: TensorType) -> TensorType:
         at = axis % (t.rank + 1)
@@ -147,6 +148,13 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
         return tuple(map(in_front, x)) if isinstance(x, tuple) else None if x is None else np.moveaxis(x, axis, 0)
 
     return in_front(input_value(place, map_leaves(type_, with_batch), value)), size
+
+
+def _of_batch(place: str, type_: Type, size: int) -> Type:
+    try:
+        return of_batch(type_, size)
+    except TypeRuleError as error:
+        raise EvaluationError(f"{place}: {error}") from None
 
 
 def _sizes(place: str, type_: Type, axis: int, value: object) -> Iterator[int]:

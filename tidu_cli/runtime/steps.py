@@ -159,7 +159,7 @@ def constant_steps(steps: Steps) -> NDArray[Any]:
     for _ in range(DEEPEST_KEPT):
         code = steps.code[new]
         for c in set(code.tolist()):
-            sizes[c] = kept_bytes(cases[c])
+            sizes[c] = min(kept_bytes(cases[c]), MOST_KEPT + 1)  # of more no matter how many: there is no integer for any number
         new = new[sizes[code] <= room]  # what is too large by itself keeps out no other
         taking = np.cumsum(sizes[steps.code[new]])
         new = new[taking <= room]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, TypeRuleError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import fresh_name
-from tidu_cli.graph.types import Path, TensorType, leaves, map_leaves
+from tidu_cli.graph.types import Path, TensorType, leaves, of_batch, require_possible
 from tidu_cli.primitives.basis import block_template, block_type, unit_template
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import vocabulary
@@ -53,6 +54,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
     _require_matrix(head, inputs, outputs, by_rows, holomorphic)
 
     size = sum(i.type.size for i in head.inputs)
+    _require_possible(head, inputs, outputs, size, by_rows)
     builder = GraphBuilder(cases)
     appender = Appender(builder)
     units = appender.append(unit_template(primitives, cases, tuple(i.type for i in head.inputs)), ())
@@ -69,7 +71,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
         value, path = found
         if value < 0 or not batched[value]:
             raise TransformError(f"graph '{head.name}', output '{image.port.key}': it is not linear in the inputs")
-        stacked = map_leaves(head.type_of(value), lambda t: t.with_shape((size, *t.shape)))
+        stacked = of_batch(head.type_of(value), size)
         template = block_template(primitives, cases, stacked, path, unit.start, unit.type, by_rows=by_rows)
         return Output(key, appender.append(template, [images[value]])[0], type_)
 
@@ -146,6 +148,17 @@ def _require_matrix(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_Ar
                 f"{place}, and derivatives by complex numbers have a matrix only where the function is holomorphic, as "
                 "--holomorphic says; else make it a function of real and imaginary parts"
             )
+
+
+def _require_possible(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_Array], size: int, by_rows: bool) -> None:
+    """Raises TransformError where a block, or what the unit vectors become on the way to it, has too many axes or elements."""
+    try:
+        for array in (*inputs, *outputs):
+            of_batch(array.type, size)
+        for unit, image in product(inputs, outputs):
+            require_possible(block_type(image.type, unit.type, by_rows=by_rows))
+    except TypeRuleError as error:
+        raise TransformError(f"graph '{head.name}': its matrix would need more than an array holds: {error}") from None
 
 
 def _require_distinct(head: Graph, blocks: Sequence[Output]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import map_leaves
+from tidu_cli.graph.types import of_batch
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import vocabulary
 from tidu_cli.transforms.batch import append_batched
@@ -20,16 +20,13 @@ def vectorized(graph: Graph, keys: Collection[Key], size: int, primitives: Primi
     the node.
     """
     batched = [i.key in keys for i in graph.inputs]
-    inputs = [
-        Input(i.key, map_leaves(i.type, lambda t: t.with_shape((size, *t.shape))) if b else i.type)
-        for i, b in zip(graph.inputs, batched, strict=True)
-    ]
+    inputs = [Input(i.key, of_batch(i.type, size) if b else i.type) for i, b in zip(graph.inputs, batched, strict=True)]
     builder = GraphBuilder(graph.cases, inputs)
     new, flags = append_batched(builder, graph, range(len(inputs)), batched, size, primitives or vocabulary(graph.cases))
     outputs, depend = [], []
     for output in graph.outputs:
         depends = output.value is not None and flags[output.value] == 1
-        type_ = map_leaves(output.type, lambda t: t.with_shape((size, *t.shape))) if depends else output.type
+        type_ = of_batch(output.type, size) if depends else output.type
         outputs.append(Output(output.key, None if output.value is None else new[output.value], type_))
         depend.append(depends)
     return builder.build(graph.name, outputs), depend

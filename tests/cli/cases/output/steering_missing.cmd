@@ -1,0 +1,2 @@
+# A missing input of several lines is told in one.
+tidu eval tests/cli/cases/output/steering.json

@@ -1,0 +1,134 @@
+"""Plain data of documents, changed at random places: values, fields and entries are replaced, dropped, repeated and renamed."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from tests.fuzz.attr_values import HOSTILE
+
+PARTS: tuple[Any, ...] = (
+    "f64[1.5]",
+    " {x: f64[]}",
+    "{x: f64[]} ",
+    "f64[]\n",
+    "Point",
+    "{x: f64[1.5]}",
+    "(f64[],)",
+    "(f64[])",
+    "{x: f64[], x: i8[]}",
+    "f64[n]",
+    "T[...]",
+    "T[...,...]",
+    "f64[n, m]",
+    "datetime[ms]",
+    "duration[xx]",
+    "datetime[ms][3]",
+    "f64[99999999999999999999]",
+    "sha256:" + "0" * 64,
+    "sha256:" + "A" * 64,
+    [0, 0],
+    [1, 0],
+    [0, -1],
+    {"tangent": {"of": "x", "pass": 1}},
+    {"cotangent": {"of": "x", "pass": 1}},
+    {"tangent": {"of": "x", "pass": 2**53}},
+    {"linearized": {"active_mask": [True]}},
+    {"linearized": {"active_mask": [False]}},
+    {"pass": 1},
+    {"attr": "n"},
+    ["f64[]"],
+    {"op": "sin", "inputs": [0]},
+    {"key": "q", "type": "f64[]"},
+    {"key": "q", "value": 0},
+    {"key": "q", "value": None},
+    {"type": "datetime[ms][]", "data": ["2026-01-01"]},
+    {"type": "u8[1]", "data": [256]},
+    {"type": "f64[]", "base64": "AAAAAAAAAAA"},
+    {"type": "f64[]", "base64": "AAAAAAAAAAA="},
+    {"type": "bool[1]", "data": [1]},
+    {"type": "duration[h][1]", "data": ["NaN"]},
+)
+"""What a place may become, beside hostile values of attrs."""
+
+NAMES = (
+    "op",
+    "inputs",
+    "types",
+    "value",
+    "meta",
+    "other",
+    "role",
+    "attrs",
+    "key",
+    "type",
+    "linear",
+    "graphs",
+    "ops",
+    "bindings",
+    "tangent",
+    "of",
+    "pass",
+    "forward",
+    "jvp",
+    "backward",
+    "transpose",
+    "outputs",
+    "nodes",
+    "table",
+    "code",
+    "args",
+    "external",
+    "data",
+    "base64",
+    "1op",
+    "a.jvp",
+    "sin",
+    "",
+    "active",
+    "f64",
+    "Point",
+)
+"""What a field may be called."""
+
+
+def mutated(rng: random.Random, plain: Any) -> Any:
+    """A copy of plain data with one to three changes."""
+    plain = _copy(plain)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        places = [path for path in _places(plain) if path]
+        if not places:
+            break
+        *way, last = rng.choice(places)
+        parent = plain
+        for step in way:
+            parent = parent[step]
+        _change(rng, parent, last)
+    return plain
+
+
+def _change(rng: random.Random, parent: Any, last: Any) -> None:
+    kind = rng.choice(["replace", "replace", "replace", "delete", "repeat", "rename", "add"])
+    if kind == "delete":
+        del parent[last]
+    elif kind == "repeat" and isinstance(parent, list):
+        parent.insert(last, _copy(parent[last]))
+    elif kind == "rename" and isinstance(parent, dict):
+        parent[rng.choice(NAMES)] = parent.pop(last)
+    elif kind == "add" and isinstance(parent, dict):
+        parent[rng.choice(NAMES)] = _copy(rng.choice((*HOSTILE, *PARTS)))
+    else:
+        parent[last] = _copy(rng.choice((*HOSTILE, *PARTS, *PARTS)))
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, child in children:
+        yield from _places(child, (*path, step))
+
+
+def _copy(value: Any) -> Any:
+    return json.loads(json.dumps(value))

@@ -1,0 +1,134 @@
+"""Nodes with hostile attrs: each attr of each primitive with values that no author of a rule had in mind, as plain documents."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tidu_cli.checking.examples import DTYPES
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.contract import Example, Primitive
+from tidu_cli.primitives.fields import field_names
+
+HOSTILE: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2, 3, 2**31 - 1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30,
+    0.0, 1.0, -1.5, 1e300, "NaN", "Infinity", "", "x", "yes", "f64", "i8", "bool", "duration[h]", "f64[2]", "\n", "\u202e",
+    [], [0], [-1], [0, 0], [0, 1], [1, 0], [2**62], [2**63], [[]], [[0]], [[0], [0]], [True], [1.0], [None], ["x"], [1] * 65,
+    {}, {"type": "f64[]", "data": [1]}, {"type": "i8[1]", "data": [300]}, {"type": "f64[2]", "data": ["NaN", 1.0]},
+)  # fmt: skip
+"""Values for any attr, or any part of one."""
+
+INTEGERS = (*(v for v in HOSTILE if type(v) is int), 0, 0, 1, 1, 2, 3, 4, 5)
+"""Values for the entries of lists: small ones more often, which may fit."""
+
+SHAPES = (
+    "[]",
+    "[0]",
+    "[1]",
+    "[3]",
+    "[2,3]",
+    "[3,3]",
+    "[2,0]",
+    "[0,3]",
+    "[1,2,1]",
+    "[1,2,3,4]",
+    "[2147483648]",
+    f"[{','.join(['1'] * 64)}]",
+)
+"""Shapes for operands in place of an example's."""
+
+
+def systematic() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each attr of each primitive, and each part of its value in each example, in turn with each hostile value."""
+    for primitive in BUILTIN:
+        for example in primitive.examples:
+            dtype = _dtypes(primitive)[0]
+            attrs, types = _instance(example, dtype)
+            for path in [*((name,) for name in field_names(primitive.attrs) if name not in attrs), *_places(attrs)]:
+                for value in HOSTILE:
+                    yield primitive.name, one_node(primitive.name, types, _replaced(attrs, path, value))
+
+
+def drawn(seed: int, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """So many documents with several hostile attrs, operands of other shapes and any dtype. The same for the same seed."""
+    rng = random.Random(seed)
+    chosen = [p for p in BUILTIN if p.examples]
+    with_attrs = [p for p in chosen if field_names(p.attrs)]
+    for _ in range(count):
+        primitive = rng.choice(with_attrs if rng.random() < 0.9 else chosen)
+        attrs, types = _instance(rng.choice(primitive.examples), rng.choice(_dtypes(primitive)))
+        for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):
+            _change(rng, attrs, field_names(primitive.attrs))
+        if types and rng.random() < 0.4:
+            changed, shape = rng.choice(types), rng.choice(SHAPES)
+            types = [_SHAPE.sub(shape, t) if t == changed else t for t in types]
+        yield primitive.name, one_node(primitive.name, types, attrs)
+
+
+def _dtypes(primitive: Primitive) -> list[str]:
+    # f64 first, and i8, whose range is small: rules for other dtypes are theirs.
+    found = [d for d in ("f64", "i8", "c64", "bool", "u32", "bf16", "datetime[ms]", "duration[h]") if d in primitive.dtypes]
+    return found or [d for d in DTYPES if d in primitive.dtypes]
+
+
+def _instance(example: Example, dtype: str) -> tuple[dict[str, Any], list[str]]:
+    """The attrs and operand types of an example."""
+    attrs = {name: dtype if value == "T" else value for name, value in _copy(example.attrs).items()}
+    return attrs, [_GENERIC.sub(dtype, operand) for operand in example.operands]
+
+
+_GENERIC = re.compile(r"\bT\b")
+_SHAPE = re.compile(r"(?<![a-z])\[[0-9,]*\](?=$|[,)}])")
+
+
+def one_node(op: str, types: list[str], attrs: dict[str, Any]) -> dict[str, Any]:
+    """A document of one graph of one node, without outputs."""
+    inputs = [{"key": f"x{k}", "type": type_} for k, type_ in enumerate(types)]
+    node = {"op": op, "inputs": list(range(len(types))), **({"attrs": attrs} if attrs else {})}
+    return {"tidu": 1, "graphs": [{"name": "f", "inputs": inputs, "nodes": [node], "outputs": []}]}
+
+
+def _change(rng: random.Random, attrs: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Change one attr, or one part of it; of primitives without attrs, and seldom of others, add one."""
+    if not names or rng.random() < 0.01:
+        attrs["other"] = rng.choice(HOSTILE)
+        return
+    name = rng.choice(names)
+    if name not in attrs:
+        attrs[name] = _copy(rng.choice(HOSTILE))
+        return
+    *way, last = rng.choice([path for path in _places(attrs) if path[0] == name])
+    parent: Any = attrs
+    for step in way:
+        parent = parent[step]
+    if isinstance(parent[last], list) and rng.random() < 0.4:
+        parent[last].append(_copy(rng.choice([*parent[last], *INTEGERS])))
+    elif isinstance(parent, list) and rng.random() < 0.2:
+        del parent[last]
+    else:
+        integers = type(parent[last]) is int and rng.random() < 0.8
+        parent[last] = not parent[last] if isinstance(parent[last], bool) else _copy(rng.choice(INTEGERS if integers else HOSTILE))
+
+
+def _replaced(attrs: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    found = _copy(attrs)
+    parent: Any = found
+    for step in path[:-1]:
+        parent = parent[step]
+    parent[path[-1]] = _copy(value)
+    return found
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, child in children:
+        yield from _places(child, (*path, step))
+
+
+def _copy(value: Any) -> Any:
+    return json.loads(json.dumps(value))
