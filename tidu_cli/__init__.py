@@ -1,10 +1,14 @@
 """tidu: automatic differentiation for computation graphs that live in files."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # That of typing, which takes longer to import than all that a program does before it minds its signals.
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from tidu_cli.api import (
         Compiled,
         compile,
