@@ -18,7 +18,7 @@ from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import Type
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.primitives.vocabulary import known_with, vocabulary
 from tidu_cli.render.dot import to_dot as to_dot
 from tidu_cli.transforms import compose as _compose
 from tidu_cli.transforms import detach as _detach
@@ -34,6 +34,7 @@ from tidu_cli.transforms.fix import fix
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tidu_cli.primitives.contract import PrimitiveSet
     from tidu_cli.runtime.groups import GroupedProgram
     from tidu_cli.runtime.interpreter import Program
 
@@ -44,10 +45,14 @@ KeyTexts = KeyText | Sequence[KeyText]
 """One key, or several."""
 
 
-def load(file: str | PurePath) -> Document:
-    """Read and check a document, JSON or msgpack. Raises DocumentError."""
+def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
+    """Read and check a document, JSON or msgpack. Raises DocumentError.
+
+    `plugins` names the packages that may be imported for ops of the document; so does the environment variable TIDU_PLUGINS.
+    Raises UnknownNameError for one that is not installed.
+    """
     with reading(str(file)) as source:
-        return parse_document(source, str(file))[0]
+        return parse_document(source, str(file), _known_with(plugins))[0]
 
 
 def save(document: Document, file: str | PurePath) -> None:
@@ -276,12 +281,19 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     return Compiled(compile_graph(materialize(document, output).head))
 
 
-def load_program(file: str | PurePath) -> Compiled:
-    """Read what `Compiled.save` or `tidu compile` wrote. Raises DocumentError, also where another version of tidu did."""
+def load_program(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Compiled:
+    """Read what `Compiled.save` or `tidu compile` wrote, with `plugins` as in `load`.
+
+    Raises DocumentError, also where another version of tidu did.
+    """
     from tidu_cli.documents.programs import parse_program
     from tidu_cli.runtime.stored import restored
 
-    return Compiled(restored(*parse_program(read_bytes(str(file)), str(file)), str(file)))
+    return Compiled(restored(*parse_program(read_bytes(str(file)), str(file), _known_with(plugins)), str(file)))
+
+
+def _known_with(plugins: str | Sequence[str]) -> PrimitiveSet:
+    return known_with([plugins] if isinstance(plugins, str) else plugins)
 
 
 def _limit(max_memory: int | str | None) -> int | None:
