@@ -35,8 +35,8 @@ def replace(target: str, write: Callable[[BinaryIO], int]) -> int:
     the disk before it has its name. Raises OSError, and what `write` raises: then the file is as it was, and nothing beside it.
     """
     old = os.stat(target) if os.path.exists(target) else None
-    if old is not None and not os.access(target, os.W_OK):  # which os.replace would not ask
-        raise PermissionError(errno.EACCES, "permission denied")
+    if old is not None:
+        os.close(os.open(target, os.O_WRONLY))  # which may be refused, and os.replace would not ask
     folder = os.path.dirname(target)  # as only a rename within one file system is at once
     _sweep(folder)
     temporary = os.path.join(folder, f".tidu-{os.urandom(8).hex()}.tmp")

@@ -269,7 +269,7 @@ def _unreadable() -> tuple[type[Exception], ...]:
     from zipfile import BadZipFile
     from zlib import error
 
-    return ValueError, OSError, EOFError, MemoryError, NotImplementedError, RuntimeError, BadZipFile, error
+    return ValueError, OSError, EOFError, MemoryError, NotImplementedError, OverflowError, RuntimeError, BadZipFile, error
 
 
 def _array(file: Any) -> NDArray[Any]:
