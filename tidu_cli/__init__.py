@@ -1,10 +1,12 @@
 """tidu: automatic differentiation for computation graphs that live in files."""
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # That of typing, which takes longer to import than all that a program does before it minds its signals.
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from tidu_cli.api import (
         Compiled,
         compile,
@@ -56,7 +58,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # The functions of tidu_cli.api, imported when first asked for: `tidu --version` imports nothing but click.
     if name in __all__:
         import importlib

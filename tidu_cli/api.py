@@ -19,7 +19,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import Type
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.primitives.vocabulary import known_with, vocabulary
 from tidu_cli.render.dot import to_dot as _to_dot
 from tidu_cli.transforms import compose as _compose
 from tidu_cli.transforms import detach as _detach
@@ -49,10 +49,14 @@ to_dot = checked()(_to_dot)
 
 
 @checked()
-def load(file: str | PurePath) -> Document:
-    """Read and check a document, JSON or msgpack. Raises DocumentError."""
+def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
+    """Read and check a document, JSON or msgpack. Raises DocumentError.
+
+    `plugins` names the packages that may be imported for ops of the document; so does the environment variable TIDU_PLUGINS.
+    Raises UnknownNameError for one that is not installed.
+    """
     with reading(str(file)) as source:
-        return parse_document(source, str(file))[0]
+        return parse_document(source, str(file), known_with(plugins))[0]
 
 
 @checked()
@@ -317,12 +321,15 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
 
 
 @checked()
-def load_program(file: str | PurePath) -> Compiled:
-    """Read what `Compiled.save` or `tidu compile` wrote. Raises DocumentError, also where another version of tidu did."""
+def load_program(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Compiled:
+    """Read what `Compiled.save` or `tidu compile` wrote, with `plugins` as in `load`.
+
+    Raises DocumentError, also where another version of tidu did.
+    """
     from tidu_cli.documents.programs import parse_program
     from tidu_cli.runtime.stored import restored
 
-    return Compiled(restored(*parse_program(read_bytes(str(file)), str(file)), str(file)))
+    return Compiled(restored(*parse_program(read_bytes(str(file)), str(file), known_with(plugins)), str(file)))
 
 
 def _limit(max_memory: int | str | None) -> int | None:

@@ -151,6 +151,13 @@ def whole(name: str, value: Any) -> object:
         raise _refuse(name, value, "an integer") from None
 
 
+def _plugins(name: str, value: Any) -> Any:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple | set) or not all(isinstance(n, str) for n in names):
+        raise _refuse(name, value, "the name of a package, or a list of names")
+    return names
+
+
 def _passes(name: str, value: Any) -> Any:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise _refuse(name, value, "a list of pass numbers")
@@ -192,6 +199,7 @@ CHECKS: Mapping[str, Check] = {
     "file": _file,
     "function": _function,
     "bind": _pairs,
+    "plugins": _plugins,
     "one_pass": _passes,
     "passes": _renumbering,
 }

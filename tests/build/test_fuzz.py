@@ -224,16 +224,22 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda t: t[:40])
-def test_cost_is_bounded(text: str) -> None:
+def test_memory_is_bounded(text: str) -> None:
     tracemalloc.start()
-    begin = time.process_time()
     try:
         build_or_refuse(text)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert time.process_time() - begin < 5
     assert peak < 64e6
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda t: t[:40])
+def test_time_is_bounded(text: str) -> None:
+    begin = time.process_time()
+    build_or_refuse(text)
+    assert time.process_time() - begin < 5
 
 
 # Random formulas have the values that Python gives the same text with NumPy's functions.

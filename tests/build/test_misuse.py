@@ -46,6 +46,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "resolve": {"documents": (DOCUMENT,)},
     "compose": {"documents": (DOCUMENT, DOCUMENT)},
     "transpose": {"document": LINEAR},
+    "renumber": {"document": LINEAR, "passes": {1: 2}},
     "matrix": {"document": LINEAR},
     "evaluate": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
     "Compiled": {"program": 3},

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
+from tests.programs import called_by, require
 from tidu_cli.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,7 @@ def process(*args, input=b"", **options) -> subprocess.CompletedProcess[bytes]:
 
 def shell(line, **options) -> subprocess.CompletedProcess[str]:
     """Run a line of bash in the root of the repository."""
+    require("bash", *called_by(line))
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", line],
         cwd=ROOT,

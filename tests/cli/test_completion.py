@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from tests.cli.running import ENVIRONMENT, document, graph, process, succeed
+from tests.programs import needs
 from tidu_cli.cli.candidates import LARGEST, candidates
 from tidu_cli.cli.completion import split
 from tidu_cli.cli.main import COMMANDS, cli
@@ -165,6 +166,7 @@ _tidu_completion tidu
 """
 
 
+@needs("bash")
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -185,6 +187,7 @@ def test_bash(folder, line, expected):
     assert (done.stdout.splitlines(), done.stderr) == (expected, "")
 
 
+@needs("fish")
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -218,6 +221,7 @@ _tidu_completion
 """
 
 
+@needs("zsh")
 @pytest.mark.parametrize(
     ("line", "at", "prefix", "expected"),
     [

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import called_by, require
+
 ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).parent / "cases"
 COMMANDS = sorted(CASES.rglob("*.cmd"))
@@ -44,6 +46,7 @@ def test_every_error_is_one_line_and_has_a_status():
 
 def run(command: Path, folder: Path) -> dict[str, str]:
     """What the command prints, and its status as text. The path of its folder is written $TMP."""
+    require("bash", *called_by(command.read_text()))
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tests.cli.running import ROOT
+from tests.programs import needs
 from tidu_cli.cli.main import COMMANDS
 from tidu_cli.cli.manual import escaped, pages
 
@@ -25,6 +26,7 @@ def test_there_is_a_page_for_each_command_with_all_its_options():
         assert "\\-\\-verbose" in page and "\\-h, \\-\\-help" in page and ".SH EXAMPLES" in page
 
 
+@needs("groff", "mandoc")
 @pytest.mark.parametrize("name", PAGES)
 def test_formatters_have_nothing_to_complain_of(name):
     source = PAGES[name].encode()
@@ -35,6 +37,7 @@ def test_formatters_have_nothing_to_complain_of(name):
     assert [line for line in mandoc.stdout.decode().splitlines() if "missing date" not in line] == []
 
 
+@needs("mandoc")
 @pytest.mark.parametrize("text", [".B bold", "'request", "a\\b", "x^2 ~ `y`", "-0", 'say "so"', "é → ∂"])
 def test_text_comes_out_as_it_went_in(text):
     source = f".TH T 1\n.SH S\n{escaped(text)}\n".encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ from tidu_cli.watching import CHUNK, listening, watch
 
 IMPATIENT = (
     "import sys; import tidu_cli.cli.progress as p; p.AFTER, p._EVERY = 0.0, 0.001; sys.setswitchinterval(1e-4)\n"
-    "from tidu_cli.cli.main import main; sys.argv[0] = 'tidu'; main()"
+    "from tidu_cli.__main__ import main; sys.argv[0] = 'tidu'; main()"
 )
 
 
@@ -27,8 +28,8 @@ def big(tmp_path_factory):
     return str(file)
 
 
-def at_terminal(*args, **variables):
-    """Status, stdout, and what a terminal of 60 columns shows of stderr."""
+def at_terminal(*args, interrupted=False, **variables):
+    """Status, stdout, and what a terminal of 60 columns shows of stderr; interrupted, if so, once it shows anything."""
     ours, theirs = pty.openpty()
     subprocess.run(["stty", "columns", "60"], stdin=theirs, check=True)
     environment = {**ENVIRONMENT, "TERM": "xterm", **variables}
@@ -41,8 +42,11 @@ def at_terminal(*args, **variables):
         cwd=ROOT,
     ) as child:
         os.close(theirs)
-        out = child.stdout.read()
         shown = b""
+        if interrupted:
+            shown = os.read(ours, 65536)
+            child.send_signal(signal.SIGINT)
+        out = child.stdout.read()
         while True:
             try:
                 read = os.read(ours, 65536)
@@ -62,6 +66,13 @@ def test_it_is_drawn_and_erased(big):
     assert any(frame.startswith(("reading ", "writing ")) and " % [" in frame for frame in frames)
     assert frames[-1] == "", "it is erased"
     assert max(map(len, frames)) < 60
+
+
+def test_an_interrupt_erases_it(big):
+    status, out, shown = at_terminal("convert", big, interrupted=True)
+    assert (status, out) == (-signal.SIGINT, b"")
+    first, *_, last = shown.split("\r\x1b[K")
+    assert (first, last) == ("", "") and "parsing" in shown
 
 
 def test_an_error_comes_after_it_is_erased(big):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import needs
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
@@ -50,6 +52,7 @@ def written(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@needs("bash")
 @pytest.mark.parametrize("call", CALLS)
 def test_the_printed_pipeline_does_the_same(call, tmp_path):
     (tmp_path / "one").mkdir()

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.programs import require
 from tools.console import Step, steps
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,7 @@ MAKES_OWN = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES")
 
 def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, list[str]]:
     """Status and output, standard error included, of a command as a reader would type it."""
+    require("bash")
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,

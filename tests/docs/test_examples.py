@@ -15,12 +15,11 @@ import pytest
 
 from tests.docs.blocks import PAGES, ROOT, Block, agrees, blocks, run
 from tests.docs.svg import content
+from tests.programs import called_by, missing, require
 from tidu_cli.documents.read import parse_document
 from tools.console import Step
 
 RENEW = os.environ.get("TIDU_RENEW") == "1"
-PROGRAMS = {"tidu dot": "dot", "tidu view": "dot", "node": "node", "cc": "cc"}
-"""Commands, and the programs that they need beside tidu: where one is missing, its commands are not run. CI has them all."""
 
 
 @pytest.fixture
@@ -46,6 +45,7 @@ def test_commands_print_what_the_page_shows(page: Path, copy: Path) -> None:
     text = page.read_text()
     lines, wrong = text.split("\n"), []
     renewed: list[tuple[Block, list[str]]] = []
+    needed: list[str] = []
     for block in blocks(text):
         where = f"{page.name}:{block.first + 1}"
         has_commands = any(line.startswith("$ ") for line in block.lines)
@@ -55,6 +55,7 @@ def test_commands_print_what_the_page_shows(page: Path, copy: Path) -> None:
         if block.language in ("console", "sh") and has_commands and not block.not_run:
             fresh: list[str] = []
             for step in block.steps():
+                needed += called_by(step.command)
                 output, complaint = _run_step(step, copy)
                 fresh += [*step.shown, *output]
                 wrong += [f"{where}: $ {step.command}\n{complaint}"] if complaint else []
@@ -64,6 +65,7 @@ def test_commands_print_what_the_page_shows(page: Path, copy: Path) -> None:
         assert not wrong, "\n\n".join(wrong)
         for shown, drawn in pictures:
             assert content(shown.read_text()) == content(drawn.read_text()), f"{shown.name}: not what the page's commands draw"
+        require(*needed)  # those of its commands that need no more have been tried
         return
     for shown, drawn in pictures:
         if not shown.exists() or content(shown.read_text()) != content(drawn.read_text()):
@@ -82,7 +84,7 @@ def _pictures(text: str, page: Path, folder: Path) -> list[tuple[Path, Path]]:
 
 def _run_step(step: Step, folder: Path) -> tuple[Sequence[str], str]:
     """What the page should show for a command, and what is wrong with what it does show, if anything."""
-    if any(re.search(rf"\b{command}\b", step.command) and shutil.which(program) is None for command, program in PROGRAMS.items()):
+    if missing(*called_by(step.command)):
         return step.output, ""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     status, printed = run(step.command, folder, environment)

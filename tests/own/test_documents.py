@@ -137,6 +137,7 @@ def test_the_derivative_op_in_a_primal_graph():
         assert found.exit_code == 1 and "graph 'f', node 1 (o.jvp)" in found.stderr
 
 
+@pytest.mark.campaign
 def test_many_ops_and_long_definitions_are_read_in_linear_time():
     def seconds(n: int) -> float:
         ops = {f"o{k}": unary() for k in range(n)} | {"long": unary(body("x", [("sin", k) for k in range(10 * n)], {"y": 10 * n}))}

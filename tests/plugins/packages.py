@@ -44,14 +44,17 @@ def write(
     return folder
 
 
-def tidu(folder: Path, *args: object, input: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run `tidu` where these packages are installed."""
-    return process(*args, input=input, env=environment(folder))
+def tidu(folder: Path, *args: object, input: bytes = b"", named: str | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run `tidu` where these packages are installed, and all, or those named, may be imported."""
+    return process(*args, input=input, env=environment(folder, named=named))
 
 
-def environment(*folders: Path) -> dict[str, str]:
-    """The environment in which packages of these folders are found, in this order."""
-    return {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(map(str, folders)), "COLUMNS": "100", "NO_COLOR": "1"}
+def environment(*folders: Path, named: str | None = None) -> dict[str, str]:
+    """The environment in which packages of these folders are found, in this order, and all, or those named, may be imported."""
+    if named is None:
+        named = ",".join(path.name.partition("-")[0] for folder in folders for path in folder.glob("*.dist-info"))
+    paths = {"PYTHONPATH": os.pathsep.join(map(str, folders)), "TIDU_PLUGINS": named}
+    return {**ENVIRONMENT, **paths, "COLUMNS": "100", "NO_COLOR": "1"}
 
 
 def message(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -36,7 +36,7 @@ def listed(folder, op):
 def test_two_packages_of_one_op_clash(tmp_path):
     for name in ("ann", "bob"):
         write(tmp_path, name, {"same": f"{name}:P"}, GOOD.format(op="same"))
-    failure = "op 'same': packages ann 1.0 and bob 1.0 both bring one of this name; uninstall all but one of them"
+    failure = "op 'same': packages ann 1.0 and bob 1.0 both bring one of this name; name one of them only"
     assert message(tidu(tmp_path, "check", input=using("same"))).endswith(f"node 0 (same): {failure}")
     assert message(tidu(tmp_path, "ops", "same")) == f"tidu ops: error: {failure}"
     done = tidu(tmp_path, "ops")

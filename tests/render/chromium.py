@@ -6,13 +6,14 @@ import base64
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
 
-PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+from tests.programs import path_of
+
+PROGRAM = path_of("chromium")
 SWITCHES = """
     --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
     --disable-sync --disable-dev-shm-usage --disable-extensions --remote-debugging-pipe --window-size=1200,900

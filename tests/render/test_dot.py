@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from tests.cli.running import F, document, graph, invoke, succeed
+from tests.programs import needs
 from tidu_cli.documents.read import parse_document
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.graph.keys import parse_key
@@ -158,7 +158,7 @@ def test_ops_on_arrays_are_told_in_words():
     assert line(to_dot(read(document(data))), "g0n0") == 'g0n0 [label="reduce_sum\\nsummed over axis 1"];'
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
+@needs("dot")
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"];x[label="', "\\", "a&lt;b", "\x00\n", "日本", "{|}", "<b>"])
 def test_names_are_no_markup_to_graphviz(name):
     text = to_dot(read(document(graph([("neg", 0)], inputs=[(name, "f64[]")], outputs=[(name + "!", 1)], name=name))))

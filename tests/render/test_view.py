@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 
 import pytest
 
 from tests.cli.running import ROOT, F, document, graph, invoke, succeed
-from tests.render.chromium import PROGRAM, Browser
+from tests.programs import needs
+from tests.render.chromium import Browser
 
-pytestmark = pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
-needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="needs Chromium (apt-get install chromium)")
+pytestmark = needs("dot")
+needs_chromium = needs("chromium")
 
 
 def data_of(page: bytes) -> dict:

@@ -201,6 +201,7 @@ def test_large_graphs(make: Any) -> None:
         assert bits(program.run(at)) == expected
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("make", [dag, chain])
 def test_compiling_takes_linear_time(make: Any) -> None:
     graphs = {n: gradient(make(n)) for n in (10_000, 20_000)}

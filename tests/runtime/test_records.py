@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -173,6 +174,7 @@ def test_no_array_is_reused_that_a_record_holds() -> None:
         assert found[key("s")].tolist() == (x * x + x).tolist()
 
 
+@pytest.mark.campaign
 def test_time_is_linear_in_the_length_of_a_chain_of_records() -> None:
     def chain(length: int) -> Document:
         def body(p: Value) -> Value:

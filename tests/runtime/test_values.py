@@ -228,6 +228,7 @@ def test_malformed_assignments(text, error, message):
         parse_assignment(text, [Key("x")])
 
 
+@pytest.mark.campaign
 def test_large_arrays_are_written_in_reasonable_time():
     import time
 

@@ -477,6 +477,7 @@ def chain(n: int) -> Document:
     return document(builder.build("f", [Output(Y, value, F64)]))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("make", [chain, lambda n: scalars(n // 8)], ids=["chain", "dag"])
 def test_twice_the_nodes_take_twice_the_time(make: Callable[[int], Document]) -> None:
     n = 160_000

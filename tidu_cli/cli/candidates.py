@@ -358,6 +358,14 @@ def _primitives(place: Place) -> Iterator[Candidate]:
     return (candidate for candidate in (*built_in, *installed) if candidate.word not in place.arguments)
 
 
+def _plugins(place: Place) -> Iterator[Candidate]:
+    from tidu_cli.primitives.plugins import announced
+
+    taken = place.values("--plugins")
+    found = {package.name: str(package) for known in announced().values() for package in known.packages}
+    return (Candidate(name, text) for name, text in sorted(found.items()) if name not in taken)
+
+
 _OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
     "--wrt": _differentiable,
     "--tangent": _tangents,
@@ -371,6 +379,7 @@ _OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
     "--bind": _bindings,
     "--inputs": _with_suffix(*_VALUES),
     "--ops": _with_suffix(*_DOCUMENTS),
+    "--plugins": _plugins,
     "-o": _with_suffix(*SUFFIXES, ".html"),
     "-i": _declarations,
     "file": _with_suffix(*_DOCUMENTS),

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import counted, emit_json, emit_lines, example, load_subject, require_stdin_once, shown
+from tidu_cli.cli.options import (
+    counted,
+    emit_json,
+    emit_lines,
+    example,
+    known_primitives,
+    load_subject,
+    plugins_option,
+    require_stdin_once,
+    shown,
+)
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import ITEMSIZE
 
@@ -46,6 +56,7 @@ _DTYPES_HELP = "The dtypes that --ops tries derivatives in; repeats. [default: f
 )
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@plugins_option
 def command(
     subjects: tuple[str, ...],
     static: bool,
@@ -107,10 +118,10 @@ def _of_files(paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], 
 
 def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.checking.report import check_primitive
-    from tidu_cli.primitives.builtin import BUILTIN
 
-    for primitive in [BUILTIN[name] for name in names] or BUILTIN:
-        yield primitive.name, "", check_primitive(primitive, BUILTIN, parts, dtypes=dtypes)
+    known = known_primitives()
+    for primitive in [known[name] for name in names] or known:
+        yield primitive.name, "", check_primitive(primitive, known, parts, dtypes=dtypes)
 
 
 def _given(document: Document, files: tuple[str, ...]) -> dict[Key, Any]:

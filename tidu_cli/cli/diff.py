@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_json, emit_lines, example, load, require_stdin_once, shown
+from tidu_cli.cli.options import emit_json, emit_lines, example, load, plugins_option, require_stdin_once, shown
 from tidu_cli.graph.graph import Document
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _LISTED = 10  # how many structural differences are told
 @click.option("--exact", is_flag=True, help="Also compare the graphs one by one: names, order, nodes, roles, and meta.")
 @click.option("-q", "--brief", is_flag=True, help="Say only whether they differ.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@plugins_option
 def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
     """Compare two documents by structure.
 

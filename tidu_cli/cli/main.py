@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import signal
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -72,12 +71,6 @@ class _Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"no command '{printable(args[0])}'{did_you_mean(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            ctx.exit(130)  # as shells say "ended by SIGINT"; click would say "Aborted!" and exit with 1
 
 
 class Command(click.Command):
@@ -145,10 +138,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line of this process."""
-    if hasattr(signal, "SIGPIPE"):
-        # A reader that has seen enough (`| head`) ends us quietly, as it does the GNU tools.
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    """Run the command line of this process, whose signals `tidu_cli.__main__` has set."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # help texts have symbols that not every terminal has
     # pydantic would look for plugins of its own in all installed packages: as long as looking for ours takes, and in vain.

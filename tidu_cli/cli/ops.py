@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidu_cli.primitives.contract import PrimitiveSet
     from tidu_cli.primitives.definitions import OpDefinition
     from tidu_cli.primitives.patterns import Pattern
+    from tidu_cli.primitives.plugins import Package
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class _Listed:
     primitive: Primitive | None
     origin: dict[str, str]
     definition: OpDefinition | None = None
-    broken: str = ""
+    state: tuple[str, str] = ("", "")  # "broken" or "not imported", and why
 
     @property
     def origin_text(self) -> str:
@@ -57,8 +58,8 @@ def command(names: tuple[str, ...], in_full: bool, as_json: bool) -> None:
     """List the primitives, or those named in full.
 
     Each line tells the number of inputs (n: any), J for a JVP rule and T for a transpose rule, what it computes, and its [attrs];
-    of those that installed packages or libraries (--ops) bring, also where they come from. An op that two packages bring, or a
-    package and tidu, is an error.
+    of those that installed packages or libraries (--ops) bring, also where they come from. Of packages only those are imported that
+    --plugins names. An op that two of these bring, or one of them and tidu, is an error.
     """
     primitives = known_primitives()
     clashes = _clashes(primitives)
@@ -79,7 +80,7 @@ def _clashes(primitives: PrimitiveSet) -> dict[str, str]:
     from tidu_cli.primitives.plugins import clashes
 
     # What a library defines goes before what packages bring, as in documents.
-    return {op: text for op, text in clashes(BUILTIN.primitives) if primitives.definition_of(op) is None}
+    return {op: text for op, text in clashes(BUILTIN.primitives, primitives.plugins) if primitives.definition_of(op) is None}
 
 
 def _named(name: str, primitives: PrimitiveSet, clashes: dict[str, str]) -> _Listed:
@@ -90,20 +91,28 @@ def _named(name: str, primitives: PrimitiveSet, clashes: dict[str, str]) -> _Lis
 
 
 def _every(primitives: PrimitiveSet, clashes: dict[str, str]) -> Iterator[_Listed]:
-    from tidu_cli.primitives.plugins import announced
+    from tidu_cli.primitives.plugins import announced, not_named
 
     for primitive in primitives:
         yield _listed(primitive, primitives)
     for op, known in announced().items():
         if op in clashes:
-            for package in known.packages:
-                yield _Listed(op, None, {"package": package.name, "version": package.version}, broken=clashes[op])
-        elif op not in primitives.primitives:
+            yield from _without(op, known.among(primitives.plugins), "broken", clashes[op])
+        elif op in primitives.primitives:
+            continue
+        elif not known.among(primitives.plugins):
+            yield from _without(op, known.packages, "not imported", not_named(known))
+        else:
             try:
                 yield _listed(primitives[op], primitives)
             except PluginError as error:
-                (package,) = known.packages
-                yield _Listed(op, None, {"package": package.name, "version": package.version}, broken=str(error))
+                yield from _without(op, known.among(primitives.plugins), "broken", str(error))
+
+
+def _without(op: str, packages: tuple[Package, ...], how: str, why: str) -> Iterator[_Listed]:
+    """An op of these packages, of which there is no primitive: its state is how, and why."""
+    for package in packages:
+        yield _Listed(op, None, {"package": package.name, "version": package.version}, state=(how, why))
 
 
 def _listed(primitive: Primitive, primitives: PrimitiveSet) -> _Listed:
@@ -115,14 +124,14 @@ def _listed(primitive: Primitive, primitives: PrimitiveSet) -> _Listed:
         return _Listed(primitive.name, primitive, {"file": definition.origin}, definition)
     if primitive.name in primitives.primitives:
         return _Listed(primitive.name, primitive, {"package": "tidu", "version": __version__})
-    (package,) = announced()[primitive.name].packages
+    (package,) = announced()[primitive.name].among(primitives.plugins)
     return _Listed(primitive.name, primitive, {"package": package.name, "version": package.version})
 
 
 def _lines(listed: _Listed, primitives: PrimitiveSet, width: int, in_full: bool) -> Iterator[str]:
     p, origin = listed.primitive, listed.origin_text
     if p is None:
-        yield f"{heading(f'{listed.name:{width}}')}  broken: {listed.broken}"
+        yield f"{heading(f'{listed.name:{width}}')}  {': '.join(listed.state)}"
         return
     arity = "n" if p.arity is None else p.arity
     # An own op is transposed where its forward graph is linear, which depends on the types: only `transpose` says that it is.
@@ -199,7 +208,8 @@ def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefin
 
 def _data(listed: _Listed, primitives: PrimitiveSet) -> dict[str, Any]:
     if listed.primitive is None:
-        return {"op": listed.name, "origin": listed.origin, "broken": listed.broken}
+        how, why = listed.state
+        return {"op": listed.name, "origin": listed.origin, how.replace(" ", "_"): why}
     definition = listed.definition
     if definition is not None:
         if listed.name != definition.name:

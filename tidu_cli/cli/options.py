@@ -43,6 +43,9 @@ BINARY = frozenset({"msgpack", "npz", "png", "pdf"})
 _LIBRARIES = "tidu.libraries"
 """Under which key click's context holds the files of --ops."""
 
+_PLUGINS = "tidu.plugins"
+"""Under which it holds the packages of --plugins."""
+
 _PRIMITIVES = "tidu.primitives"
 """Under which it holds the primitives of `known_primitives`."""
 
@@ -92,18 +95,29 @@ class Loaded(NamedTuple):
 
 
 def file_argument(function: F) -> F:
-    """The argument FILE: a document, by default standard input. With it comes the option --ops."""
+    """The argument FILE: a document, by default standard input. With it come the options --ops and --plugins."""
     return click.argument("file", default="-", metavar="[FILE]")(ops_option(function))
 
 
 def ops_option(function: F) -> F:
-    """The option --ops FILE, which repeats: where documents that `load` reads find ops besides their own."""
+    """The options --ops FILE and --plugins NAME, which repeat: where documents that `load` reads find ops besides their own."""
 
     def remember(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:
         ctx.meta[_LIBRARIES] = files
 
     text = "A document whose own ops may be used, too; repeats. Those used become the result's."
-    return click.option("--ops", multiple=True, metavar="FILE", expose_value=False, callback=remember, help=text)(function)
+    option = click.option("--ops", multiple=True, metavar="FILE", expose_value=False, callback=remember, help=text)
+    return option(plugins_option(function))
+
+
+def plugins_option(function: F) -> F:
+    """The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
+
+    def remember(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> None:
+        ctx.meta[_PLUGINS] = names
+
+    text = "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]"
+    return click.option("--plugins", multiple=True, metavar="NAME", expose_value=False, callback=remember, help=text)(function)
 
 
 def output_keys_option(function: F) -> F:
@@ -174,7 +188,7 @@ def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
     from tidu_cli.documents.read import parse_subject
 
     with reading(file) as source:
-        subject, found = parse_subject(source, shown(file))
+        subject, found = parse_subject(source, shown(file), known_primitives())
     if is_verbose():
         told = _told(subject) if isinstance(subject, Document) else counted(len(subject.definitions), "op")
         detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}, {told}")
@@ -182,12 +196,12 @@ def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
 
 
 def known_primitives() -> PrimitiveSet:
-    """The built-in primitives and those of the libraries that --ops gives. Raises DocumentError."""
-    from tidu_cli.primitives.builtin import BUILTIN
+    """The built-in primitives, and those of --ops and --plugins. Raises DocumentError, UnknownNameError."""
+    from tidu_cli.primitives.vocabulary import known_with
 
     meta = click.get_current_context().meta
     if _PRIMITIVES not in meta:  # once, also where a command loads several documents
-        primitives = BUILTIN
+        primitives = known_with(meta.get(_PLUGINS, ()))
         if libraries := meta.get(_LIBRARIES, ()):
             from tidu_cli.documents.files import reading
             from tidu_cli.documents.read import parse_library

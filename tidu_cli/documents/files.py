@@ -6,9 +6,10 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import BinaryIO
 
+from tidu_cli.documents.replacing import replace
 from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError
 
@@ -31,10 +32,13 @@ def reading(path: str) -> Iterator[Source]:
 
 def read_bytes(path: str) -> bytes:
     """All bytes of a file, or of stdin for "-". Raises DocumentError if there are none or they cannot be read."""
+    where = "stdin" if path == "-" else path
     with reading(path) as source:
+        if source.head(1) == b"\0":  # a device, perhaps, which has no end
+            raise DocumentError(f"{where}: begins with a byte 0, as no format that tidu reads does")
         data = source.read()
     if not data:
-        raise DocumentError(f"{'stdin' if path == '-' else path}: empty; expected a document in JSON or msgpack")
+        raise DocumentError(f"{where}: empty; expected a document in JSON or msgpack")
     return data
 
 
@@ -57,7 +61,7 @@ def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
         if _is_special(path):
             with open(path, "wb") as file:
                 return _write(file, pieces)
-        return _replace(os.path.realpath(path), pieces)
+        return replace(os.path.realpath(path), lambda file: _write(file, pieces))
 
 
 def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
@@ -97,28 +101,6 @@ def _is_special(path: str) -> bool:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:
         return False
-
-
-def _replace(target: str, pieces: Iterable[Piece]) -> int:
-    permissions = None
-    if os.path.exists(target):
-        permissions = stat.S_IMODE(os.stat(target).st_mode)
-        if not os.access(target, os.W_OK):  # which os.replace would not ask
-            raise PermissionError(13, "permission denied")
-    # In the same directory, as only a rename within one file system is atomic. A new file's mode follows the umask.
-    temporary = os.path.join(os.path.dirname(target), f".tidu-{os.urandom(8).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            if permissions is not None:
-                os.chmod(temporary, permissions)
-            length = _write(file, pieces)
-        os.replace(temporary, target)
-        return length
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 @contextmanager

@@ -90,7 +90,7 @@ class Numbering:
         number = self._row_number.get(key)
         if number is None:
             if op in BUILTIN.primitives:
-                refuse_clash(op)
+                refuse_clash(op, self.primitives.plugins)
             try:
                 parsed = self.primitives.parse_attrs(op, attrs or {})
             except UnknownNameError as error:

@@ -57,15 +57,21 @@ def parse(source: Source) -> tuple[object, str]:
         from tidu_cli.documents.unpacking import unpacked
 
         return unpacked(source), "msgpack"
-    data = bytearray()
+    data, has_begun = bytearray(), False
     while block := source.read(BLOCK):  # one read of all would hold all twice
+        if not has_begun and not block.isspace():
+            _check_beginning(block)
+            has_begun = True
+        if b"\0" in block:  # a device, perhaps, which has no end
+            raise DocumentError("malformed JSON: holds a byte 0, which is in no JSON text")
         data += block
+    if not has_begun:
+        raise DocumentError("empty; expected a document in JSON or msgpack")
     return _parse_json(data), "json"
 
 
-def _check_beginning(data: bytearray) -> None:
-    if not data or data.isspace():
-        raise DocumentError("empty; expected a document in JSON or msgpack")
+def _check_beginning(data: bytes) -> None:
+    """Raises DocumentError if what begins so is no document, however it goes on, and whether or not it ends."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DocumentError("the text is UTF-16; documents are UTF-8 without a byte order mark")
     if data.startswith(b"\xef\xbb\xbf"):
@@ -75,7 +81,6 @@ def _check_beginning(data: bytearray) -> None:
 
 
 def _parse_json(data: bytearray) -> object:
-    _check_beginning(data)
     beside: list[float] = []
 
     def finite_float(digits: str) -> float:

@@ -17,7 +17,7 @@ from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_poss
 from tidu_cli.primitives.fields import Attrs as Attrs
 from tidu_cli.primitives.fields import NoAttrs as NoAttrs
 from tidu_cli.primitives.flops import ONE_EACH
-from tidu_cli.primitives.plugins import announced, installed
+from tidu_cli.primitives.plugins import NONE, Named, announced, installed
 
 if TYPE_CHECKING:
     from tidu_cli.primitives.definitions import OpDefinition
@@ -223,7 +223,8 @@ class PrimitiveSet:
 
     `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
     whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
-    of own primitives, `records` the record types by name, and `origins` the libraries of those that are not a document's own.
+    of own primitives, `records` the record types by name, and `origins` the libraries of those that are not a document's own;
+    `plugins` are the packages whose primitives are in the set, too, and are imported for them.
     """
 
     primitives: Mapping[str, Primitive]
@@ -234,6 +235,7 @@ class PrimitiveSet:
     record: str = "record"
     records: Mapping[str, RecordType] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
+    plugins: Named = NONE
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
@@ -273,7 +275,7 @@ class PrimitiveSet:
 
     def __getitem__(self, op: str) -> Primitive:
         """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
-        primitive = self.primitives.get(op) or installed(op)
+        primitive = self.primitives.get(op) or installed(op, self.plugins)
         if primitive is None:
             raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, [*self.primitives, *announced()])} (tidu ops lists them)")
         return primitive

@@ -73,7 +73,7 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
         for number, node in enumerate(graph.nodes):
             try:
                 if node.op in BUILTIN.primitives:
-                    refuse_clash(node.op)
+                    refuse_clash(node.op, primitives.plugins)
                 primitives[node.op]
             except (UnknownNameError, PluginError) as error:
                 raise type(error)(f"{place}, node {number}: {error}") from None

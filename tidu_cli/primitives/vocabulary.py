@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.types import RecordType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.plugins import named
 
 if TYPE_CHECKING:
     from tidu_cli.primitives.definitions import OpDefinition
+
+
+def known_with(plugins: Iterable[str] = ()) -> PrimitiveSet:
+    """The built-in primitives, and those of these packages and of TIDU_PLUGINS. Raises UnknownNameError for one not installed."""
+    found = named(plugins)
+    return replace(BUILTIN, plugins=found) if found else BUILTIN
 
 
 def vocabulary(cases: CaseTable) -> PrimitiveSet:
@@ -22,7 +30,8 @@ def vocabulary(cases: CaseTable) -> PrimitiveSet:
 def joint_vocabulary(tables: Iterable[CaseTable]) -> PrimitiveSet:
     """The primitives and record types of several tables together. Raises TypeRuleError for two different ones of one name."""
     sets = [vocabulary(table) for table in tables]
-    joint = BUILTIN
+    plugins = frozenset().union(*(primitives.plugins for primitives in sets))
+    joint = replace(BUILTIN, plugins=plugins) if plugins else BUILTIN
     for primitives in sets:
         if primitives.records:
             from tidu_cli.primitives.record_types import with_records

@@ -28,7 +28,7 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     # What is put in may have own primitives in it, but no one twice: definitions do not recurse.
     while any(primitives[graph.cases[code].op].inlined for code in set(graph.code)):
         graph = _once(graph, primitives)
-    cases = CaseTable(replace(BUILTIN, records=primitives.records, origins=primitives.origins))
+    cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))
     code = column(cases.intern(graph.cases[c]) for c in graph.code)
     return replace(document, graphs=(replace(graph, cases=cases, code=code),), cases=cases)
 

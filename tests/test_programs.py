@@ -1,0 +1,101 @@
+"""Tests that are skipped for want of a program: listed in the end, and failures where none may be missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.programs import PACKAGES, called_by
+
+ROOT = Path(__file__).parents[1]
+
+SUITE = """
+import pytest
+from tests.programs import needs, require
+
+@needs("zsh", "dot")
+def test_marked(): ...
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_asks(k):
+    require("fish")
+
+def test_skipped_for_another_reason():
+    pytest.skip("of a whim")
+
+@pytest.mark.xfail(strict=True)
+def test_expected_to_fail():
+    assert False
+
+def test_passes(): ...
+"""
+SAYS = """\
+2 tests: needs fish: apt-get install fish
+1 test: needs zsh, dot: apt-get install zsh graphviz
+1 test: of a whim
+"""
+
+
+def run(folder, *args, **variables):
+    """Run these tests, by the settings of the repository's own, where no program is to be found."""
+    (folder / "test_suite.py").write_text(SUITE)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TIDU"))}
+    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    options = {"cwd": ROOT, "env": {**environment, "PATH": str(folder), **variables}, "capture_output": True, "text": True}
+    return subprocess.run([*command, *args, folder / "test_suite.py"], check=False, **options)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_what_is_skipped_is_listed(tmp_path, workers):
+    done = run(tmp_path, "-n", workers)
+    assert done.returncode == 0 and "1 passed, 4 skipped, 1 xfailed" in done.stdout
+    assert SAYS in done.stdout.partition(" skipped ")[2]
+
+
+def test_where_all_is_there_a_skip_is_a_failure(tmp_path):
+    done = run(tmp_path, "-n", "0", TIDU_TEST_ALL="1")
+    assert done.returncode == 1 and "3 failed, 1 passed, 1 xfailed, 1 error" in done.stdout
+    assert "TIDU_TEST_ALL=1, and this was skipped: of a whim" in done.stdout
+
+
+def test_a_module_that_is_skipped_is_a_failure_too(tmp_path):
+    done = run(tmp_path, "-n", "0", TIDU_TEST_ALL="0")
+    assert done.returncode == 0
+    (tmp_path / "test_other.py").write_text("import pytest\npytest.importorskip('no_such_module')\n")
+    done = run(tmp_path, "-n", "0", tmp_path / "test_other.py", TIDU_TEST_ALL="1")
+    assert done.returncode and "this was skipped: could not import 'no_such_module'" in done.stdout
+
+
+def test_ci_installs_what_is_missing(tmp_path):
+    """Without any package but Python's own."""
+    command = [sys.executable, "-I", "-S", ROOT / "tests" / "programs.py"]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == " ".join(PACKAGES.values()).split()
+    for name in ("chromium-browser", *set(PACKAGES) - {"chromium", "dot"}):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    assert done.stdout == "graphviz\n"
+    script = (ROOT / ".ci" / "run").read_text()
+    assert "python3 tests/programs.py" in script and "export TIDU_TEST_ALL=1" in script
+
+
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        ("tidu dot f.json", []),
+        ("tidu dot f.json --format dot -o f.dot", []),
+        ("tidu dot f.json -o f.svg", ["dot"]),
+        ("tidu linearize f.json | tidu --quiet dot --format=png > f.png", ["dot"]),
+        ("tidu view f.json -o f.html", ["dot"]),
+        ("cc -o f f.c && ./f", ["cc"]),
+        ("node f.js", ["node"]),
+        ("tidu info f.json # nodes", []),
+    ],
+)
+def test_what_a_command_line_calls(command, programs):
+    assert called_by(command) == programs
