@@ -26,6 +26,7 @@ from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType
+from tidu_cli.limits import require
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.watching import watch
@@ -169,8 +170,18 @@ def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeRead
         names.add(graph.name)
         with _naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, _inputs(graph, declared), numbering, graphs))
+    _require_size(primitives, graphs)
     bindings = tuple(_bindings(data.bindings, graphs))
     return Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta)
+
+
+def _require_size(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> None:
+    if primitives.sizes:
+        from tidu_cli.primitives.own_sizes import require_written_out
+
+        require_written_out(primitives, graphs)
+    else:
+        require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
 
 
 def _inputs(graph: GraphShape, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:
@@ -229,11 +240,13 @@ def _graph(graph: GraphShape, inputs: tuple[Input, ...], numbering: Numbering, e
 def _check_linear(reader: NodeReader) -> None:
     for number in dict.fromkeys(reader.code):
         case = reader.numbering.cases[number]
-        with _naming(f"node {reader.code.index(number)} ({case.op}): "):
-            if case.mask is None:
-                raise DocumentError("has no role; every node of a linear graph is linearized")
-            if not any(case.mask):
-                raise DocumentError("has no active input; every node of a linear graph depends on a tangent")
+        if case.mask is None:
+            trouble = "has no role; every node of a linear graph is linearized"
+        elif not any(case.mask):
+            trouble = "has no active input; every node of a linear graph depends on a tangent"
+        else:
+            continue
+        raise DocumentError(f"node {reader.code.index(number)} ({case.op}): {trouble}")
 
 
 def _output(declaration: DeclaredOutput, reader: NodeReader) -> Output:

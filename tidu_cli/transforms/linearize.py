@@ -60,7 +60,7 @@ def linearize(
     _require_known_paths(logical, needed, wrt)
     for key in tangent_types or ():
         source = logical.source[key]
-        primal, given = logical.type_of(source), linear.inputs[wrt.index(key)].type
+        primal, given = logical.type_of(source), linear.inputs[-1 - seeds[source]].type
         if primal is not None and needed[source] and given != tangent_type(primal):
             template = tangents.conversion(primitives, document.cases, given, tangent_type(primal))
             seeds[source] = stamper.stamp(template, [seeds[source]])[-1]
@@ -181,7 +181,7 @@ def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int, ch
             )
     types = {key: tangent_type(declared[key]) for key in wrt}
     for key, type_ in chosen.items():
-        if key not in wrt:
+        if key not in types:
             raise TransformError(f"a tangent type is given for '{key}', which is none of the inputs to differentiate by")
         try:
             types[key] = tangents.chosen(declared[key], type_)
