@@ -33,7 +33,7 @@ class Limits:
 
     memory: int | None = None
     nodes: int = 100_000_000
-    expansion: int = 100_000
+    expansion: int = 200_000
 
     def bytes(self) -> int:
         """The bytes that values may take; 2**62, which is more than there are, if nobody knows."""

@@ -11,7 +11,7 @@ _CHOSEN = f"{__name__}.chosen"
 _OPTIONS = (
     ("memory", "SIZE", "Refuse to start if more memory is needed, such as 512M or 2G.", "the machine's"),
     ("nodes", "N", "Refuse documents of more nodes, own ops written out.", "100M"),
-    ("expansion", "N", "Refuse own ops and formulas that stand for more nodes than are written.", "100k"),
+    ("expansion", "N", "Refuse own ops and formulas that stand for more nodes than are written.", "200k"),
 )
 
 
