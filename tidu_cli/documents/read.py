@@ -131,7 +131,7 @@ def _shaped(plain: object, read_type: TypeReader | None) -> DocumentShape:
     checked = _checked_version(plain)
     if _is_library(checked):
         raise DocumentError(
-            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, which commands take with --ops"
+            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for tidu convert --ops FILE and others"
         )
     shape = accepted(checked, read_type or type_without_names)
     if shape is None:

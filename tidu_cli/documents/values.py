@@ -50,7 +50,7 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     if data[:2] == b"PK":
         return _read_npz(data, source, declared)
     if data[:6] == b"\x93NUMPY":
-        raise DocumentError(f"{source}: a .npy file holds one array without a key; give it with --set KEY=@{source}")
+        raise DocumentError(f"{source}: a .npy file holds one array without a key; tidu eval takes it as --set KEY=@{source}")
     members = _parse_msgpack(data, source) if data[:1] and (0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF)) else None
     if members is None:
         members = _parse_json(data, source)

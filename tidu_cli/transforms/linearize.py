@@ -142,7 +142,9 @@ def _pass(document: Document, chosen: int | None) -> int:
     if chosen is None:
         chosen = document.next_pass()
         if chosen > MAX_PASS:
-            raise TransformError(f"pass {MAX_PASS} is in use and is the greatest there is; choose another with --pass")
+            raise TransformError(
+                f"pass {MAX_PASS} is in use and is the greatest there is; choose another with tidu linearize --pass"
+            )
         return chosen
     checked_pass(chosen)
     if any(abs(step) == chosen for key in document.every_key() for step in key.path) or any(
