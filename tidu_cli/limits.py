@@ -90,7 +90,8 @@ def parse_count(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})([kKMG]?)", text.strip())
     if match is None or not int(match[1]):
         raise EvaluationError(f"malformed count '{text[:40]}': write it as 500000, 200k or 10M")
-    return int(match[1]) * 1000 ** " KMG".index(match[2].upper() or " ")
+    scale: int = 1000 ** " KMG".index(match[2].upper() or " ")
+    return int(match[1]) * scale
 
 
 def parse_size(text: str) -> int:

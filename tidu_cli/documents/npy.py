@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from tidu_cli.documents.source import Source
 from tidu_cli.errors import LimitError
@@ -17,19 +17,19 @@ _HEADER = 2**14
 """More bytes than a header has: NumPy takes none of more than 10,000."""
 
 
-def read_array(file: BinaryIO, where: str, room: int) -> NDArray[Any]:
+def read_array(file: IO[bytes], where: str, room: int) -> NDArray[Any]:
     """The array. No more is read, and decompressed, than its header says, and that may say `room` bytes at most.
 
     Raises LimitError that begins with `where`, and what NumPy raises for a broken file.
     """
     from numpy.lib import format as npy
 
-    source = Source(file)
+    source = Source(cast(BinaryIO, file))
     header = io.BytesIO(source.head(_HEADER))
     version = npy.read_magic(header)
     shape, _, dtype = npy.read_array_header_1_0(header) if version == (1, 0) else npy.read_array_header_2_0(header)
     n_bytes = math.prod(shape) * dtype.itemsize
     if n_bytes > room:
         raise LimitError(f"{where}: an array of {format_size(n_bytes)}, {more_than('memory', room)}")
-    array: NDArray[Any] = npy.read_array(source, allow_pickle=False)  # type: ignore[arg-type]
+    array: NDArray[Any] = npy.read_array(source, allow_pickle=False)
     return array
