@@ -333,7 +333,7 @@ def load_program(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Com
 
 
 def _limit(max_memory: int | str | None) -> int | None:
-    from tidu_cli.runtime.memory import parse_size
+    from tidu_cli.limits import parse_size
 
     max_memory = size("max_memory", max_memory)
     return parse_size(max_memory) if isinstance(max_memory, str) else max_memory

@@ -57,13 +57,29 @@ class ArgumentError(TiduError, TypeError):
     """A function of `tidu_cli` was called with what it does not take. A TypeError, too, as Python has it."""
 
 
+class LimitError(TiduError):
+    """The work would be more than a limit allows (`tidu_cli.limits`)."""
+
+
 class PluginError(TiduError):
     """A package that brings primitives is broken, or clashes with another."""
 
 
-def did_you_mean(word: str, known: "list[str]") -> str:
-    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string."""
-    import difflib  # slow to import, and only wanted on the way to an error
+LONGEST_HINT = 60
+"""Names longer than this are not compared: that takes time as the product of their lengths, and nobody typed them."""
 
-    close = difflib.get_close_matches(word, known, n=1)
+MOST_HINTS = 1000
+"""As many names are compared with a misspelt one, the first of about its length."""
+
+
+def did_you_mean(word: str, known: "list[str]") -> str:
+    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string. Bounded, whatever the names."""
+    import difflib  # slow to import, and only wanted on the way to an error
+    from itertools import islice
+
+    if len(word) > LONGEST_HINT:
+        return ""
+    # Two names of which one is twice as long as the other are never close.
+    likely = (name for name in known if len(word) <= 2 * len(name) <= 4 * len(word))
+    close = difflib.get_close_matches(word, list(islice(likely, MOST_HINTS)), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -10,8 +10,9 @@ import pytest
 from tests.runtime.graphs import Sketch
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.keys import Key
+from tidu_cli.limits import _cgroup_limits, format_size, machine_memory, parse_size
 from tidu_cli.runtime.evaluate import evaluate
-from tidu_cli.runtime.memory import _cgroup_limits, check_memory, estimate_memory, format_size, machine_memory, parse_size
+from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.program import compile_graph
 
 
@@ -71,7 +72,7 @@ def test_refusal_comes_before_the_run_in_one_line():
     )
     with pytest.raises(EvaluationError, match=re.escape(expected)):
         evaluate(graph, {Key("x"): 1.0}, max_memory=2**30)
-    with pytest.raises(EvaluationError, match="more than the machine's memory"):
+    with pytest.raises(EvaluationError, match="more than the limit of"):
         evaluate(graph, {Key("x"): 1.0})
 
 

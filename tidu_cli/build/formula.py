@@ -15,6 +15,7 @@ from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
+from tidu_cli.limits import limits
 
 __all__ = ["FormulaError", "build_formula", "function_names"]
 
@@ -30,7 +31,7 @@ def build_formula(text: str, inputs: Mapping[str, Type], *, name: str = "f", out
     the column, and UnknownNameError for an output that is not assigned.
     """
     statements = _parsed(text)
-    recorder = Recorder()
+    recorder = Recorder(most=limits().expansion)
     scope: dict[str, Any] = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
     walker = Walker(text, recorder, scope)
     assigned: dict[str, Array] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -17,20 +17,23 @@ from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
+from tidu_cli.limits import more_than
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 
 MAX_NODES = 10_000_000
-"""A function that emits more nodes than this is taken to run in circles."""
+"""A function that emits more nodes than this is taken to run in circles. Formulas have a limit (`tidu_cli.limits`)."""
 
 
 class Recorder:
     """A recording in progress. Inputs are declared before the first node."""
 
-    def __init__(self, primitives: PrimitiveSet = BUILTIN) -> None:
+    def __init__(self, primitives: PrimitiveSet = BUILTIN, most: int | None = None) -> None:
         self.primitives = primitives
+        self._most = most
         self.cases = CaseTable()
         self.inputs: list[Input] = []
+        self._declared: set[Key] = set()
         self._nodes: list[tuple[int, tuple[int, ...], int]] = []
         self._n_values = 0
         self._known: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -40,8 +43,9 @@ class Recorder:
     def input(self, key: Key, type_: Type) -> Array | Record:
         """Declare an input. Raises BuildError for a key that is declared already, and for times."""
         assert not self._nodes
-        if any(i.key == key for i in self.inputs):
+        if key in self._declared:
             raise BuildError(f"input '{key}' is declared twice")
+        self._declared.add(key)
         self.inputs.append(Input(key, type_))
         self._n_values += 1
         return self.an_input(self._traced(self._n_values - 1, type_))
@@ -76,13 +80,19 @@ class Recorder:
         identity = code, tuple([x.value for x in operands])
         first, results = self._known.get(identity), self.cases[code].results
         if first is None:
-            if len(self._nodes) >= MAX_NODES:
-                raise BuildError(f"more than {MAX_NODES:,} nodes")
+            if len(self._nodes) >= (self._most or MAX_NODES):
+                self._refuse_more()
             first = self._known[identity] = self._n_values
             self._n_values += len(results)
             self._nodes.append((code, identity[1], first))
         # Arrays of their own, as they may be changed in place.
         return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
+
+    def _refuse_more(self) -> NoReturn:
+        if self._most:
+            told = more_than("expansion", self._most, "write it with whole arrays, or ")
+            raise BuildError(f"stands for {self._most + 1:,} nodes at least, {told}")
+        raise BuildError(f"more than {MAX_NODES:,} nodes")
 
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""

@@ -3,6 +3,10 @@
 What a rule emits for a case is known from its template, so the set of cases that derivatives of any order reach can be walked.
 All cases to start from are tried. Those that they lead to are told apart by op, mask and dtypes, of which there are finitely many;
 their attrs and shapes are of the first that is met.
+
+Any of n operands may be active, which makes 2**n masks. All are tried where n is at most `_MAX_ACTIVE`. Of more operands each is
+tried alone, and all together; of hundreds a part of them alone, the first and last among them. Masks of so many operands that are
+emitted are told apart by the first few, and by whether of the others none is active, one, several or all.
 """
 
 from __future__ import annotations
@@ -21,6 +25,9 @@ from tidu_cli.primitives.trace import Template, batch_template, jvp_template, tr
 
 _MAX_ACTIVE = 4
 """Of nodes with more operands than this that can be active, or batched, only single ones and all together are tried."""
+
+_TRIED = 10_000
+"""Of nodes with n operands (or results) as many single ones are tried as this holds n, and two at least."""
 
 _BATCH = 3
 """The size of the batches that batch rules are tried with."""
@@ -108,7 +115,7 @@ def _closure(start: Iterable[Case], primitives: PrimitiveSet, *, batch: bool = F
 
 
 def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
-    """The JVP templates of a case, for every active mask; where there is none, what a rule lacks or gets wrong."""
+    """The JVP templates of a case, for active masks; where there is none, what a rule lacks or gets wrong."""
     for active in _active_masks(case, primitives[case.op]):
         try:
             yield jvp_template(primitives, table, table.intern(case), active)
@@ -117,17 +124,16 @@ def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Te
 
 
 def _transposes(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
-    """The transpose templates of a linear case, for every choice of results that have a cotangent."""
-    for live in product((True, False), repeat=len(case.results)):
-        if any(live):
-            try:
-                yield transpose_template(primitives, table, table.intern(case), live)
-            except TiduError as error:
-                yield error
+    """The transpose templates of a linear case, for choices of results that have a cotangent."""
+    for live in _choices(range(len(case.results)), len(case.results)):
+        try:
+            yield transpose_template(primitives, table, table.intern(case), live)
+        except TiduError as error:
+            yield error
 
 
 def _batches(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
-    """The batch templates of a case, for every choice of batched operands."""
+    """The batch templates of a case, for choices of batched operands."""
     for batched in _choices(range(len(case.operands)), len(case.operands)):
         try:
             yield batch_template(primitives, table, table.intern(case), batched, _BATCH)
@@ -145,20 +151,23 @@ def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]
 
 
 def _choices(able: Sequence[int], n: int) -> Iterator[tuple[bool, ...]]:
-    """Of n operands, the choices of at least one of those that are able, as masks."""
+    """Of n operands, choices of at least one of those that are able, as masks: all choices of few."""
     if len(able) > _MAX_ACTIVE:
-        choices: Iterable[tuple[int, ...]] = [*((k,) for k in able), tuple(able)]
+        step = -(-len(able) // max(_TRIED // n, 2))
+        chosen: Iterable[Sequence[int]] = [*((k,) for k in able[::step]), able[-1:], able]
     else:
-        choices = (
-            tuple(k for k, on in zip(able, switch, strict=True) if on) for switch in product((True, False), repeat=len(able))
-        )
-    for chosen in choices:
-        if chosen:
-            yield tuple(k in chosen for k in range(n))
+        chosen = [tuple(k for k, on in zip(able, switch, strict=True) if on) for switch in product((True, False), repeat=len(able))]
+    for one in dict.fromkeys(map(frozenset, chosen)):
+        if one:
+            yield tuple(k in one for k in range(n))
 
 
 def _kind(case: Case) -> tuple[object, ...]:
-    return case.op, case.mask, tuple(t and _dtypes(t) for t in case.operands), tuple(map(_dtypes, case.results))
+    mask: object = case.mask
+    if case.mask is not None and len(case.mask) > _MAX_ACTIVE:
+        rest = case.mask[_MAX_ACTIVE:]
+        mask = *case.mask[:_MAX_ACTIVE], min(sum(rest), 2), all(rest)
+    return case.op, mask, tuple(t and _dtypes(t) for t in case.operands), tuple(map(_dtypes, case.results))
 
 
 def _dtypes(type_: Type) -> object:

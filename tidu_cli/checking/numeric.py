@@ -48,9 +48,11 @@ from tidu_cli.graph.types import (
     tangent_type,
     tensor_tangent_type,
 )
+from tidu_cli.limits import require
 from tidu_cli.primitives.contract import Primitive, PrimitiveSet
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.runtime.groups import GroupedProgram
+from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.program import Program, compile_graph
 from tidu_cli.transforms.inline import inline
 from tidu_cli.transforms.linearize import linearize
@@ -65,6 +67,9 @@ EXACT = {"f64": 1e-11, "f32": 1e-4, "f16": 5e-2, "bf16": 0.3}
 
 _CONTINUOUS = INEXACT | DURATIONS | DATETIMES
 """Dtypes of arrays that are moved for difference quotients: datetimes as durations, by their twins."""
+
+_POINTS_HELD, _IMAGES_HELD = 6, 12
+"""How many points and directions are held at once, and how many images of them, difference quotients included."""
 
 _POINTS = 6
 """How many points are tried before a difference quotient that does not converge, as near a kink, is given up on."""
@@ -239,6 +244,7 @@ def check_numerically(
     dtypes = _CONTINUOUS if twin is None else _CONTINUOUS | INTEGERS
     directions = {p: t for i in moving for p, t in _tangents(i, _CONTINUOUS).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, dtypes).items()}
+    _require_memory((f, jvp, vjp, second), directions, images)
     precision = least_precision([*directions.values(), *images.values()])
     resolved = precision in TOLERANCE and _faithful(graph, primitives)
     found: dict[str, float | None] = dict.fromkeys(("jvp", "adjoint", "linear", "second", "symmetry"))
@@ -311,6 +317,7 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     of_twin = _twin(compiled(twin, primitives), compiled(derived, primitives, drop=1), found[1], twin)
     directions = {p: t for i in graph.inputs if i.key in twin_of for p, t in _tangents(i, None).items()}
     images = {p: t for k in chosen for p, t in _tangents(graph.outputs[k], None).items()}
+    _require_memory((f, jvp, vjp, of_twin.jvp), directions, images)
     bound = EXACT[least_precision([*directions.values(), *images.values()])]
     for point in range(_POINTS):
         rng = np.random.default_rng([drawing.seed, point])
@@ -325,6 +332,13 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
         if error is not None:
             return [Verdict("integers", error, bound, at=None if error <= bound else shown(x, graph.inputs))]
     return [Verdict("integers", None, bound)]
+
+
+def _require_memory(maps: Iterable[_Map], directions: Mapping[Place, TensorType], images: Mapping[Place, TensorType]) -> None:
+    """Raises LimitError if comparing these maps would take more memory than there is: a run, and what is compared."""
+    run = max(m.program.nbytes() if isinstance(m.program, GroupedProgram) else estimate_memory(m.program).peak for m in maps)
+    held = _POINTS_HELD * sum(t.nbytes for t in directions.values()) + _IMAGES_HELD * sum(t.nbytes for t in images.values())
+    require("memory", run + held, "trying derivatives at random inputs")
 
 
 def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:

@@ -18,6 +18,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 LIMIT = 500
 """Graphviz draws more things than this slowly, and nobody reads the result."""
 
+EDGES = 4
+"""As many edges are drawn for each thing that the limit allows: most graphs have half as many."""
+
 _SLOW = 5000
 """Of so many things Graphviz takes a minute or more."""
 
@@ -26,7 +29,7 @@ _FORMATS = ("dot", "svg", "png", "pdf")
 
 def picture_options(function: F) -> F:
     """The options --types, --highlight, --collapse and --limit."""
-    limit = f"Refuse to draw more inputs, nodes and outputs than this. [default: {LIMIT}; none for DOT text]"
+    limit = f"Refuse to draw more things than this, or {EDGES} times as many edges. [default: {LIMIT}; none for DOT text]"
     function = click.option("--limit", type=click.IntRange(min=1), metavar="N", help=limit)(function)
     collapse = "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."
     function = click.option("--collapse", is_flag=True, help=collapse)(function)
@@ -36,27 +39,32 @@ def picture_options(function: F) -> F:
 
 
 def require_drawable(document: Document, *, collapse: bool, limit: int | None) -> None:
-    """Raises TiduError, with what helps, if the picture would show more things than `limit`."""
+    """Raises TiduError, with what helps, if the picture would show more things than `limit`, or edges than `EDGES` to each."""
     from tidu_cli.render.picture import n_items
 
-    n = n_items(document, collapse=collapse)
-    if limit is None or n <= limit:
+    n, n_edges = n_items(document, collapse=collapse)
+    if limit is None or (needed := _needed(n, n_edges)) <= limit:
         return
     ports = sum(len(graph.inputs) + len(graph.outputs) for graph in document.graphs)
-    collapsed = n if collapse else n_items(document, collapse=True)
-    if collapsed <= limit:
-        helps = f"--collapse draws {collapsed}, other graphs and runs of nodes as one each"
+    folded = (n, n_edges) if collapse else n_items(document, collapse=True)
+    if _needed(*folded) <= limit:
+        helps = f"--collapse draws {folded[0]}, other graphs and runs of nodes as one each"
     elif ports > limit:
         helps = f"{ports} are inputs and outputs, which are always drawn: build it of arrays rather than of single numbers"
-    elif collapsed < n:
-        helps = f"--collapse --limit {collapsed} draws {collapsed}"
+    elif _needed(*folded) < needed:
+        helps = f"--collapse --limit {_needed(*folded)} draws {folded[0]}"
     else:
         helps = "it is collapsed already" if collapse else "--collapse does not help, there are no runs of nodes to draw as one"
-    slowly = ", slowly" if n > _SLOW else ""
+    shown = f"{n} inputs, nodes and outputs, more than {limit}" if n > limit else f"{n_edges} edges, more than {EDGES * limit}"
     raise TiduError(
-        f"the picture would show {n} inputs, nodes and outputs, more than {limit}; {helps}; --limit {n} draws all{slowly}; "
+        f"the picture would show {shown}; {helps}; --limit {needed} draws all{', slowly' if needed > _SLOW else ''}; "
         "tidu info summarises a document of any size"
     )
+
+
+def _needed(n: int, n_edges: int) -> int:
+    """The limit that lets so many things and edges be drawn."""
+    return max(n, -(-n_edges // EDGES))
 
 
 @click.command(

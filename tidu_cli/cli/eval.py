@@ -10,7 +10,6 @@ import click
 from tidu_cli.cli.given import batch_option, given_axes, given_moves, given_values, inputs_option, move_options, set_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    SIZE,
     chosen_format,
     emit_bytes,
     example,
@@ -39,12 +38,6 @@ _FORMATS = ("json", "npz", "msgpack")
 @set_option("An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
 @inputs_option
 @output_keys_option
-@click.option(
-    "--max-memory",
-    type=SIZE,
-    metavar="SIZE",
-    help="Refuse to start if more memory is needed, such as 512M or 2G. [default: the machine's]",
-)
 @move_options
 @batch_option
 @result_options(*_FORMATS, default="json")
@@ -54,7 +47,6 @@ def command(
     files: tuple[str, ...],
     batches: tuple[str, ...],
     outputs: tuple[Key, ...],
-    max_memory: int | None,
     moves: tuple[str, ...],
     move_files: tuple[str, ...],
     out: str | None,
@@ -87,7 +79,7 @@ def command(
 
     def given(document: Document) -> _Given:
         axes = given_axes(document, batches)
-        return _Given(given_values(document, settings, files), given_moves(document, moves, move_files), axes, outputs, max_memory)
+        return _Given(given_values(document, settings, files), given_moves(document, moves, move_files), axes, outputs)
 
     results, types = evaluated(given)
     emit_bytes(write_values(results, chosen, types), out)
@@ -100,7 +92,6 @@ class _Given(NamedTuple):
     moves: dict[Key, object]
     axes: dict[Key, int]
     outputs: tuple[Key, ...]
-    max_memory: int | None
 
 
 _Results = tuple[dict[Key, Any], dict[Key, "Type"]]
@@ -114,15 +105,15 @@ def _document(document: Document) -> _Evaluated:
         from tidu_cli.transforms.materialize import materialize
 
         nonlocal document
-        values, moves, axes, outputs, max_memory = given(document)
+        values, moves, axes, outputs = given(document)
         head = materialize(document, outputs=outputs).head
         del document  # which may be as large
         if axes:
             from tidu_cli.runtime.batches import evaluate_batch
             from tidu_cli.transforms.vectorize import vectorized
 
-            return evaluate_batch(head, values, axes, vectorized, max_memory=max_memory)
-        return evaluate(head, values, moves=moves, max_memory=max_memory), {o.key: o.type for o in head.outputs}
+            return evaluate_batch(head, values, axes, vectorized)
+        return evaluate(head, values, moves=moves), {o.key: o.type for o in head.outputs}
 
     return evaluated
 
@@ -137,11 +128,11 @@ def _program(source: Source, file: str) -> _Evaluated:
         from tidu_cli.runtime.evaluate import evaluate
         from tidu_cli.runtime.stored import restored
 
-        values, moves, axes, outputs, max_memory = given(interface)
+        values, moves, axes, outputs = given(interface)
         if axes:
             raise EvaluationError(f"{shown(file)}: a program takes one value of each input; give --batch with the document")
         chosen = [o for _, o in select_outputs(interface, outputs or None)]
-        results = evaluate(restored(cases, interface, plan, shown(file)), values, moves=moves, max_memory=max_memory)
+        results = evaluate(restored(cases, interface, plan, shown(file)), values, moves=moves)
         return {o.key: results[o.key] for o in chosen}, {o.key: o.type for o in chosen}
 
     return evaluated

@@ -107,7 +107,7 @@ def _graph_summary(graph: Graph) -> dict[str, Any]:
 
 
 def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:
-    from tidu_cli.runtime.memory import format_size
+    from tidu_cli.limits import format_size
 
     graphs, cost = summary["graphs"], summary["evaluation"]
     yield f"{summary['format']}, {counted(len(graphs), 'graph')}, next pass {summary['next_pass']}"
@@ -149,8 +149,8 @@ def _values(graph: Graph) -> Iterable[str]:
 
 
 def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
+    from tidu_cli.limits import format_size
     from tidu_cli.render.text import short
-    from tidu_cli.runtime.memory import format_size
 
     rows = [("", "#", "graph", "kind", "inputs", "bytes", "outputs", "bytes", "nodes", "depth", "flops", "ops")]
     for number, graph in enumerate(graphs):
@@ -176,8 +176,8 @@ def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
 
 def _types(types: dict[str, Any]) -> Iterable[str]:
     """A table of the record types: what they are of, and the bytes that a value takes."""
+    from tidu_cli.limits import format_size
     from tidu_cli.render.text import short
-    from tidu_cli.runtime.memory import format_size
 
     rows = [("type", "fields", "bytes")]
     for name, known in list(types.items())[:_TYPES]:

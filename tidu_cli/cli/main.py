@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from tidu_cli import __version__
+from tidu_cli.cli.limiting import limit_options, limiting
 from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options
 from tidu_cli.cli.style import Context, is_terminal
 from tidu_cli.errors import TiduError, did_you_mean, printable
@@ -76,20 +77,20 @@ class _Commands(click.Group):
 class Command(click.Command):
     """A subcommand: failures become `tidu COMMAND: error: ...` on stderr and status 1, or what `failure_status` says.
 
-    Every subcommand has the options --quiet and --verbose, and a progress bar where it works for long.
+    Every subcommand has the options that bound its work, --quiet and --verbose, and a progress bar where it works for long.
     """
 
     context_class = Context
 
     def __init__(self, *args: Any, failure_status: int = 1, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.params += level_options()
+        self.params += [*limit_options(), *level_options()]
         self.failure_status = failure_status
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exits with `failure_status` on any failure but wrong usage."""
         try:
-            with _progress(ctx):
+            with limiting(ctx), _progress(ctx):
                 return super().invoke(ctx)
         except TiduError as failure:
             _fail(ctx, str(failure))

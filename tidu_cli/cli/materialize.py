@@ -111,8 +111,8 @@ def _joint(policies: Sequence[Policy]) -> Policy | None:
 
 def _lesser(before: Document, after: Document) -> Document:
     """The graph whose evaluation peaks lower; a note tells of both."""
+    from tidu_cli.limits import format_size
     from tidu_cli.runtime.cost import evaluation
-    from tidu_cli.runtime.memory import format_size
 
     old, new = evaluation(before), evaluation(after)
     assert old.peak is not None and new.peak is not None  # nothing is detached here

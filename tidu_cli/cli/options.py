@@ -76,15 +76,8 @@ def pass_number(text: str) -> int:
     return checked_pass(int(text))
 
 
-def _size(text: str) -> int:
-    from tidu_cli.runtime.memory import parse_size
-
-    return parse_size(text)
-
-
 KEY = Parsed("key", parse_key)
 PASS = Parsed("pass", pass_number)
-SIZE = Parsed("size", _size)
 
 
 class Loaded(NamedTuple):

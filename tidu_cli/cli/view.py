@@ -13,7 +13,7 @@ from tidu_cli.cli.dot import LIMIT, picture_options, require_drawable
 from tidu_cli.cli.given import given_values, require_assignment
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import SIZE, emit_bytes, example, file_argument, load, require_stdin_once
+from tidu_cli.cli.options import emit_bytes, example, file_argument, load, require_stdin_once
 from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.keys import Key
 
@@ -27,9 +27,6 @@ from tidu_cli.graph.keys import Key
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats."
 )
 @click.option("--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats.")
-@click.option(
-    "--max-memory", type=SIZE, metavar="SIZE", help="Refuse to evaluate if more memory is needed. [default: the machine's]"
-)
 @picture_options
 @click.option("-o", "out", metavar="OUT", help="Write to this file, whole or not at all. [default: standard output]")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
@@ -37,7 +34,6 @@ def command(
     file: str,
     settings: tuple[str, ...],
     files: tuple[str, ...],
-    max_memory: int | None,
     types: bool,
     highlight: tuple[Key, ...],
     collapse: bool,
@@ -63,7 +59,7 @@ def command(
     document = load(file).document
     require_drawable(document, collapse=collapse, limit=limit or LIMIT)
     shown = picture(document, collapse=collapse, highlight=highlight)
-    values = _values(document, given_values(document, settings, files), max_memory) if settings or files else {}
+    values = _values(document, given_values(document, settings, files)) if settings or files else {}
     emit_bytes(to_html(shown, types=types, values=values, owners=cotangent_owners(document)).encode(), out)
     if open_ and out is not None:
         import webbrowser
@@ -72,7 +68,7 @@ def command(
             note(f"no browser to open {out} with")
 
 
-def _values(document: Document, given: Mapping[Key, object], max_memory: int | None) -> dict[tuple[int, int], Any]:
+def _values(document: Document, given: Mapping[Key, object]) -> dict[tuple[int, int], Any]:
     """Every value that the given inputs determine, by graph and local id. The head's outputs must be among them."""
     from tidu_cli.graph.builder import GraphBuilder
     from tidu_cli.runtime.evaluate import evaluate
@@ -93,7 +89,7 @@ def _values(document: Document, given: Mapping[Key, object], max_memory: int | N
             place = (last, output.value) if output.value >= 0 else list(document.head.external)[-1 - output.value]
             outputs.append(Output(Key(f"head {k}"), builder.refer(*place), output.type))
     everything = replace(document, graphs=(*document.graphs, builder.build(document.head.name, outputs)))
-    results = evaluate(materialize(everything).head, given, max_memory=max_memory)
+    results = evaluate(materialize(everything).head, given)
     return {(int(g), int(v)): array for key, array in results.items() for g, v in [key.name.split(" ")] if g != "head"}
 
 

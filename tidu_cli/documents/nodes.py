@@ -94,7 +94,7 @@ class Numbering:
             try:
                 parsed = self.primitives.parse_attrs(op, attrs or {})
             except UnknownNameError as error:
-                raise UnknownNameError(f"{str(error)[:-1]}; --ops FILE brings those of a library)") from None
+                raise UnknownNameError(f"{str(error)[:-1]}; tidu convert --ops FILE brings those of a library)") from None
             number = self._row_number[key] = len(self.rows)
             self.rows.append(Row(op, parsed, mask, None if types is None else tuple(map(self.read_type, types))))
         return number

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 
 from tidu_cli.documents.op_schema import OpData, OpGraph
 from tidu_cli.documents.schema import OWN_NAME
+from tidu_cli.documents.syntax import repeated
 from tidu_cli.errors import DocumentError
 from tidu_cli.primitives.definitions import KINDS, OpDefinition, Port, SourceGraph, SourceNode
 from tidu_cli.primitives.own_attrs import REQUIRED
@@ -26,9 +26,8 @@ def _definition(name: str, data: OpData, origin: str) -> OpDefinition:
     if not _NAME.fullmatch(name):
         raise DocumentError(f"{place}: a name is of letters, digits, _ and -, and begins with a letter")
     ports = [p.key for p in (*data.inputs, *data.outputs)]
-    for key in ports:
-        if ports.count(key) > 1:
-            raise DocumentError(f"{place}: '{key}' names two of its inputs and outputs")
+    if (twice := repeated(ports)) is not None:
+        raise DocumentError(f"{place}: '{twice}' names two of its inputs and outputs")
     if _RESERVED in data.attrs:
         raise DocumentError(f"{place}: the attr name '{_RESERVED}' is taken; choose another")
     given = [kind for kind in KINDS if getattr(data, kind) is not None]
@@ -47,8 +46,7 @@ def _definition(name: str, data: OpData, origin: str) -> OpDefinition:
 
 def _graph(data: OpGraph, place: str) -> SourceGraph:
     for kind, keys in (("input", [i.key for i in data.inputs]), ("output", [o.key for o in data.outputs])):
-        for key, count in Counter(keys).items():
-            if count > 1:
-                raise DocumentError(f"{place} declares the {kind} '{key}' twice")
+        if (twice := repeated(keys)) is not None:
+            raise DocumentError(f"{place} declares the {kind} '{twice}' twice")
     nodes = (SourceNode(n["op"], n.get("attrs", {}), tuple(n["inputs"])) for n in data.nodes)
     return SourceGraph(tuple(i.key for i in data.inputs), tuple(nodes), tuple((o.key, o.value) for o in data.outputs))

@@ -27,6 +27,7 @@ from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType
+from tidu_cli.limits import require
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.watching import watch
@@ -131,7 +132,7 @@ def _shaped(plain: object, read_type: TypeReader | None) -> DocumentShape:
     checked = _checked_version(plain)
     if _is_library(checked):
         raise DocumentError(
-            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, which commands take with --ops"
+            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for tidu convert --ops FILE and others"
         )
     shape = accepted(checked, read_type or type_without_names)
     if shape is None:
@@ -170,6 +171,7 @@ def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeRead
         names.add(graph.name)
         with _naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, _inputs(graph, declared), numbering, graphs))
+    _require_size(primitives, graphs)
     bindings = tuple(_bindings(data.bindings, graphs))
     check_zeros(graphs, bindings, numbering.zeros_due, primitives)
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes)
@@ -181,6 +183,15 @@ def _check_passes(document: Document) -> None:
     unused = document.passes.keys() - document.used_passes() if document.passes else ()
     if unused:
         raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
+
+
+def _require_size(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> None:
+    if primitives.sizes:
+        from tidu_cli.primitives.own_sizes import require_written_out
+
+        require_written_out(primitives, graphs)
+    else:
+        require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
 
 
 def _inputs(graph: GraphShape, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, NoReturn
+from collections.abc import Hashable, Iterable
+from typing import Any, NoReturn, TypeVar
 
 from tidu_cli.documents.numerals import settled
 from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError, printable
 from tidu_cli.graph.decimals import number
+
+T = TypeVar("T", bound=Hashable)
 
 MAX_MESSAGE = 600
 """Messages are cut to this length: they quote names, which may be of any length in a broken file."""
@@ -134,9 +137,18 @@ def _syntax_error(error: json.JSONDecodeError, text: str) -> str:
 def _json_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise DocumentError(f"an object has the key {next(k for k in keys if keys.count(k) > 1)!r} twice")
+        raise DocumentError(f"an object has the key {repeated(key for key, _ in pairs)!r} twice")
     return result
+
+
+def repeated(keys: Iterable[T]) -> T | None:
+    """The first key that occurs before: in one walk, as objects may have a million keys. None if there is none."""
+    seen: set[T] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return None
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -15,6 +15,7 @@ import msgpack
 
 from tidu_cli.documents.columns import TYPECODES, Pairs
 from tidu_cli.documents.source import Source
+from tidu_cli.documents.syntax import repeated
 from tidu_cli.errors import DocumentError
 
 BLOCK = 2**20
@@ -173,8 +174,7 @@ def _object(pairs: list[tuple[object, object]]) -> dict[object, object]:
             raise DocumentError(f"malformed msgpack: the map key {key!r} is not a string")
     result = dict(pairs)
     if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise DocumentError(f"a map has the key {next(k for k in keys if keys.count(k) > 1)!r} twice")
+        raise DocumentError(f"a map has the key {repeated(key for key, _ in pairs)!r} twice")
     return result
 
 

@@ -15,14 +15,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tidu_cli.documents.json_text import json_text
+from tidu_cli.documents.npy import read_array
 from tidu_cli.documents.numerals import require_finite, wants_text
-from tidu_cli.errors import DocumentError, KeyTextError, TypeTextError, UnknownNameError, did_you_mean
+from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.decimals import number, to_be_shortened
 from tidu_cli.graph.instants import instant_to_text
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE, spelled
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
+from tidu_cli.limits import limits
 from tidu_cli.primitives.attrs import literal_from_file
 from tidu_cli.primitives.structural import dtype_name, numpy_dtype
 
@@ -45,12 +47,13 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     """The values in a file's bytes, told apart by content. `source` is how messages name the file.
 
     `declared` are types of inputs: an object is a record where one is declared, and members `p.x` of an npz file are then its
-    fields; what is none of these inputs is given as it stands. Without, all are arrays. Raises DocumentError.
+    fields; of what is none of these inputs, members of npz are not read, and all else is given as it stands. Without, all are
+    arrays. Raises DocumentError, and LimitError before more is decompressed than memory holds.
     """
     if data[:2] == b"PK":
-        return _read_npz(data, source, declared or NO_TYPES)
+        return _read_npz(data, source, declared)
     if data[:6] == b"\x93NUMPY":
-        raise DocumentError(f"{source}: a .npy file holds one array without a key; give it with --set KEY=@{source}")
+        raise DocumentError(f"{source}: a .npy file holds one array without a key; tidu eval takes it as --set KEY=@{source}")
     members = _parse_msgpack(data, source) if data[:1] and (0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF)) else None
     from_json = members is None
     if members is None:
@@ -210,16 +213,19 @@ def _unique(pairs: Iterable[tuple[K, object]], source: str) -> dict[K, object]:
     return found
 
 
-def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type]) -> dict[Key, object]:
+def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type] | None) -> dict[Key, object]:
+    """The members that are asked for, all if nothing is `declared`. What they hold together is bounded as memory is."""
     from zipfile import ZipFile
 
     values: dict[Key, Any] = {}
+    seen: set[str] = set()
+    room = limits().bytes()
     try:
         archive = ZipFile(io.BytesIO(data))
     except Exception as error:  # whatever a codec raises
         raise DocumentError(f"{source}: malformed npz: {_line(error)}") from None
-    records = {str(key): key for key, type_ in declared.items() if isinstance(type_, RecordType)}
-    texts = {str(key) for key in declared}
+    records = {str(key): key for key, type_ in (declared or NO_TYPES).items() if isinstance(type_, RecordType)}
+    texts = {str(key) for key in declared or NO_TYPES}
     for info in archive.infolist():
         member = info.orig_filename  # `filename` ends at a NUL
         text = member.removesuffix(".npy")
@@ -227,17 +233,25 @@ def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type]) -> dict[Ke
         key = records[owner] if owner else _undeclared_key(text, source)
         if key is None:
             continue
+        if text in seen:
+            raise DocumentError(f"{source}: the key {_short(text)} occurs twice")
+        seen.add(text)
+        if declared is not None and key not in declared:
+            continue  # whatever it would inflate to
         *way, last = (key, *path)
         place: Any = values
         for step in way:
             place = place.setdefault(step, {}) if isinstance(place, dict) else None
         if not isinstance(place, dict) or last in place:
-            raise DocumentError(f"{source}: the key {text} occurs twice")
+            raise DocumentError(f"{source}: the key {_short(text)} occurs twice")
         try:
             with archive.open(info) as file:
-                place[last] = _array(file)
+                found = place[last] = read_array(file, f"{source}: {_short(text)}", room)
+        except LimitError:
+            raise
         except Exception as error:  # whatever a codec raises, or a parser of headers
             raise DocumentError(f"{source}: malformed npz: member {_short(repr(member))}: {_line(error)}") from None
+        room -= found.nbytes
     return values
 
 
@@ -265,24 +279,13 @@ def _undeclared_key(text: str, source: str) -> Key | None:
 def _read_npy(path: str, where: str) -> NDArray[Any]:
     try:
         with open(path, "rb") as file:
-            return _array(file)
+            return read_array(file, where, limits().bytes())
     except FileNotFoundError:
         raise DocumentError(f"{where}: no such file: {path}") from None
+    except LimitError:
+        raise
     except Exception as error:  # NumPy reads headers with Python's own parser
         raise DocumentError(f"{where}: cannot read {path} as .npy: {_line(error)}") from None
-
-
-def _array(file: Any) -> NDArray[Any]:
-    import warnings
-
-    import numpy as np
-    from numpy.lib import format as npy
-
-    with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote, which are read as well
-        array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-    if array.dtype == np.bool_ and (array.view(np.uint8) > 1).any():
-        raise ValueError("a bool is a byte 0 or 1")
-    return array
 
 
 def _npz(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> bytes:

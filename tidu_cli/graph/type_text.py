@@ -86,22 +86,13 @@ def names_in(text: str) -> list[str]:
 
 def check_extent(type_: Type, text: str) -> None:
     """Raises TypeTextError if a type holds too many tensors, or nests too deeply. A record without fields counts as a tensor."""
-    count, level = 0, [type_]
-    for _ in range(MAX_NESTING + 1):
-        inner: list[Type] = []
-        for part in level:
-            if isinstance(part, RecordType) and part.fields:
-                inner += [field for _, field in part.fields]
-            else:
-                count += 1
-        if count + len(inner) > MAX_LEAVES:
-            raise TypeTextError(f"the type {text[:60]} holds more than {MAX_LEAVES:,} tensors")
-        if not inner:
-            break
-        level = inner
-    else:
+    if not isinstance(type_, RecordType):
+        return
+    if type_.n_tensors > MAX_LEAVES:
+        raise TypeTextError(f"the type {text[:60]} holds more than {MAX_LEAVES:,} tensors")
+    if type_.depth > MAX_NESTING:
         raise TypeTextError(f"the type {text[:60]} nests deeper than {MAX_NESTING} records")
-    if isinstance(type_, RecordType) and type_.nbytes > MAX_BYTES:
+    if type_.nbytes > MAX_BYTES:
         raise TypeTextError(f"the type {text[:60]} is larger than any memory")
 
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from dataclasses import field as stored
 from functools import lru_cache
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
@@ -155,6 +156,20 @@ class RecordType:
     name: str
     fields: tuple[tuple[str, Type], ...]
     tangent: bool = False
+    nbytes: int = stored(init=False, repr=False, compare=False)
+    """The number of bytes that all tensors together take."""
+    n_tensors: int = stored(init=False, repr=False, compare=False)
+    """Their number, where a record without fields counts as one."""
+    depth: int = stored(init=False, repr=False, compare=False)
+    """How deep records nest in it, itself included."""
+
+    def __post_init__(self) -> None:
+        # Told once from those of the fields: types of types of types stand for many more tensors than are written.
+        types = [type_ for _, type_ in self.fields]
+        inner = [type_ for type_ in types if isinstance(type_, RecordType)]
+        object.__setattr__(self, "nbytes", sum(type_.nbytes for type_ in types))
+        object.__setattr__(self, "n_tensors", max(sum(t.n_tensors for t in inner) + len(types) - len(inner), 1))
+        object.__setattr__(self, "depth", 1 + max((type_.depth for type_ in inner), default=0))
 
     @property
     def is_tuple(self) -> bool:
@@ -170,11 +185,6 @@ class RecordType:
     def size(self) -> int:
         """The number of elements of all tensors together."""
         return sum(type_.size for _, type_ in self.fields)
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes that these take."""
-        return sum(type_.nbytes for _, type_ in self.fields)
 
     @property
     def inexact(self) -> bool:

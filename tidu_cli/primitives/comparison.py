@@ -13,8 +13,8 @@ from tidu_cli.primitives.families import binary, numpy_function, require_alike, 
 from tidu_cli.primitives.flops import per_case, per_element
 from tidu_cli.primitives.trace import Term, op
 
-and_, broadcast_in_dim, eq, gt, le, lt, or_, select_n = map(
-    op, ("and", "broadcast_in_dim", "eq", "gt", "le", "lt", "or", "select_n")
+and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
+    op, ("and", "broadcast_in_dim", "eq", "ge", "gt", "le", "lt", "or", "select_n")
 )
 
 
@@ -71,11 +71,23 @@ def _select_jvp(node: JVP) -> Sequence[Term | None]:
     return [select_n(which, *(0 if t is None else t for t in tangents))]
 
 
+_FEW_CASES = 4
+"""Of more cases the cotangents are chosen one by one: selections among as many zeros would have their square of operands."""
+
+
 def _select_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,), (which, *cases) = node.cotangents, node.operands
     assert which is not None and ct is not None
-    zeros = [0] * len(cases)
-    return [None, *(select_n(which, *zeros[:k], ct, *zeros[k + 1 :]) if a else None for k, a in enumerate(node.active[1:]))]
+    if len(cases) <= _FEW_CASES:
+        zeros = [0] * len(cases)
+        return [None, *(select_n(which, *zeros[:k], ct, *zeros[k + 1 :]) if a else None for k, a in enumerate(node.active[1:]))]
+    last = len(cases) - 1
+
+    def chosen(k: int) -> Term:
+        # As the value: the first case also takes selectors below 0, the last those past it.
+        return (le if k == 0 else ge if k == last else eq)(which, k)
+
+    return [None, *(select_n(chosen(k), 0, ct) if a else None for k, a in enumerate(node.active[1:]))]
 
 
 _ORDERED = ANY - COMPLEXES

@@ -223,14 +223,15 @@ class PrimitiveSet:
 
     `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
     whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
-    of own primitives, `records` the record types by name, and `origins` the libraries of those that are not a document's own;
-    `plugins` are the packages whose primitives are in the set, too, and are imported for them.
+    of own primitives, `sizes` how many nodes each stands for, `records` the record types by name, and `origins` the libraries of
+    those that are not a document's own; `plugins` are the packages whose primitives are in the set, too, and are imported for them.
     """
 
     primitives: Mapping[str, Primitive]
     add: str = "add"
     constant: str = "constant"
     definitions: tuple[OpDefinition, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
     barrier: str = "optimization_barrier"
     record: str = "record"
     records: Mapping[str, RecordType] = field(default_factory=dict)

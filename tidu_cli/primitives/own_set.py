@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
@@ -11,6 +11,7 @@ from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.definitions import OpDefinition, SourceNode, check_references
 from tidu_cli.primitives.own_attrs import OwnAttrs, substituted
 from tidu_cli.primitives.own_rules import JVP_SUFFIX, own_primitives
+from tidu_cli.primitives.own_sizes import require_sizes, sizes
 from tidu_cli.primitives.patterns import concrete
 from tidu_cli.primitives.plugins import refuse_clash
 
@@ -21,7 +22,8 @@ MAX_NESTING = 64
 def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> PrimitiveSet:
     """`base` with own primitives; one that it has already, in the same words, is no second one.
 
-    Raises UnknownNameError and TypeRuleError for definitions that cannot be, and PluginError.
+    Raises UnknownNameError and TypeRuleError for definitions that cannot be, LimitError for those that stand for too much, and
+    PluginError.
     """
     new = [d for d in definitions if not _is_known(base, d)]
     if not new:
@@ -32,7 +34,9 @@ def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> Primiti
     found.append(replace(base, primitives={**base.primitives, **own}, definitions=every))
     for definition in new:
         _check_names(definition, found[0])
-    _check_uses(every)
+    known = sizes(every, _check_uses(every))
+    require_sizes(every, known)
+    found[0] = replace(found[0], sizes=known)
     for definition in new:
         _check_concrete(definition, found[0])
     return found[0]
@@ -95,8 +99,8 @@ def _n_results(definition: OpDefinition, node: SourceNode, primitives: Primitive
     return primitives[node.op].n_results(attrs, len(node.inputs))
 
 
-def _check_uses(definitions: Sequence[OpDefinition]) -> None:
-    """Whether no op is defined by itself, nor by more than MAX_NESTING ops of one another.
+def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
+    """Whether no op is defined by itself, nor by more than MAX_NESTING ops of one another. Gives their names, each after its uses.
 
     Only what an op stands for counts: its `forward`, and of a derivative `backward`. A `jvp` may use the op itself, and others that
     use it (sin and cos): each order of differentiation goes through it once.
@@ -128,6 +132,7 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> None:
             else:
                 path.append((step, iter(uses[step])))
                 on_path[step] = None
+    return depth
 
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -102,15 +102,38 @@ def picture(document: Document, *, collapse: bool = False, highlight: Sequence[K
     return Picture(document, flows, items, edges, _off_path(document, items, edges, highlight))
 
 
-def n_items(document: Document, *, collapse: bool = False) -> int:
-    """How many things the picture of a document shows. Quick, for documents of any size."""
+def n_items(document: Document, *, collapse: bool = False) -> tuple[int, int]:
+    """How many things the picture of a document shows, and how many edges. Quick, for documents of any size."""
+    n_edges = len(document.bindings) + sum(o.value is not None for graph in document.graphs for o in graph.outputs)
     if not collapse:
-        return sum(len(g.inputs) + g.n_nodes + len(g.outputs) for g in document.graphs) + len(document.detached)
-    counts = [
-        len(graph.inputs) + len(graph.outputs) + len(set(leaders))
-        for graph, leaders in zip(document.graphs, _leaders(document, _flows(document), collapse=True), strict=True)
-    ]
-    return sum(counts) + len(document.detached)
+        n_edges += sum(len(graph.args) for graph in document.graphs)
+        return sum(len(g.inputs) + g.n_nodes + len(g.outputs) for g in document.graphs) + len(document.detached), n_edges
+    leaders = _leaders(document, _flows(document), collapse=True)
+    n_edges += sum(_edges_into_nodes(document, leaders))
+    ports = sum(len(graph.inputs) + len(graph.outputs) for graph in document.graphs)
+    return ports + sum(len(set(own)) for own in leaders) + len(document.detached), n_edges
+
+
+def _edges_into_nodes(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[int]:
+    """How many edges lead to the nodes of each graph: to an item of several nodes one from each source, as `_edges` has them."""
+    makers: list[list[int]] = []  # of each graph, of each value the item: its leader, or -1 less the number of an input
+    for g, graph in enumerate(document.graphs):
+        own = [-1 - i for i in range(len(graph.inputs))]
+        makers.append(own)
+        several = {leader for node, leader in enumerate(leaders[g]) if node != leader}
+        into: set[tuple[Place, int]] = set()
+        n, end = 0, 0
+        for leader, code in zip(leaders[g], graph.code, strict=True):
+            start, end = end, end + graph.cases.arity[code]
+            if leader not in several:
+                n += end - start
+            else:
+                for h, value in (place_of(graph, g, argument) for argument in graph.args[start:end]):
+                    source = (h, value if h == Externals.DETACHED else makers[h][value])
+                    if source != (g, leader):
+                        into.add((source, leader))
+            own.extend([leader] * graph.cases.n_results[code])
+        yield n + len(into)
 
 
 def describe_graph(graph: Graph) -> str:
@@ -269,7 +292,9 @@ def _off_path(document: Document, items: Sequence[Item], edges: Sequence[Edge], 
             raise UnknownNameError(f"no graph has an input or output '{key}'{did_you_mean(str(key), known)}")
     pairs = [(edge.source, edge.target) for edge in edges]
     # One key is one input in the whole document: a path may enter one declaration and leave another.
-    pairs += [(a, b) for same in ids.values() for a in same for b in same if a != b and "v" in a and "v" in b]
+    for same in ids.values():
+        inputs = [item for item in same if "v" in item]
+        pairs += [pair for a, b in pairwise(inputs) for pair in ((a, b), (b, a))]  # from each to all others, in steps
     lit: set[str] = set()
     for key in highlight:
         lit |= _reached(ids[key], pairs) | _reached(ids[key], [(b, a) for a, b in pairs])

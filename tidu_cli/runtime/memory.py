@@ -5,23 +5,18 @@ A run that would not fit is refused at the start with a reason, and not killed b
 
 from __future__ import annotations
 
-import os
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Output
 from tidu_cli.graph.types import Path, RecordType, Type, leaves
+from tidu_cli.limits import format_size, limits, more_than
 from tidu_cli.runtime.groups import GroupedProgram
 from tidu_cli.runtime.interpreter import Program
 from tidu_cli.runtime.sharing import Sharing, shared_by
 
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
-_NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SHOWN = 3  # how many of the largest values a refusal names
 
 
@@ -31,62 +26,6 @@ class Estimate:
 
     peak: int
     largest: tuple[tuple[int, str], ...]
-
-
-def parse_size(text: str) -> int:
-    """A number of bytes from text such as `512M`, `2G`, `1.5GiB`, `64MB` or `4096`.
-
-    `K`, `M`, `G`, `T`, `P` and `KiB` etc. are powers of 1024, `KB` etc. powers of 1000. Raises EvaluationError.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or (match[3] and not match[2] and match[3].upper() == "IB"):
-        raise EvaluationError(f"malformed size '{text[:40]}': write it as 512M, 2G, 1.5GiB or a number of bytes")
-    prefix, decimal = match[2].upper(), (match[3] or "").upper() == "B"
-    power = " KMGTP".index(prefix or " ")
-    scale = int((1000 if decimal else 1024) ** power)
-    whole, _, fraction = match[1].partition(".")
-    return int(whole) * scale + int(fraction or 0) * scale // int(10 ** len(fraction))
-
-
-def format_size(n_bytes: int) -> str:
-    """A number of bytes for people: `512 MiB`, `1.5 GiB`."""
-    power = min(max(n_bytes.bit_length() - 1, 0) // 10, 5)
-    size = n_bytes / 2 ** (10 * power)
-    return f"{size:.3g} {_NAMES[power]}" if size < 1000 else f"{size:.0f} {_NAMES[power]}"
-
-
-def machine_memory() -> int | None:
-    """The bytes this process may use: physical memory or its control group's limit, the lesser. None if neither is known."""
-    found = list(_cgroup_limits(FilePath("/proc/self/cgroup"), FilePath("/sys/fs/cgroup")))
-    with suppress(AttributeError, ValueError, OSError):  # not a POSIX system
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min(found, default=None)
-
-
-def _cgroup_limits(membership: FilePath, root: FilePath) -> Iterator[int]:
-    """The limits on this process's control groups (v1 or v2) and on those around them.
-
-    Within a container the paths that the kernel tells may be the host's: then the mounted root stands for the container.
-    """
-    try:
-        lines = membership.read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if controllers == "":
-            top, name = root, "memory.max"
-        elif "memory" in controllers.split(","):
-            top, name = root / "memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = top / path.strip("/")
-        for folder in [group, *group.parents]:
-            with suppress(OSError, ValueError):  # no such group here, or its limit is the word "max"
-                yield int((folder / name).read_text())
-            if folder == top:
-                break
 
 
 def estimate_memory(program: Program) -> Estimate:
@@ -111,32 +50,27 @@ def estimate_memory(program: Program) -> Estimate:
 
 
 def check_memory(program: Program | GroupedProgram, limit: int | None) -> None:
-    """Raise EvaluationError if a run would take more than `limit` bytes; None means what the machine has."""
-    allowed = machine_memory() if limit is None else limit
-    if allowed is None:
-        return
+    """Raise EvaluationError if a run would take more than `limit` bytes; None means what `limits` say."""
+    allowed = limits().bytes() if limit is None else limit
     if isinstance(program, GroupedProgram):
         if (needed := program.nbytes()) > allowed:
-            raise _too_much(needed, f"{program.n_steps} values, most of them scalars", limit, allowed)
+            raise _too_much(needed, f"{program.n_steps} values, most of them scalars", allowed)
     elif _bound(program) > allowed:
         estimate = estimate_memory(program)
         if estimate.peak > allowed:
             values = ", ".join(f"{what} {format_size(size)}" for size, what in estimate.largest[:_SHOWN])
-            raise _too_much(estimate.peak, f"largest values: {values}", limit, allowed)
+            raise _too_much(estimate.peak, f"largest values: {values}", allowed)
 
 
-def _too_much(needed: int, what: str, limit: int | None, allowed: int) -> EvaluationError:
-    owner = "the machine's memory" if limit is None else "the limit"
+def _too_much(needed: int, what: str, allowed: int) -> EvaluationError:
     return EvaluationError(
-        f"evaluation would take about {format_size(needed)}, more than {owner} of {format_size(allowed)}; "
-        f"{what}; evaluate fewer outputs, or allow more with --max-memory SIZE"
+        f"evaluation would take about {format_size(needed)}, {more_than('memory', allowed, f'{what}; evaluate fewer outputs, or ')}"
     )
 
 
 def fits(program: GroupedProgram, limit: int | None) -> bool:
-    """Whether a run takes no more than `limit` bytes; None means what the machine has."""
-    allowed = machine_memory() if limit is None else limit
-    return allowed is None or program.nbytes() <= allowed
+    """Whether a run takes no more than `limit` bytes; None means what `limits` say."""
+    return program.nbytes() <= (limits().bytes() if limit is None else limit)
 
 
 def _bound(program: Program) -> int:

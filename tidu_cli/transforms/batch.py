@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Graph, column
+from tidu_cli.limits import limits, require
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.trace import Template, batch_template
 from tidu_cli.watching import watch
@@ -56,11 +57,17 @@ class Appender:
 
     def __init__(self, builder: GraphBuilder) -> None:
         self.builder = builder
+        self._most = limits().nodes
         self._closed: dict[Template, list[int]] = {}
         self._constants: dict[tuple[int, ...], list[int]] = {}
 
     def append(self, template: Template, sources: Sequence[int]) -> list[int]:
-        """Append the template's nodes. `sources` and what is given are arguments of the builder's graph, one per result."""
+        """Append the template's nodes. `sources` and what is given are arguments of the builder's graph, one per result.
+
+        Raises LimitError.
+        """
+        if len(self.builder.code) > self._most:
+            require("nodes", len(self.builder.code), "the graph, so far")
         environment = [*sources, *self._closed_arguments(template)]
         for node in template.nodes:
             first = self.builder.append(node.code, [environment[slot] for slot in node.reads])

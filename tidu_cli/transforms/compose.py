@@ -118,7 +118,8 @@ def _free_inputs(document: Document) -> list[Input]:
 
 def _paired(whole: Document, document: Document, by: str | None) -> tuple[str, Pairs]:
     outputs, inputs = whole.head.outputs, _free_inputs(document)
-    named: Pairs = [(i, o) for i in inputs for o in outputs if i.key == o.key]
+    by_key = {o.key: o for o in outputs}
+    named: Pairs = [(i, by_key[i.key]) for i in inputs if i.key in by_key]
     way = by or ("name" if named else "position")
     pairs = named if way == "name" else _in_order(outputs, inputs)
     if not pairs:

@@ -63,7 +63,7 @@ def linearize(
     _require_known_paths(logical, needed, wrt)
     for key in tangent_types or ():
         source = logical.source[key]
-        primal, given = logical.type_of(source), linear.inputs[wrt.index(key)].type
+        primal, given = logical.type_of(source), linear.inputs[-1 - seeds[source]].type
         if primal is not None and needed[source] and given != tangent_type(primal):
             template = tangents.conversion(primitives, document.cases, given, tangent_type(primal))
             seeds[source] = stamper.stamp(template, [seeds[source]])[-1]
@@ -145,7 +145,9 @@ def _pass(document: Document, chosen: int | None) -> int:
     if chosen is None:
         chosen = document.next_pass()
         if chosen > MAX_PASS:
-            raise TransformError(f"pass {MAX_PASS} is in use and is the greatest there is; choose another with --pass")
+            raise TransformError(
+                f"pass {MAX_PASS} is in use and is the greatest there is; choose another with tidu linearize --pass"
+            )
         return chosen
     checked_pass(chosen)
     if chosen in document.used_passes():
@@ -182,7 +184,7 @@ def _tangent_inputs(document: Document, wrt: Sequence[Key], pass_number: int, ch
             )
     types = {key: tangent_type(declared[key]) for key in wrt}
     for key, type_ in chosen.items():
-        if key not in wrt:
+        if key not in types:
             raise TransformError(f"a tangent type is given for '{key}', which is none of the inputs to differentiate by")
         try:
             types[key] = tangents.chosen(declared[key], type_)

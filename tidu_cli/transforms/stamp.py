@@ -13,6 +13,7 @@ from functools import cached_property
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, column
 from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.limits import limits, require
 from tidu_cli.primitives.trace import Emitted, Template
 
 
@@ -25,6 +26,7 @@ class Stamper:
         self.residual = residual
         self.residual_number = residual_number
         self._n_document = logical.n_values
+        self._most = limits().nodes
         # The fields, by name, of records that are put together in the linear graph.
         self.fields: dict[int, dict[str, int]] = {}
         self._closed: dict[Template, list[int]] = {}
@@ -42,7 +44,7 @@ class Stamper:
         return column([0]) * self.logical.n_values
 
     def stamp(self, template: Template, sources: Sequence[int]) -> list[int]:
-        """Emit the template's nodes for these sources. Gives the whole environment: the handle of every slot."""
+        """Emit the template's nodes for these sources. Gives the whole environment: the handle of every slot. Raises LimitError."""
         environment = [*sources, *self._closed_handles(template)] if template.closed else list(sources)
         linear, imported = self.linear, self._in_linear
         for node in template.nodes:
@@ -56,6 +58,8 @@ class Stamper:
             for _ in range(node.n_results):
                 environment.append(-1 - linear.n_values)
                 linear.n_values += 1
+        if linear.n_values + len(self.residual.code) > self._most:
+            require("nodes", linear.n_values + len(self.residual.code), "the derivative, so far")
         for slot, fields in template.made:
             self.fields[environment[slot]] = {name: environment[read] for name, read in fields.items()}
         return environment

@@ -21,6 +21,7 @@ from tidu_cli.graph.columns import array_of, blocks
 from tidu_cli.graph.flow import Bools, Ints
 from tidu_cli.graph.graph import column
 from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.limits import require
 from tidu_cli.primitives.trace import Template
 from tidu_cli.transforms.bulk.externals import number_externals
 from tidu_cli.watching import watch
@@ -96,7 +97,8 @@ class Stamps:
         self.groups: list[Group] = []
 
     def linear_sizes(self) -> tuple[Ints, Ints]:
-        """The number of linear nodes that each item emits, and of their arguments."""
+        """The number of linear nodes that each item emits, and of their arguments. Raises LimitError if there are too many."""
+        require("nodes", sum(len(group.items) * len(group.template.nodes) for group in self.groups), "the derivative")
         return self._sizes(linear=True)
 
     def write(self, linear: GraphBuilder, places: Places, residual: GraphBuilder, stage: str) -> None:

@@ -1,0 +1,150 @@
+"""How much work may be: one budget, whose limits are set in one place.
+
+What takes time and memory in proportion to what is read needs no limit. But a small file may stand for much: an array of zeros
+compressed, operations made of operations made of operations, a product of large arrays. Whoever makes more of something than
+stands in a file asks here how much that may be, before the work where its size can be told, and else as it goes on.
+
+The limits are those of the innermost `limited`, which the command line sets from its options; else of the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from tidu_cli.errors import EvaluationError, LimitError
+
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
+_NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a command may read and make. `memory` is in bytes, None for the machine's.
+
+    `nodes` are those of a document, with its own ops written out; `expansion` those that one thing may stand for, beyond what is
+    written in the file: an own op written out, a formula. Rules and tracers work through them one by one.
+    """
+
+    memory: int | None = None
+    nodes: int = 100_000_000
+    expansion: int = 200_000
+
+    def bytes(self) -> int:
+        """The bytes that values may take; 2**62, which is more than there are, if nobody knows."""
+        if self.memory is not None:
+            return self.memory
+        found = machine_memory()
+        return 2**62 if found is None else found
+
+
+def variable(limit: str) -> str:
+    """The environment variable of a limit: TIDU_MAX_NODES."""
+    return f"TIDU_MAX_{limit.upper()}"
+
+
+def limits() -> Limits:
+    """The limits in force. Raises EvaluationError for a variable of the environment that is no limit."""
+    return _limits.get() or _of_environment()
+
+
+@contextmanager
+def limited(chosen: Limits) -> Iterator[None]:
+    """Within the block these limits are in force."""
+    token = _limits.set(chosen)
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+_limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+def _of_environment() -> Limits:
+    given = {f.name: os.environ[variable(f.name)] for f in fields(Limits) if os.environ.get(variable(f.name))}
+    return Limits(**{name: parse_size(text) if name == "memory" else parse_count(text) for name, text in given.items()})
+
+
+def require(name: str, needed: int, what: str) -> None:
+    """Raises LimitError if `what` needs more than the limit of this name."""
+    allowed = limits().bytes() if name == "memory" else getattr(limits(), name)
+    if needed > allowed:
+        told = format_size(needed) if name == "memory" else f"{needed:,} nodes"
+        raise LimitError(f"{what}: {told}, {more_than(name, allowed)}")
+
+
+def more_than(name: str, allowed: int, meanwhile: str = "") -> str:
+    """What a refusal ends with: the limit, and the way to allow more; `meanwhile` stands between."""
+    told, unit = (format_size(allowed), "SIZE") if name == "memory" else (f"{allowed:,}", "N")
+    return f"more than the limit of {told}; {meanwhile}allow more with --max-{name} {unit}"
+
+
+def parse_count(text: str) -> int:
+    """A number of nodes from text such as `500000`, `200k` or `10M`; k, M and G are powers of 1000. Raises EvaluationError."""
+    match = re.fullmatch(r"([0-9]{1,12})([kKMG]?)", text.strip())
+    if match is None or not int(match[1]):
+        raise EvaluationError(f"malformed count '{text[:40]}': write it as 500000, 200k or 10M")
+    scale: int = 1000 ** " KMG".index(match[2].upper() or " ")
+    return int(match[1]) * scale
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes from text such as `512M`, `2G`, `1.5GiB`, `64MB` or `4096`.
+
+    `K`, `M`, `G`, `T`, `P` and `KiB` etc. are powers of 1024, `KB` etc. powers of 1000. Raises EvaluationError.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or (match[3] and not match[2] and match[3].upper() == "IB"):
+        raise EvaluationError(f"malformed size '{text[:40]}': write it as 512M, 2G, 1.5GiB or a number of bytes")
+    prefix, decimal = match[2].upper(), (match[3] or "").upper() == "B"
+    power = " KMGTP".index(prefix or " ")
+    scale = int((1000 if decimal else 1024) ** power)
+    whole, _, fraction = match[1].partition(".")
+    return int(whole) * scale + int(fraction or 0) * scale // int(10 ** len(fraction))
+
+
+def format_size(n_bytes: int) -> str:
+    """A number of bytes for people: `512 MiB`, `1.5 GiB`."""
+    power = min(max(n_bytes.bit_length() - 1, 0) // 10, 5)
+    size = n_bytes / 2 ** (10 * power)
+    return f"{size:.3g} {_NAMES[power]}" if size < 1000 else f"{size:.0f} {_NAMES[power]}"
+
+
+def machine_memory() -> int | None:
+    """The bytes this process may use: physical memory or its control group's limit, the lesser. None if neither is known."""
+    found = list(_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
+    with suppress(AttributeError, ValueError, OSError):  # not a POSIX system
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(found, default=None)
+
+
+def _cgroup_limits(membership: Path, root: Path) -> Iterator[int]:
+    """The limits on this process's control groups (v1 or v2) and on those around them.
+
+    Within a container the paths that the kernel tells may be the host's: then the mounted root stands for the container.
+    """
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers == "":
+            top, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            top, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = top / path.strip("/")
+        for folder in [group, *group.parents]:
+            with suppress(OSError, ValueError):  # no such group here, or its limit is the word "max"
+                yield int((folder / name).read_text())
+            if folder == top:
+                break

@@ -1,0 +1,74 @@
+"""How many nodes own primitives stand for: told from their graphs alone, before anything is written out.
+
+Each op that applies the one before twice doubles what it stands for: thirty of them, in seven kilobytes, are a billion nodes. To
+differentiate, batch or run an op takes time as its size, so ops are refused whose size is far beyond what is written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from tidu_cli.errors import LimitError
+from tidu_cli.graph.graph import Graph
+from tidu_cli.limits import limits, more_than, require
+from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.primitives.definitions import OpDefinition, SourceGraph
+
+Sizes = Mapping[str, int]
+"""By the name of an own primitive, how many nodes it stands for."""
+
+
+def sizes(definitions: Sequence[OpDefinition], order: Iterable[str]) -> Sizes:
+    """The sizes of own primitives: of what they compute, or of the largest graph that says how they are differentiated.
+
+    In `order`, what a `forward` applies comes before the op. Linear in the definitions.
+    """
+    by_name = {d.name: d for d in definitions}
+    values: dict[str, int] = {}  # of what is computed
+    found: dict[str, int] = {}
+    for name in order:
+        if name in by_name:
+            values[name] = _size(by_name[name].graphs["forward"], values)
+    for name in values:
+        graphs = by_name[name].graphs
+        # A derivative through `forward` goes through those of the ops in it; any other computes what its own graph says.
+        found[name] = max(_size(graph, found if kind == "forward" else values) for kind, graph in graphs.items())
+    return found
+
+
+def _size(graph: SourceGraph, sizes: Sizes) -> int:
+    return sum(sizes.get(node.op.partition(".")[0], 1) for node in graph.nodes)
+
+
+def _n_written(definitions: Iterable[OpDefinition]) -> int:
+    return sum(len(graph.nodes) for d in definitions for graph in d.graphs.values())
+
+
+def require_sizes(definitions: Sequence[OpDefinition], found: Sizes) -> None:
+    """Raises LimitError, naming the op, if one stands for more nodes than the limit allows beyond those that are written."""
+    allowed, written = limits().expansion, _n_written(definitions)
+    for name, size in found.items():
+        if size > written + allowed:
+            raise LimitError(f"op '{name}': it is of ops of ops, and stands for {size:,} nodes, {more_than('expansion', allowed)}")
+
+
+def require_written_out(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> None:
+    """Raises LimitError where graphs have more nodes than the limit, with their own primitives written out.
+
+    Likewise where all distinct cases of own primitives, each of which rules go through node by node, stand for too many.
+    """
+    allowed, written = limits().expansion, _n_written(primitives.definitions)
+    counts = Counter[int]()
+    for graph in graphs:
+        counts.update(graph.code)
+    n_nodes = expanded = 0
+    for code, count in counts.items():
+        op = graphs[0].cases[code].op.partition(".")[0]
+        size = primitives.sizes.get(op, 0)
+        n_nodes += count * max(size, 1)
+        expanded += size
+        if expanded > written + allowed:
+            what = f"op '{op}': at all types at which own ops are used they stand for more than {expanded:,} nodes"
+            raise LimitError(f"{what}, {more_than('expansion', allowed)}")
+    require("nodes", n_nodes, "the document, with its own ops written out")
