@@ -371,7 +371,7 @@ _OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
     "--bind": _bindings,
     "--inputs": _with_suffix(*_VALUES),
     "--ops": _with_suffix(*_DOCUMENTS),
-    "-o": _with_suffix(*SUFFIXES, ".html"),
+    "-o": _with_suffix(*SUFFIXES),
     "-i": _declarations,
     "file": _with_suffix(*_DOCUMENTS),
     "files": _with_suffix(*_DOCUMENTS),
