@@ -47,6 +47,7 @@ def _inexact(integers: NDArray[Any], floats: NDArray[Any], part: str) -> NDArray
 
     # Without a look at the floats, which past 2**63 could not be converted back.
     size = np.abs(integers.astype(np.int64)).view(np.uint64) if integers.dtype.kind == "i" else integers.astype(np.uint64)
-    last = np.maximum(size & (~size + np.uint64(1)), np.uint64(1))
+    size = np.maximum(size, np.uint64(1))  # 0 is as exact as 1
+    last = size & ~(size - np.uint64(1))
     found: NDArray[Any] = (size // last >= np.uint64(1 << _DIGITS[part])) | ~np.isfinite(floats)
     return found
