@@ -128,11 +128,16 @@ def matrix(document: Document, holomorphic: bool = False) -> Document:
 
 @checked()
 def materialize(
-    document: Document, output: KeyTexts = (), set: Mapping[Any, object] | None = None, inline: bool = False
+    document: Document,
+    output: KeyTexts = (),
+    set: Mapping[Any, object] | None = None,
+    inline: bool = False,
+    needed_inputs: bool = False,
 ) -> Document:
-    """One self-contained graph with the head's outputs (or `output`).
+    """One self-contained graph with the head's outputs (or `output`), and with all inputs that the document declares.
 
-    Inputs of `set` are made constants; with `inline` the document's own ops are written out.
+    Inputs of `set` are made constants; with `inline` the document's own ops are written out; with `needed_inputs` inputs that no
+    output depends on go.
     Raises UnknownNameError, TransformError, EvaluationError for a constant of another type than the input.
     """
     if set:
@@ -142,8 +147,8 @@ def materialize(
         require_inputs(document, given)
         types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
         document = fix(document, {k: input_constant(k, types[k], v) for k, v in given.items()})
-    found = _materialize.materialize(document, outputs=_keys(output))
-    return _materialize.materialize(_inline.inline(found)) if inline else found
+    found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs)
+    return _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs) if inline else found
 
 
 @checked()
@@ -249,13 +254,13 @@ class Compiled:
         self._program = program
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
         # Parsing and writing keys takes as long as small programs run.
-        self._known: dict[KeyText, Key] = {text: i.key for i in program.inputs for text in (i.key, str(i.key))}
+        self._known: dict[KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
         self._names = [str(o.key) for o in program.outputs]
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The types of the inputs, by the text of their keys."""
-        return {str(i.key): str(i.type) for i in self._program.inputs}
+        """The types of the inputs, by the text of their keys, also of those that no output depends on, which may be left out."""
+        return {str(i.key): str(i.type) for i in self._program.graph.inputs}
 
     @property
     def outputs(self) -> dict[str, str]:

@@ -190,7 +190,7 @@ CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("document", "documents"), _document),
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), mapping),
-    **dict.fromkeys(("value", "detach", "inline", "holomorphic", "reverse", "types", "collapse"), _flag),
+    **dict.fromkeys(("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse"), _flag),
     **dict.fromkeys(("pass_number", "order"), _count),
     "tangent": _tangents,
     "by": text,

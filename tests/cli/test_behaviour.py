@@ -16,7 +16,7 @@ import time
 import pytest
 
 from tests.cli.running import ENVIRONMENT, ROOT, F, document, graph, invoke, process, shell, succeed
-from tidu_cli.cli.main import COMMANDS
+from tidu_cli.cli.main import COMMANDS, cli
 
 LINEARIZE = ("linearize", F, "--wrt", "x")
 
@@ -80,11 +80,77 @@ def test_the_suffix_decides_over_format(tmp_path):
     succeed("convert", F, "-o", as_msgpack, "--format", "json")
     assert json.loads(as_json.read_bytes())["tidu"] == 1
     assert as_msgpack.read_bytes()[0] == 0x82
-    other = tmp_path / "a.other"
-    succeed("convert", as_msgpack, "-o", other)
-    assert other.read_bytes() == as_msgpack.read_bytes(), "what came in"
-    succeed("convert", as_msgpack, "-o", other, "--format", "json")
-    assert other.read_bytes() == (ROOT / "samples" / "f.json").read_bytes()
+    for other in (tmp_path / "without", tmp_path / ".hidden"):
+        succeed("convert", as_msgpack, "-o", other)
+        assert other.read_bytes() == as_msgpack.read_bytes(), "what came in"
+        succeed("convert", as_msgpack, "-o", other, "--format", "json")
+        assert other.read_bytes() == (ROOT / "samples" / "f.json").read_bytes()
+
+
+WRITES = {
+    "build x -i x:f64[]": ".json or .msgpack, or give --format",
+    "resolve -": ".json or .msgpack, or give --format",
+    "compose -": ".json or .msgpack, or give --format",
+    "linearize --wrt x": ".json or .msgpack, or give --format",
+    "transpose": ".json or .msgpack, or give --format",
+    "materialize": ".json or .msgpack, or give --format",
+    "matrix": ".json or .msgpack, or give --format",
+    "convert": ".json or .msgpack, or give --format",
+    "eval": ".json or .msgpack or .npz, or give --format",
+    "compile": ".msgpack",
+    "grad --wrt x": ".json or .msgpack or .npz, or give --format",
+    "jvp --wrt x": ".json or .msgpack or .npz, or give --format",
+    "vjp --wrt x": ".json or .msgpack or .npz, or give --format",
+    "hvp --wrt x": ".json or .msgpack or .npz, or give --format",
+    "jacobian --wrt x": ".json or .msgpack or .npz, or give --format",
+    "hessian --wrt x": ".json or .msgpack or .npz, or give --format",
+    "derivative --wrt x": ".json or .msgpack or .npz, or give --format",
+    "dot": ".dot or .gv or .svg or .png or .pdf, or give --format",
+    "view": ".html",
+    "schema": ".json",
+}
+
+
+def test_these_commands_have_the_option():
+    having = [name for name in COMMANDS if any("-o" in p.opts for p in cli.get_command(None, name).params)]
+    assert sorted(having) == sorted(command.partition(" ")[0] for command in WRITES)
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_another_suffix_is_wrong_usage_and_nothing_is_read_or_written(tmp_path, command):
+    """The input would be an error, too."""
+    out = tmp_path / "f.py"
+    out.write_text("before")
+    result = invoke(*command.split(), "-o", out, input=b"broken")
+    assert result.stderr.splitlines()[-1] == (
+        f"Error: Invalid value for '-o': '{out}' ends in '.py', which is no format of the result; end it in {WRITES[command]}"
+    )
+    assert (result.exit_code, out.read_text(), os.listdir(tmp_path)) == (2, "before", ["f.py"])
+
+
+@pytest.mark.parametrize(
+    ("command", "suffix"), [("convert", ".npz"), ("eval", ".svg"), ("dot", ".json"), ("view", ".svg"), ("compile", ".json")]
+)
+def test_the_suffix_of_another_command_s_format_is_wrong_usage_even_with_format(tmp_path, command, suffix):
+    option = {"convert": ["--format", "json"], "eval": ["--format", "json"], "dot": ["--format", "dot"]}.get(command, [])
+    result = invoke(command, F, "-o", tmp_path / f"f{suffix}", *option)
+    assert result.exit_code == 2 and f"ends in '{suffix}', which is no format of the result; end it in ." in result.stderr
+    assert "give --format" not in result.stderr and os.listdir(tmp_path) == []
+
+
+def test_with_format_any_other_suffix_will_do(tmp_path):
+    out = tmp_path / "tmp.u7Gz3Kq"
+    for order in (["--format", "json", "-o", out], ["-o", out, "--format", "json"]):
+        succeed("convert", F, *order)
+        assert out.read_bytes() == (ROOT / "samples" / "f.json").read_bytes()
+        out.unlink()
+
+
+def test_the_name_of_a_pipe_says_nothing(tmp_path):
+    pipe = tmp_path / "pipe.f"
+    os.mkfifo(pipe)
+    done = shell(f"tidu convert samples/f.json -o {pipe} & cat {pipe}; wait")
+    assert (done.returncode, done.stdout) == (0, (ROOT / "samples" / "f.json").read_text())
 
 
 # --- pipes, terminals, signals

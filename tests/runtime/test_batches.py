@@ -94,6 +94,20 @@ def test_outputs_that_do_not_depend_on_the_batch_are_repeated() -> None:
     assert found["c"].tolist() == [[5, 6]] * 3
 
 
+def test_a_batch_that_no_output_depends_on_says_how_many_there_are() -> None:
+    document = tidu.trace(lambda x, y: {"a": x + x, "b": y * y}, x="f64[2]", y="f64[]")
+    gradient = tidu.vjp(document, ["x", "y"])
+    x = np.zeros((3, 2))
+    found = tidu.evaluate(gradient, {"a@-1": [1.0, 2.0], "b@-1": 1.0}, x=x, y=5.0, batch={"x": 0})
+    assert found["x@-1"].tolist() == [[2, 4]] * 3 and found["y@-1"].tolist() == [10] * 3
+    zero = tidu.derivative(tidu.materialize(document, "b"), "y", order=3)
+    assert tidu.evaluate(zero, x=x, batch={"x": 0})["b@1@2@3"].tolist() == [0, 0, 0]
+    chosen = tidu.materialize(document, "a")
+    assert tidu.evaluate(chosen, x=[1.0, 2.0], y=np.zeros(4), batch={"y": 0})["a"].tolist() == [[2, 4]] * 4
+    with pytest.raises(EvaluationError, match="missing inputs: y: f64"):
+        tidu.evaluate(chosen, x=[1.0, 2.0], batch={"y": 0})
+
+
 def test_an_empty_batch() -> None:
     document = tidu.trace(lambda x: {"a": x.sum()}, x="f64[3]")
     assert tidu.evaluate(document, x=np.zeros((3, 0)), batch={"x": 1})["a"].shape == (0,)

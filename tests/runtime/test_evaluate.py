@@ -8,12 +8,16 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from tests.runtime.graphs import Sketch
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import parse_type
+from tidu_cli.graph.types import TensorType, parse_type, real_dtype
+from tidu_cli.primitives.structural import dtype_name, numpy_dtype
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.inputs import input_array
 from tidu_cli.runtime.program import compile_graph
@@ -84,19 +88,77 @@ def test_untyped_values_that_do_not_fit(type_, value, message):
 @pytest.mark.parametrize(
     ("type_", "value", "given"),
     [
-        ("f64[]", np.float32(1), "f32[]"),
+        ("f32[]", np.float64(1), "f64[]"),
+        ("f16[]", np.float32(1), "f32[]"),
+        ("f64[]", np.complex64(1), "c64[]"),
+        ("c64[]", np.float64(1), "f64[]"),
+        ("f64[]", np.bool_(True), "bool[]"),
+        ("f64[2]", np.zeros(3, np.int32), "i32[3]"),
+        ("i64[]", np.int32(1), "i32[]"),
+        ("f16[]", np.zeros((), ml_dtypes.bfloat16), "bf16[]"),
         ("f64[3]", np.zeros(2), "f64[2]"),
         ("f64[3]", np.zeros(()), "f64[]"),
         ("i32[2]", np.zeros(2, np.int64), "i64[2]"),
-        ("f32[]", np.zeros((), ml_dtypes.bfloat16), "bf16[]"),
-        ("f64[]", Literal(parse_type("f32[]"), bytes(4)), "f32[]"),
+        ("f32[]", Literal(parse_type("f64[]"), bytes(8)), "f64[]"),
         ("f64[]", np.array("x"), "str32[]"),
         ("f64[]", np.zeros((), "M8[s]"), "datetime64[s][]"),
     ],
 )
-def test_typed_values_must_have_exactly_the_declared_type(type_, value, given):
+def test_typed_values_must_have_the_declared_type_or_one_less_wide(type_, value, given):
     with pytest.raises(EvaluationError, match=re.escape(f"input x: expected {type_}, got {given}; give exactly that type")):
         input_array("input x", parse_type(type_), value)
+
+
+INTEGER_TYPES = [np.dtype(f"{kind}{8 * size}") for kind in ("int", "uint") for size in (1, 2, 4, 8)]
+
+
+@given(
+    st.sampled_from(INTEGER_TYPES).flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=2))),
+    st.sampled_from(["f16", "bf16", "f32", "f64", "c64", "c128"]),
+    st.booleans(),
+)
+def test_integers_are_taken_for_floats_just_where_no_digit_is_lost(integers, dtype, as_literal):
+    type_ = parse_type(f"{dtype}[{','.join(map(str, integers.shape))}]")
+    given_type = TensorType(dtype_name(integers.dtype), integers.shape)
+    value = Literal(given_type, integers.tobytes()) if as_literal else integers
+    target, part = numpy_dtype(np, dtype), numpy_dtype(np, real_dtype(dtype)).type
+    with np.errstate(over="ignore"):
+        exact = [np.isfinite(part(float(n))) and int(float(part(float(n)))) == n for n in map(int, integers.ravel())]
+    if all(exact):
+        found = input_array("input x", type_, value)
+        assert found.dtype == target and found.shape == integers.shape
+        assert [int(float(n.real)) for n in found.ravel()] == integers.ravel().tolist()
+    else:
+        lost = integers.ravel().tolist()[exact.index(False)]
+        message = f"input x: expected {type_}, got {given_type}, and {lost} is no {real_dtype(dtype)} unless it is rounded"
+        with pytest.raises(EvaluationError, match=f"^{re.escape(message)}$"):
+            input_array("input x", type_, value)
+
+
+@pytest.mark.parametrize("n", [2**53, 2**53 + 2, 2**63, -(2**63), 2**64 - 2048])
+@pytest.mark.parametrize("off", [-1, 0, 1])
+def test_integers_about_what_f64_can_hold(n, off):
+    n += off
+    if not -(2**63) <= n < 2**64:
+        return
+    value = np.array(n, np.int64 if n < 2**63 else np.uint64)
+    if int(float(n)) == n:
+        assert int(input_array("input x", parse_type("f64[]"), value)) == n
+    else:
+        with pytest.raises(EvaluationError, match=f"and {n} is no f64"):
+            input_array("input x", parse_type("f64[]"), value)
+
+
+@pytest.mark.parametrize(
+    ("given_type", "wider"),
+    [("f16", "f32"), ("bf16", "f64"), ("f32", "f64"), ("f32", "c64"), ("f64", "c128"), ("c64", "c128"), ("f16", "c64")],
+)
+def test_narrower_floats_are_taken_for_wider_ones(given_type, wider):
+    values = np.array([1 / 3, -0.0, np.inf, np.nan]).astype(numpy_dtype(np, given_type))
+    found = input_array("input x", parse_type(f"{wider}[4]"), values)
+    assert found.dtype == numpy_dtype(np, wider)
+    np.testing.assert_array_equal(found, values.astype(found.dtype))
+    assert np.signbit(found[1].real)
 
 
 def test_typed_values_pass():

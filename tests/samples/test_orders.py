@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
+
+import tidu_cli
+from tidu_cli.graph.keys import Key
+from tidu_cli.transforms.shorthands import derivative
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -37,6 +42,29 @@ def test_growth(orders: Any) -> None:
     assert all(after < 3 * before for before, after in pairwise(several))
     one = [orders.sizes(2, n)[2] for n in (2, 4, 8)]
     assert all(after < 2**3 * before for before, after in pairwise(one))
+
+
+def test_derivatives_by_one_number_are_merged_after_each_pass() -> None:
+    """Linked alone they grow as 3^n, and order 16 of this function is more than memory holds."""
+    document = tidu_cli.trace(lambda x: np.tanh(np.exp(np.sin(x))), x="f64[]")
+    nodes = {}
+    for n in (4, 8, 15, 30):
+        stages, sizes, found = derivative(document, Key("x"), order=n).stages, [], document
+        for stage in stages:
+            found = stage.apply(found)
+            sizes.append(sum(graph.n_nodes for graph in found.graphs))
+        assert max(sizes) < 3 * sizes[-1]
+        nodes[n] = sizes[-1]
+    assert all(nodes[2 * n] < 2**3 * nodes[n] for n in (4, 15))
+
+
+@pytest.mark.parametrize("n", [1, 5, 12])
+def test_derivatives_of_high_order_are_right(n: int) -> None:
+    document = tidu_cli.trace(lambda x: np.tanh(np.exp(np.sin(x))), x="f64[]")
+    (found,) = tidu_cli.evaluate(tidu_cli.derivative(document, "x", order=n), x=0.7).values()
+    with mpmath.workdps(60):
+        expected = mpmath.diff(lambda t: mpmath.tanh(mpmath.exp(mpmath.sin(t))), mpmath.mpf(0.7), n)
+    assert found == pytest.approx(float(expected), rel=1e-11)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

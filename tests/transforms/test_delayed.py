@@ -133,7 +133,7 @@ def test_zeros_are_null_through_every_transform_and_file_and_take_no_node() -> N
         assert ports(doc.head)[1] == {"u@1": 3, "v@1": None, "w@1": None} and doc.head.n_nodes == 3
         doc = parse_document(format_document(doc, "json"), "f")[0]
     back = transpose(doc)
-    assert ports(back.head) == (["u@-1"], {"x@-1": 3})
+    assert ports(back.head) == (["u@-1", "v@-1", "w@-1"], {"x@-1": 5})
     second = linearize(linearize(back, [X]), [X])
     assert ports(second.head)[1] == {"x@-1@2@3": None} and second.head.n_nodes == 0
     calls: list[str] = []

@@ -98,18 +98,23 @@ def test_zero_tangents_are_null_and_emit_nothing(body: Callable[[Value, Value], 
     at = {X: 0.5, Y: 0.25}
     assert evaluate(doc, at | {key("x@1"): 1.0}) == {key("y@1"): zeros(doc.head.outputs[0].type)}
     transposed = transpose(doc)
-    assert ports(transposed.head) == ([], {"x@-1": None})
+    assert ports(transposed.head) == (["y@-1"], {"x@-1": None})
     assert transposed.head.outputs[0].type == F64
     # A structural zero has derivatives of every order, and they are zero.
     assert ports(linearize(transposed, [X]).head) == (["x@2"], {"x@-1@2": None})
-    assert materialize(transposed).head.inputs == ()
+    assert [str(i.key) for i in materialize(transposed).head.inputs] == ["x", "y", "y@-1"]
+    assert materialize(transposed, needed_inputs=True).head.inputs == ()
 
 
 def test_integer_outputs_have_null_tangents_of_a_float_type() -> None:
     f = function("f", {"x": "f64[]"}, lambda x: {"i": convert(x, new_dtype="i32"), "b": gt(x, 0.0), "y": sin(x)})
     outputs = linearize(f, [X]).head.outputs
     assert [(o.value, str(o.type)) for o in outputs] == [(None, "f32[]"), (None, "bool[]"), (1, "f64[]")]
-    assert [str(i.key) for i in transpose(linearize(f, [X])).head.inputs] == ["y@-1"]
+    assert [f"{i.key}: {i.type}" for i in transpose(linearize(f, [X])).head.inputs] == [
+        "i@-1: f32[]",
+        "b@-1: bool[]",
+        "y@-1: f64[]",
+    ]
 
 
 def test_a_zero_beside_a_tangent_is_not_added() -> None:

@@ -16,6 +16,7 @@ from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.contract import PrimitiveSet, Transposition
 from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
@@ -217,14 +218,25 @@ def test_shared_zeros_of_rules_are_emitted_once() -> None:
     assert len(constants) == len(set(constants)) == 1
 
 
-def test_null_outputs_have_no_cotangent() -> None:
+def test_null_outputs_have_cotangents_that_nothing_reads() -> None:
     sketch = Sketch({"x@1": "f64[]"})
     graph = sketch.builder.build(
         "f@1", [Output(key("none@1"), None, TensorType("f64")), sketch.output("y@1", sketch.inputs[0])], linear=1
     )
     back = transpose(document(graph))
-    assert ports(back.head) == (["y@-1"], {"x@-1": 0})
+    assert ports(back.head) == (["none@-1", "y@-1"], {"x@-1": 1})
     assert back.head.name == "f@-1"
+    assert ports(transpose(back).head) == (["x@1"], {"none@1": None, "y@1": 0})
+
+
+def test_a_graph_of_zeros_alone_can_be_transposed_and_has_a_matrix() -> None:
+    f = function("f", {"x": "f64[2]", "p": "f64[]"}, lambda x, p: {"y": x, "z": p})
+    linear = linearize(f, [key("p")], outputs=[key("y")])
+    back = transpose(linear)
+    assert ports(back.head) == (["y@-1"], {"p@-1": None})
+    for one in (linear, back):
+        (block,) = matrix(one).head.outputs
+        assert (str(block.key), str(block.type), block.value) == ("y/p", "f64[2]", None)
 
 
 def test_a_detached_linear_graph_can_be_transposed() -> None:

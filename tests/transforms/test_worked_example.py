@@ -45,7 +45,8 @@ def test_forward_over_reverse_gives_4_x2_y_1() -> None:
     assert ports(doc.head) == (["x@2"], {"x@-1@2": doc.head.n_values - 1})
     single = materialize(doc)
     assert names(single) == ["f@-1@2"]
-    assert [str(i.key) for i in single.head.inputs] == ["y@-1", "x@2"]
+    assert [str(i.key) for i in single.head.inputs] == ["x", "y@-1", "x@2"]
+    assert [str(i.key) for i in materialize(doc, needed_inputs=True).head.inputs] == ["y@-1", "x@2"]
     for x in (0.0, 3.0, -7.0):
         assert evaluate(single, {X: x, key("x@2"): 5.0, key("y@-1"): 7.0}) == {key("x@-1@2"): 140.0}
 

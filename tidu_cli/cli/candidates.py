@@ -380,7 +380,7 @@ _OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
     "--inputs": _with_suffix(*_VALUES),
     "--ops": _with_suffix(*_DOCUMENTS),
     "--plugins": _plugins,
-    "-o": _with_suffix(*SUFFIXES, ".html"),
+    "-o": _with_suffix(*SUFFIXES),
     "-i": _declarations,
     "file": _with_suffix(*_DOCUMENTS),
     "files": _with_suffix(*_DOCUMENTS),

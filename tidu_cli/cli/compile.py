@@ -6,7 +6,16 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import detail
-from tidu_cli.cli.options import counted, emit_bytes, example, file_argument, load, output_keys_option, require_printable
+from tidu_cli.cli.options import (
+    counted,
+    emit_bytes,
+    example,
+    file_argument,
+    load,
+    out_option,
+    output_keys_option,
+    require_printable,
+)
 from tidu_cli.graph.keys import Key
 
 
@@ -16,13 +25,12 @@ from tidu_cli.graph.keys import Key
 )
 @file_argument
 @output_keys_option
-@click.option("-o", "out", metavar="OUT", help="Write to this file, whole or not at all. [default: standard output]")
+@out_option("msgpack")
 def command(file: str, outputs: tuple[Key, ...], out: str | None) -> None:
     """Plan an evaluation, and write the program.
 
     It computes the head's outputs. `tidu eval` runs it as it runs the document, but neither reads nor plans it anew. A program
-    belongs to the version of tidu that made it, and is no document: other commands do not take it. It is msgpack, whatever the name
-    of OUT.
+    belongs to the version of tidu that made it, and is no document: other commands do not take it. It is msgpack.
     """
     from tidu_cli.documents.programs import format_program
     from tidu_cli.runtime.program import compile_graph

@@ -19,11 +19,12 @@ from tidu_cli.graph.keys import Key
 def command(wrt: Key, order: int, outputs: tuple[Key, ...], **given: Any) -> None:
     """Derive by one number, N times.
 
-    It gives y@1@2...@N for each output y, and is short for N times linearize, with 1 for each tangent; for N = 2
+    It gives y@1@2...@N for each output y, and is short for N times linearize, each with the tangent 1 and materialized, so that
+    what a pass repeats is not derived again; for N = 2
 
     \b
-      tidu linearize FILE --wrt x | tidu linearize --wrt x |
-        tidu materialize --set x@1=1 --set x@2=1
+      tidu linearize FILE --wrt x | tidu materialize --set x@1=1 |
+        tidu linearize --wrt x | tidu materialize --set x@2=1
 
     The derivative by a complex number is in the direction 1: that of a holomorphic function.
     """

@@ -70,22 +70,16 @@ def require_assignment(setting: str, option: str = "--set", form: str = "KEY=VAL
     raise click.BadParameter(complaint, param_hint=f"'{option}'")
 
 
-def given_values(
-    document: Document, settings: tuple[str, ...], files: tuple[str, ...], *, derived_from: Document | None = None
-) -> dict[Key, object]:
-    """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound.
-
-    What `document` is `derived_from` may declare more inputs than it needs itself.
-    """
+def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
+    """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
     from tidu_cli.documents.files import read_bytes
     from tidu_cli.documents.values import parse_assignment, read_values
 
-    types = {**(_declared(derived_from) if derived_from else {}), **_declared(document)}
+    types = _declared(document)
     given: dict[Key, object] = {}
     for file in files:
         given.update(read_values(read_bytes(file), shown(file), types))
-    known = known_keys(document) | (known_keys(derived_from) if derived_from else set())
-    assigned = dict(parse_assignment(setting, known, types) for setting in settings)
+    assigned = dict(parse_assignment(setting, types, types) for setting in settings)
     _require_free(document, assigned, "set")
     return given | assigned
 
@@ -104,7 +98,7 @@ def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str,
     given: dict[Key, object] = {}
     for file in files:
         given.update(moved_inputs(types, read_values(read_bytes(file), shown(file), steps | types)))
-    assigned = dict(parse_assignment(setting, known_keys(document), types, option="--move") for setting in settings)
+    assigned = dict(parse_assignment(setting, types, types, option="--move") for setting in settings)
     _require_free(document, assigned, "moved")
     return given | assigned
 
@@ -114,8 +108,9 @@ def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
     from tidu_cli.documents.values import parse_assignment
 
     axes: dict[Key, int] = {}
+    declared = _declared(document)
     for setting in settings:
-        key, axis = parse_assignment(setting, known_keys(document), option="--batch")
+        key, axis = parse_assignment(setting, declared, option="--batch")
         if type(axis) is not int:
             raise TransformError(f"--batch {key}: the axis is a whole number, such as 0 for the first one or -1 for the last")
         axes[key] = axis
@@ -139,15 +134,6 @@ def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, 
     from tidu_cli.documents.values import parse_assignment
     from tidu_cli.runtime.inputs import input_constant
 
-    declared = {i.key: i.type for graph in document.graphs for i in graph.inputs}
+    declared = _declared(document)
     assigned = dict(parse_assignment(setting, declared, declared) for setting in settings)
     return {key: input_constant(key, declared[key], value) for key, value in assigned.items()}
-
-
-def known_keys(document: Document) -> set[Key]:
-    """The keys that --set takes: declared inputs, and what other keys are tangents or cotangents of.
-
-    The latter since materialize drops inputs that nothing depends on: where x@2 is declared, x is no typing error, only not needed.
-    """
-    known = set(_declared(document))
-    return known | {Key(key.name, key.path[:depth]) for key in document.every_key() for depth in range(len(key.path))}

@@ -59,6 +59,7 @@ def _per_byte(text: str) -> float:
     help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; cheap, cheap=N: "
     "those of at most N operations for each byte, by default 1; value=KEY, graph=NAME: an output, a graph; these two repeat.",
 )
+@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
 @click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
 @document_output_options
 def command(
@@ -66,13 +67,15 @@ def command(
     outputs: tuple[Key, ...],
     settings: tuple[str, ...],
     policies: tuple[Policy, ...],
+    needed_inputs: bool,
     inline: bool,
     out: str | None,
     format_: str | None,
 ) -> None:
     """Make one self-contained graph of a document.
 
-    Equal values are computed once, and what no output needs is dropped. Its inputs are those needed, in the order declared.
+    Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
+    that are not bound, in order, needed or not, so that a pipeline works the same for every function.
 
     With --recompute, values that a reverse sweep would hold for long are computed a second time instead. A note tells the peak of
     memory and the operations, with and without; where the peak is no lower, the graph is as it is without. No value changes.
@@ -89,11 +92,11 @@ def command(
         from tidu_cli.transforms.inline import inline as inlined
 
         document, outputs = inlined(materialize(document, outputs=outputs)), ()
-    result = materialize(document, outputs=outputs)
+    result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
     if policy is not None:
         from tidu_cli.transforms.recompute import recompute
 
-        result = _lesser(result, recompute(document, policy, outputs=outputs))
+        result = _lesser(result, recompute(document, policy, outputs=outputs, needed_inputs=needed_inputs))
     emit(result, out, format_, came_in)
 
 

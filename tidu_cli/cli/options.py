@@ -34,6 +34,7 @@ SUFFIXES = {
     ".svg": "svg",
     ".png": "png",
     ".pdf": "pdf",
+    ".html": "html",
 }
 """The format that a file name's suffix stands for."""
 
@@ -136,20 +137,34 @@ def document_output_options(function: F) -> F:
 def result_options(*formats: str, default: str) -> Callable[[F], F]:
     """The options -o and --format, for these formats."""
 
-    def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
-        by_suffix = _format_by_suffix(out)
-        if by_suffix is not None and by_suffix not in formats:
-            raise click.BadParameter(f"'{out}' has the suffix of {by_suffix}; the result is {' or '.join(formats)}", ctx, param)
-        return out
-
     def decorate(function: F) -> F:
         text = f"The format, where OUT has no suffix that says it. [default: {default}]"
-        function = click.option("--format", "format_", type=click.Choice(formats), metavar="|".join(formats), help=text)(function)
-        return click.option(
-            "-o", "out", metavar="OUT", callback=fitting, help="Write to this file, whole or not at all. [default: standard output]"
-        )(function)
+        choice = click.Choice(formats)  # read first, as it decides which names -o takes
+        function = click.option("--format", "format_", type=choice, is_eager=True, metavar="|".join(formats), help=text)(function)
+        return out_option(*formats)(function)
 
     return decorate
+
+
+def out_option(*formats: str) -> Callable[[F], F]:
+    """The option -o of a command that writes these formats: its name has the suffix of one of them, or none.
+
+    Another suffix that is of no format at all goes where --format is given, and of what is there and no file, such as a pipe.
+    """
+
+    def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
+        suffix, found = os.path.splitext(out or "")[1], _format_by_suffix(out)
+        if out is None or not suffix or found in formats:
+            return out
+        is_special = os.path.exists(out) and not os.path.isfile(out)
+        if found is None and (ctx.params.get("format_") or is_special):
+            return out
+        own = " or ".join(s for s, of in SUFFIXES.items() if of in formats)
+        way = ", or give --format" if found is None and "format_" in ctx.params else ""
+        raise click.BadParameter(f"'{out}' ends in '{suffix}', which is no format of the result; end it in {own}{way}", ctx, param)
+
+    text = "Write to this file, whole or not at all. [default: standard output]"
+    return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
 
 
 def example(*lines: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_json, example
+from tidu_cli.cli.options import emit_json, example, out_option
 
 
 @click.command(cls=Command, epilog=example("tidu schema"))
-@click.option("-o", "out", metavar="OUT", help="Write to this file, whole or not at all. [default: standard output]")
+@out_option("json")
 def command(out: str | None) -> None:
     """Print the JSON Schema of documents."""
     from tidu_cli.documents.schema import json_schema

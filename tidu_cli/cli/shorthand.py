@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.given import given_values, inputs_option, known_keys, set_option
+from tidu_cli.cli.given import given_values, inputs_option, set_option
 from tidu_cli.cli.options import (
     KEY,
     chosen_format,
@@ -79,14 +79,14 @@ def run_shorthand(
     document, came_in = load(file)
     run = derive(document)
     if tell:
-        emit_text(_commands(run, document, file, settings, files, out, format_))
+        emit_text(_commands(run, file, settings, files, out, format_))
     elif not evaluates:
         emit(run.document, out, format_, came_in)
     else:
         from tidu_cli.documents.values import write_values
         from tidu_cli.runtime.evaluate import evaluate
 
-        values = given_values(run.document, settings, files, derived_from=document)
+        values = given_values(run.document, settings, files)
         graph = run.document.head
         types = {o.key: o.type for o in graph.outputs}
         emit_bytes(write_values(evaluate(graph, values), chosen_format(out, format_, "json"), types), out)
@@ -94,7 +94,6 @@ def run_shorthand(
 
 def _commands(
     run: Pipeline,
-    document: Document,
     file: str,
     settings: Sequence[str],
     files: Sequence[str],
@@ -104,10 +103,7 @@ def _commands(
     commands = [["tidu", *_words(stage)] for stage in run.stages]
     commands[0][2:2] = [] if file == "-" else [file]
     if settings or files:
-        needed = {str(key) for key in known_keys(run.document)}
-        # Inputs that the derivative does not depend on are none of the materialized graph's.
-        kept = [s for s in settings if any(s.startswith(f"{key}=") for key in needed)]
-        commands.append(["tidu", "eval", *_repeated("--set", kept), *_repeated("--inputs", files)])
+        commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files)])
     commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]
     return " | ".join(" ".join(map(_quoted, command)) for command in commands)
 

@@ -13,7 +13,7 @@ from tidu_cli.cli.dot import LIMIT, picture_options, require_drawable
 from tidu_cli.cli.given import given_values, require_assignment
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import emit_bytes, example, file_argument, load, require_stdin_once
+from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
 from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.keys import Key
 
@@ -28,7 +28,7 @@ from tidu_cli.graph.keys import Key
 )
 @click.option("--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats.")
 @picture_options
-@click.option("-o", "out", metavar="OUT", help="Write to this file, whole or not at all. [default: standard output]")
+@out_option("html")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
 def command(
     file: str,

@@ -14,7 +14,7 @@ from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.groups import Workspace
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
-from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
+from tidu_cli.runtime.program import compile_graph, grouped_program, needed_inputs, plain_program
 from tidu_cli.watching import watch
 
 Vectorize = Callable[[Graph, Collection[Key], int], tuple[Graph, list[bool]]]
@@ -47,15 +47,19 @@ def evaluate_batch(
 ) -> tuple[dict[Key, Any], dict[Key, Type]]:
     """The values of a graph's outputs for each item of a batch, and their types: all have the batch as their first axis.
 
-    Inputs of `axes` have one more axis than declared, the batch, at the place that `axes` says; -1 is the last one. The others are
-    shared by all items. All else is as in `evaluate`. `chunk` items go through at once; by default as many as fit into cache. Where
-    the arithmetic is elementwise the results are bit for bit those of the items one by one; sums and products of matrices may be
-    added in another order. Raises EvaluationError for axes that are not there and batches of different sizes, and MissingRuleError.
+    Inputs of `axes` have one more axis than declared, the batch, at the place that `axes` says; -1 is the last one. They say how
+    many items there are, also where no output depends on them. The others are shared by all items. All else is as in `evaluate`.
+    `chunk` items go through at once; by default as many as fit into cache. Where the arithmetic is elementwise the results are bit
+    for bit those of the items one by one; sums and products of matrices may be added in another order. Raises EvaluationError for
+    axes that are not there and batches of different sizes, and MissingRuleError.
     """
-    require_given(graph.inputs, inputs)
+    needed = needed_inputs(graph)
+    require_given([i for i in graph.inputs if i.key in axes or i.key in needed], inputs)
     items: dict[Key, Any] = {}
     size_of: dict[Key, int] = {}
     for i in graph.inputs:
+        if i.key not in axes and i.key not in needed:
+            continue
         value = inputs[i.key]
         if i.key in axes and not is_zero_seed(i.key, i.type, value):
             items[i.key], size_of[i.key] = _batch(f"input {i.key}", i.type, axes[i.key], value)
@@ -63,14 +67,14 @@ def evaluate_batch(
             items[i.key] = value_of_input(i.key, i.type, value)
     size = _one_size(size_of, axes)
     if not size_of:
-        raise EvaluationError(f"graph '{graph.name}': no output depends on a batch; leave --batch out")
+        raise EvaluationError(f"graph '{graph.name}': no input of it has a batch; leave --batch out")
     types = {o.key: _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
     run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
     found = [_empty(o.type, size) for o in graph.outputs]
     n_chunks = -(-size // chunk)
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
-        part = {key: _part(value, begin, chunk) if key in size_of else value for key, value in items.items()}
+        part = {key: _part(items[key], begin, chunk) if key in size_of else items[key] for key in needed}
         for target, value in zip(found, run(part), strict=True):
             _fill(target, begin, begin + chunk, value)
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types

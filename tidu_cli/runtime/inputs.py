@@ -1,7 +1,7 @@
 """What users give for values, made values of the declared types.
 
-What is given is typed (a NumPy array or scalar, or a `Literal`) or untyped (numbers, nested lists of them, and objects of fields,
-as JSON has them). Messages begin with the place: `input p`, say, and for a field `input p.x`.
+What is given is typed (a NumPy array or scalar, or a `Literal`), and then at most made wider, or untyped (numbers, nested lists of
+them, and objects of fields, as JSON has them). Messages begin with the place: `input p`, say, and for a field `input p.x`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.primitives.records import zeros
 from tidu_cli.primitives.structural import dtype_name, literal_array, numpy_dtype
+from tidu_cli.runtime.widening import widened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,13 +109,17 @@ def _told(type_: RecordType) -> str:
 def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     """What a user gave, as an array of its declared type; of times, of the numbers that hold them. Raises EvaluationError.
 
-    Times that are typed may have another unit: durations are converted, datetimes if nothing is lost.
+    Numbers that are typed have its dtype, or are integers or narrower floats where that is of floats, and no digit is lost. Times
+    that are typed may have another unit: durations are converted, datetimes if nothing is lost.
     """
     import numpy as np  # here and not above, as everywhere: commands that evaluate nothing start without it
 
     if isinstance(value, Literal):
         array: NDArray[Any] = literal_array(np, value)
-        return array if value.type == type_ else _in_unit(place, type_, value.type, array)
+        if value.type == type_:
+            return array
+        wide = widened(place, type_, value.type, array)
+        return _in_unit(place, type_, value.type, array) if wide is None else wide
     if not isinstance(value, np.ndarray | np.generic):
         return _converted(place, type_, value)
     array = np.asarray(value)
@@ -124,7 +129,11 @@ def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     if type_.dtype == "bf16" and array.dtype == np.dtype("V2"):
         array = array.view(numpy_dtype(np, "bf16"))  # as .npy files hold it: they have no name for bf16
     if array.dtype != numpy_dtype(np, type_.dtype) or array.shape != type_.shape:
-        raise _mismatch(place, type_, f"{dtype_name(array.dtype)}[{','.join(map(str, array.shape))}]")
+        given = TensorType(dtype_name(array.dtype), array.shape)
+        wide = widened(place, type_, given, array)
+        if wide is None:
+            raise _mismatch(place, type_, str(given))
+        return wide
     if type_.dtype in DATETIMES:
         _require_times(place, type_, array)
     return array

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Graph, Output
+from tidu_cli.graph.keys import Key
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.vocabulary import vocabulary
 from tidu_cli.runtime.grouping import grouped
@@ -39,6 +40,11 @@ def grouped_program(graph: Graph, primitives: PrimitiveSet | None = None) -> Gro
     """The program that runs in groups whatever can be, however small they are; None if most cannot. Raises as `compile_graph`."""
     chosen = _chosen(graph, None)
     return grouped(needed_steps(graph, chosen), primitives or vocabulary(graph.cases), chosen, always=True)
+
+
+def needed_inputs(graph: Graph) -> set[Key]:
+    """The inputs of a self-contained graph that its outputs depend on. Raises as `compile_graph`."""
+    return {graph.inputs[k].key for k in needed_steps(graph, _chosen(graph, None)).inputs}
 
 
 def _chosen(graph: Graph, outputs: Sequence[int] | None) -> tuple[Output, ...]:

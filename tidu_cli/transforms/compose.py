@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.link import link
 from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.transforms.passes import joint_passes
 from tidu_cli.transforms.rename import Owner, Renaming, fresh, owner, owners, rename
@@ -60,7 +59,7 @@ def compose(
 ) -> Composition:
     """The pipeline of documents: the outputs of each one's head feed inputs of the next, whose head is the result's.
 
-    Those are the free inputs that a head declares or depends on, in the order of the document. `by` "name" pairs equal keys;
+    Those are the free inputs of the document, in order, whether an output depends on them or not. `by` "name" pairs equal keys;
     "position" the outputs in order with the inputs of their kind (plain, tangent or cotangent) or, where these are too few, with
     the plain ones; None is by name where a key is on both sides, and else by position. Inputs that stay free keep their keys. One
     whose key an earlier document declares, too, is renamed x.2, unless `share` has the key; so are bound inputs, and graphs whose
@@ -102,15 +101,14 @@ def _require_attached(document: Document) -> None:
 
 
 def _free_inputs(document: Document) -> list[Input]:
-    """The inputs that are not bound and that the head declares or depends on, each once, in the order of the document."""
-    logical = link(document)
-    head = len(document.graphs) - 1
-    needed = logical.depends_on(logical.flat_id(head, o.value) for o in document.head.outputs if o.value is not None)
-    declared = {i.key for i in document.head.inputs}
+    """The inputs that are not bound, each once, in the order of the document: those that materialize would declare."""
     bound = {b.key for b in document.bindings}
-    inputs = {i.key: i for graph in reversed(document.graphs) for i in reversed(graph.inputs)}
-    order = dict.fromkeys(i.key for graph in document.graphs for i in graph.inputs)
-    return [inputs[k] for k in order if k not in bound and (k in declared or needed[logical.source[k]])]
+    inputs: dict[Key, Input] = {}
+    for graph in document.graphs:
+        for i in graph.inputs:
+            if i.key not in bound:
+                inputs.setdefault(i.key, i)
+    return list(inputs.values())
 
 
 # Which output feeds which input.

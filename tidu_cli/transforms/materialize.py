@@ -37,17 +37,20 @@ class Trace:
                 yield self.new_id[flat]
 
 
-def materialize(document: Document, *, outputs: Sequence[Key] | None = None) -> Document:
+def materialize(document: Document, *, outputs: Sequence[Key] | None = None, needed_inputs: bool = False) -> Document:
     """One graph with the head's outputs (or `outputs`), named like the head.
 
     Equal values, by ValueKey, become one: nodes of one case that read equal values. A difference of op, attrs, role or mask keeps
-    values apart. Nodes that no output depends on go; the inputs are those needed, in the order in which the document declares
-    them. Raises UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
+    values apart. Nodes that no output depends on go. The inputs are all those of the document that are not bound, in the order in
+    which it declares them, so that they do not depend on how a function is computed; with `needed_inputs` only those that an output
+    depends on. Raises UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
     """
-    return materialize_traced(document, outputs=outputs)[0]
+    return materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)[0]
 
 
-def materialize_traced(document: Document, *, outputs: Sequence[Key] | None = None) -> tuple[Document, Trace]:
+def materialize_traced(
+    document: Document, *, outputs: Sequence[Key] | None = None, needed_inputs: bool = False
+) -> tuple[Document, Trace]:
     """Likewise, and what became of the document's values."""
     logical = link(document)
     chosen = select_outputs(document, outputs)
@@ -57,7 +60,7 @@ def materialize_traced(document: Document, *, outputs: Sequence[Key] | None = No
 
     builder = GraphBuilder(document.cases)
     node_meta: dict[int, Meta] = {}
-    inputs = _copy_inputs(logical, needed, builder)
+    inputs = _copy_inputs(logical, needed if needed_inputs else None, builder)
     new_id = _copy_nodes(logical, needed, builder, inputs, node_meta)
     renamed = [replace(o, value=None if flat is None else new_id[flat]) for (_, o), flat in zip(chosen, flats, strict=True)]
     head = document.head
@@ -66,14 +69,14 @@ def materialize_traced(document: Document, *, outputs: Sequence[Key] | None = No
     return found, Trace(document, logical, needed, new_id)
 
 
-def _copy_inputs(logical: LogicalGraph, needed: bytearray, builder: GraphBuilder) -> dict[int, int]:
-    """Declare the inputs that are needed. Gives their new local ids by their flat ids."""
+def _copy_inputs(logical: LogicalGraph, needed: bytearray | None, builder: GraphBuilder) -> dict[int, int]:
+    """Declare the inputs that are not bound, and are `needed` where that is asked. Gives new local ids by flat ids."""
     bound = {b.key for b in logical.document.bindings}
     inputs: dict[int, int] = {}
     for graph in logical.document.graphs:
         for declaration in graph.inputs:
             key, flat = declaration.key, logical.source[declaration.key]
-            if needed[flat] and key not in bound and flat not in inputs:
+            if key not in bound and flat not in inputs and (needed is None or needed[flat]):
                 inputs[flat] = len(builder.inputs)
                 builder.inputs.append(declaration)
     builder.n_values = len(builder.inputs)

@@ -27,12 +27,15 @@ from tidu_cli.transforms.linear import linked_linear_head
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array of an input or output of the head: itself, or the one at `path` in a record. Its units are those from `start` on."""
+    """An array of an input or output of the head: itself, or the one at `path` in a record.
+
+    Its units are those from `start` on; None where nothing reads the input.
+    """
 
     port: Input | Output
     path: Path
     type: TensorType
-    start: int = 0
+    start: int | None
 
 
 def matrix(document: Document, *, holomorphic: bool = False, primitives: PrimitiveSet | None = None) -> Document:
@@ -40,25 +43,28 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
 
     For each output y and each input x of the derivative there is one block, named `y/x`, with the axes of y and then those of x,
     and null where it is zero; where one is a record, a block for each array in it, named `y/p.x`. Times are counted: blocks of
-    them are of f64, in units of y per unit of x. Transposed or not, the head gives the same blocks; but transposing forgets
-    outputs whose tangent is zero. `holomorphic` says that a complex function is, so that its derivative is a matrix of complex
-    numbers: in general it is linear over the real numbers only, and complex inputs are refused. Raises TransformError, and
-    MissingRuleError naming the node.
+    them are of f64, in units of y per unit of x. Transposed or not, the head gives the same blocks. `holomorphic` says that a
+    complex function is, so that its derivative is a matrix of complex numbers: in general it is linear over the real numbers only,
+    and complex inputs are refused. Raises TransformError, and MissingRuleError naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
     linked_linear_head(document, "tidu matrix")
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)
     _require_free(document)
-    inputs, outputs = list(_arrays(head.inputs)), list(_arrays(head.outputs))
+    read = {*head.args, *(o.value for o in head.outputs)}
+    live = [k in read for k in range(len(head.inputs))]
+    inputs, outputs = list(_arrays(head.inputs, live)), list(_arrays(head.outputs, [True] * len(head.outputs)))
     _require_matrix(head, inputs, outputs, by_rows, holomorphic)
 
-    size = sum(i.type.size for i in head.inputs)
+    types = tuple(i.type for i, is_live in zip(head.inputs, live, strict=True) if is_live)
+    size = sum(t.size for t in types)
     _require_possible(head, inputs, outputs, size, by_rows)
     builder = GraphBuilder(cases)
     appender = Appender(builder)
-    units = appender.append(unit_template(primitives, cases, tuple(i.type for i in head.inputs)), ())
-    images, batched = append_batched(builder, head, units, [True] * len(units), size, primitives)
+    units = iter(appender.append(unit_template(primitives, cases, types), ()))
+    arguments = [next(units) if is_live else 0 for is_live in live]  # nothing reads that 0
+    images, batched = append_batched(builder, head, arguments, live, size, primitives)
 
     def block(unit: _Array, image: _Array) -> Output:
         """The block of one array of the inputs and one of the outputs."""
@@ -66,7 +72,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
         key = Key("/".join(".".join([_name(document, end.port.key), *end.path]) for end in ends))
         type_ = block_type(image.type, unit.type, by_rows=by_rows)
         found = _found(head, image, primitives)
-        if found is None:
+        if found is None or unit.start is None:
             return Output(key, None, type_)
         value, path = found
         if value < 0 or not batched[value]:
@@ -87,12 +93,12 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
     return with_used_passes(replace(document, graphs=(*rest.graphs, graph)), document.passes)
 
 
-def _arrays(ports: Sequence[Input | Output]) -> Iterator[_Array]:
+def _arrays(ports: Sequence[Input | Output], live: Sequence[bool]) -> Iterator[_Array]:
     start = 0
-    for port in ports:
+    for port, is_live in zip(ports, live, strict=True):
         for path, type_ in leaves(port.type):
-            yield _Array(port, path, type_, start)
-            start += type_.size
+            yield _Array(port, path, type_, start if is_live else None)
+            start += type_.size if is_live else 0
 
 
 def _found(head: Graph, image: _Array, primitives: PrimitiveSet) -> tuple[int, Path] | None:

@@ -25,7 +25,12 @@ from tidu_cli.watching import watch
 
 
 def recompute(
-    document: Document, policy: Policy, *, outputs: Sequence[Key] | None = None, primitives: PrimitiveSet | None = None
+    document: Document,
+    policy: Policy,
+    *,
+    outputs: Sequence[Key] | None = None,
+    needed_inputs: bool = False,
+    primitives: PrimitiveSet | None = None,
 ) -> Document:
     """One self-contained graph, as `materialize` gives it, in which late readers read copies of what the policy drops.
 
@@ -34,7 +39,7 @@ def recompute(
     itself where nothing is dropped. Raises what `materialize` raises, and UnknownNameError for what the policy names in vain.
     """
     primitives = primitives or vocabulary(document.cases)
-    document, trace = materialize_traced(document, outputs=outputs)
+    document, trace = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
     schedule = Schedule(document.head, primitives)
     policy.drop(schedule, trace)
     if 1 not in schedule.dropped:

@@ -36,14 +36,14 @@ def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fal
     """The gradient x@-1 of one output, a real number; with `value` that output, too, before it."""
     loss = _one_real_number(document, outputs, "a gradient")
     run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose())
-    return run.then(Materialize(_with_values(document, outputs, run.document) if value else (), _seed(document, run, loss)))
+    return run.then(Materialize(_with_values(document, outputs, run.document) if value else (), _seed(document, loss)))
 
 
 def hvp(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
     """Hessian-vector products of one output, a real number, forward over reverse: from tangents x@2 to tangents x@-1@2."""
     loss = _one_real_number(document, outputs, "a Hessian")
     run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose(), Linearize(tuple(wrt)))
-    return run.then(Materialize((), _seed(document, run, loss)))
+    return run.then(Materialize((), _seed(document, loss)))
 
 
 def jacobian(
@@ -63,9 +63,8 @@ def jacobian(
     head = run.document.head
     if reverse is None:
         ours, theirs = [i.type for i in head.inputs], [o.type for o in head.outputs]
-        live = all(o.value is not None for o in head.outputs)  # transposing forgets the others
         real = holomorphic or not any(t.complex for type_ in (*ours, *theirs) for _, t in leaves(type_))
-        reverse = live and real and sum(t.size for t in theirs) < sum(t.size for t in ours)
+        reverse = real and sum(t.size for t in theirs) < sum(t.size for t in ours)
     return run.then(*([Transpose()] if reverse else []), Matrix(holomorphic), Materialize())
 
 
@@ -73,23 +72,25 @@ def hessian(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
     """The blocks y/x/z of the Hessian of one output y, a real number, with the axes of x and those of z: forward over reverse."""
     loss = _one_real_number(document, outputs, "a Hessian")
     run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose(), Linearize(tuple(wrt)), Matrix())
-    return run.then(Materialize((), _seed(document, run, loss)))
+    return run.then(Materialize((), _seed(document, loss)))
 
 
 def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int = 1) -> Pipeline:
-    """The derivative of some order by one number, in the direction 1: y@1@2 for the second order."""
+    """The derivative of some order by one number, in the direction 1: y@1@2 for the second order.
+
+    Each pass is materialized: what it repeats of those before is merged then, and not derived again by all that come.
+    """
     require_inputs(document, [wrt])
     type_ = next(i.type for graph in document.graphs for i in graph.inputs if i.key == wrt)
     if isinstance(type_, RecordType) or type_.rank:
         raise TransformError(f"input '{wrt}' is {type_}; a derivative is by one number: take the jacobian, or jvp for a direction")
     run = Pipeline(document)
-    seeds = {}
     for k in range(order):
         run.then(Linearize((wrt,), tuple(outputs) if k == 0 else ()))
         (tangent,) = run.document.head.inputs
         assert isinstance(tangent.type, TensorType)
-        seeds[tangent.key] = filled(tangent.type, 1)
-    return run.then(Materialize((), seeds))
+        run.then(Materialize((), {tangent.key: filled(tangent.type, 1)}))
+    return run
 
 
 def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[Key, ...]:
@@ -113,9 +114,7 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
     return output
 
 
-def _seed(before: Document, run: Pipeline, loss: Output) -> dict[Key, Literal]:
-    """The cotangent 1 of the output in the first pass, unless its derivative is zero all over: then nothing takes a cotangent."""
-    key = loss.key.cotangent(before.next_pass())
-    declared = any(i.key == key for graph in run.document.graphs for i in graph.inputs)
+def _seed(before: Document, loss: Output) -> dict[Key, Literal]:
+    """The cotangent 1 of the output in the first pass."""
     assert isinstance(loss.type, TensorType)
-    return {key: filled(loss.type, 1)} if declared else {}
+    return {loss.key.cotangent(before.next_pass()): filled(loss.type, 1)}

@@ -32,9 +32,10 @@ from tidu_cli.watching import watch
 def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
     """Replace the linear head by its transpose: the adjoint map for the product <a, b> = Re(conj(a) b).
 
-    Its inputs are the cotangents of the head's live outputs, its outputs those of the head's inputs, null where zero. What the
-    rules need besides (a conjugate, a zero array) goes to a residual graph before it. Raises TransformError if the head is no
-    linear graph or a node of it is not linear, MissingRuleError naming the node.
+    Its inputs are the cotangents of the head's outputs, those of zeros too, so that they do not depend on what the head computes;
+    its outputs those of the head's inputs, null where zero. What the rules need besides (a conjugate, a zero array) goes to a
+    residual graph before it. Raises TransformError if the head is no linear graph or a node of it is not linear, MissingRuleError
+    naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
     head = document.head
@@ -82,9 +83,9 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
 
     cotangents = Cotangents(head.n_values, stamper, primitives, contribution)
     dense, waiting = cotangents.dense, cotangents.waiting
-    seeds = [o for o in head.outputs if o.value is not None]
-    for k, output in enumerate(seeds):
-        assert output.value is not None
+    for k, output in enumerate(head.outputs):
+        if output.value is None:
+            continue
         if output.value < 0:
             raise TransformError(
                 f"graph '{head.name}', output '{output.key}': it is a value of another graph, not linear in the inputs"
@@ -162,7 +163,7 @@ def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:
 
 
 def _seeds(head: Graph) -> list[Input]:
-    return [Input(o.key.dual(), o.type, o.meta) for o in head.outputs if o.value is not None]
+    return [Input(o.key.dual(), o.type, o.meta) for o in head.outputs]
 
 
 def _dual_name(name: str, pass_number: int) -> str:

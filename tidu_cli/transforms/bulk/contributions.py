@@ -20,19 +20,21 @@ from tidu_cli.transforms.bulk.stamps import Places, before_each
 
 
 class Contributions:
-    """Item i makes the contributions from number `first[i]` to before `first[i + 1]`; before all come seeds, as (value, type)."""
+    """Item i makes the contributions from number `first[i]` to before `first[i + 1]`; before all come seeds.
 
-    def __init__(self, seeds: Sequence[tuple[int, Type]], n_of_item: Ints) -> None:
+    Those are given as (input of the new graph, target, type).
+    """
+
+    def __init__(self, seeds: Sequence[tuple[int, int, Type]], n_of_item: Ints) -> None:
         self.first = before_each(n_of_item)
         self.first += len(seeds)
         n = int(self.first[-1])
         self._target = np.empty(n, np.int32)
-        self._given = np.arange(n, dtype=np.int32)  # that of output k is input k of the new graph
+        self._given = np.empty(n, np.int32)
         self._type = np.empty(n, np.int32)
         self._types: dict[Type, int] = {}
-        for k, (value, type_) in enumerate(seeds):
-            self._target[k] = value
-            self._type[k] = self._number(type_)
+        for k, (given, target, type_) in enumerate(seeds):
+            self._given[k], self._target[k], self._type[k] = given, target, self._number(type_)
 
     def enter(self, items: Ints, place: int, targets: Ints, type_: Type) -> None:
         """The contribution in this place of each item goes to a target of this type."""

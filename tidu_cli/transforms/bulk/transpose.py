@@ -62,14 +62,14 @@ def pull_back(
     None, and nothing done, where only the plain way knows how: several results, records, reads of few elements, more cases than are
     worth the while; and where it says what is wrong: a missing rule, a mask that belies the operands.
     """
-    seeds = [(o.value, o.type) for o in head.outputs if o.value is not None]
-    if any(value < 0 for value, _ in seeds):
+    seeds = [(k, o.value, o.type) for k, o in enumerate(head.outputs) if o.value is not None]
+    if any(value < 0 for _, value, _ in seeds):
         return None
     code = np.concatenate([np.full(len(head.inputs), -1, np.int32), array_of(head.code)])
     if not has_single_results(head.cases, code):
         return None
     flow = Flow.of(code, array_of(head.args), head.cases)
-    known = _templates(flow, head, [value for value, _ in seeds], primitives)
+    known = _templates(flow, head, [value for _, value, _ in seeds], primitives)
     if known is None:
         return None
 
@@ -98,7 +98,7 @@ def pull_back(
     return column([-1 - v if v >= 0 else 0 for v in cotangent[: len(head.inputs)].tolist()]), ignored
 
 
-def _listed(flow: Flow, known: list[_Known], seeds: list[tuple[int, Type]]) -> Contributions:
+def _listed(flow: Flow, known: list[_Known], seeds: list[tuple[int, int, Type]]) -> Contributions:
     """What contributes to what."""
     n_of_item = np.zeros(flow.n_values, np.int32)
     for k in known:
