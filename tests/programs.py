@@ -48,7 +48,7 @@ def called_by(command: str) -> list[str]:
 
 def missing(*programs: str) -> str:
     """What to say of the programs that are missing: which they are, and what installs them. Empty if none is."""
-    lacking = [program for program in programs if path_of(program) is None]
+    lacking = [program for program in dict.fromkeys(programs) if path_of(program) is None]
     return f"needs {', '.join(lacking)}: apt-get install {' '.join(PACKAGES[program] for program in lacking)}" if lacking else ""
 
 

@@ -17,7 +17,7 @@ SUITE = """
 import pytest
 from tests.programs import needs, require
 
-@needs("zsh", "dot")
+@needs("zsh", "dot", "zsh")
 def test_marked(): ...
 
 @pytest.mark.parametrize("k", [1, 2])
