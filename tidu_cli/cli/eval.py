@@ -64,7 +64,8 @@ def command(
 
     A document of several graphs is materialized first. FILE may also be a program that `tidu compile` made. Inputs come from
     --inputs files, then from --set, which wins; files may hold more than is needed. Records are objects of their fields, tuples
-    lists; datetimes are text such as 2026-01-31T12:00, durations numbers. Of a tangent or cotangent, and of a field of one, null is zero.
+    lists; datetimes are text such as 2026-01-31T12:00, durations numbers. Of a tangent or
+    cotangent, and of a field of one, null is zero.
 
     With --move and --moves the inputs are first moved along tangents, of any type that theirs admits: typed data says which, and
     otherwise it is the natural one. Fields of records that are left out do not move. So one step of gradient descent is to

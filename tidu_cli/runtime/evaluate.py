@@ -29,8 +29,8 @@ def evaluate(
     An input is typed (a NumPy array or scalar, or a `Literal`), and then must have exactly the declared type; or it is
     untyped (a number or nested list of numbers, with "NaN" and "Infinity" as files have them), and is converted if nothing
     is lost but digits of floats. Records are objects of their fields by name, tuples also sequences of them; a field of a tangent
-    that is None is zero, and so is a tangent or cotangent that is. Datetimes are ISO 8601 text, integers (how many units since 1970) or NumPy's datetime64; durations are
-    numbers or NumPy's timedelta64. Inputs that no output needs are not looked at.
+    that is None is zero, and so is a tangent or cotangent that is. Datetimes are ISO 8601 text, integers (how many units since
+    1970) or NumPy's datetime64; durations are numbers or NumPy's timedelta64. Inputs that no output needs are not looked at.
 
     `moves` are tangents by the keys of inputs: the graph is evaluated at the inputs moved along them (`tidu_cli.runtime.moves`).
     `max_memory` is in bytes, None for the machine's. Results are NumPy arrays: datetime64 of datetimes, f64 of durations, which
