@@ -39,6 +39,7 @@ from tidu_cli.transforms.transpose import transpose
 PAIRS = [(primal, tangent) for row in TABLE for primal in sorted(row.primals) for tangent in row.admitted]
 EPSILON = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53, "c64": 2.0**-24, "c128": 2.0**-53}
 LAST = 2**63 - 1
+NAT = -(2**63)
 
 
 def difference(x, y, primal, tangent=None):
@@ -121,9 +122,9 @@ def test_a_datetime_moves_by_a_duration_in_any_unit(primal, tangent):
 
 @settings(deadline=None)
 @given(st.integers(-LAST, LAST), st.floats(allow_nan=False))
-def test_datetimes_move_by_whole_units_and_stop_at_the_ends(x, d):
-    steps = round(Fraction(d)) if math.isfinite(d) else int(math.copysign(2**64, d))
-    assert int(retract(np.int64(x), np.float64(d), "datetime[s][]", "duration[s][]")) == min(max(x + steps, -LAST), LAST)
+def test_datetimes_move_by_whole_units_and_past_the_ends_there_is_no_time(x, d):
+    moved = x + (round(Fraction(d)) if math.isfinite(d) else int(math.copysign(2**64, d)))
+    assert int(retract(np.int64(x), np.float64(d), "datetime[s][]", "duration[s][]")) == (moved if abs(moved) <= LAST else NAT)
 
 
 @pytest.mark.parametrize("dtype", sorted(INTEGERS))
@@ -136,10 +137,23 @@ def test_integers_move_by_whole_steps_and_stop_at_the_ends(dtype, data):
     assert int(found) == min(max(x + round(Fraction(d)), int(info.min)), int(info.max))
 
 
-def test_halves_go_to_the_even_step_and_nan_is_none():
+def test_halves_go_to_the_even_step_and_nan_is_none_or_leads_to_no_time():
     x = np.array([10, 10, 10, 11, 11], np.int64)
     assert retract(x, np.array([0.5, 1.5, -0.5, 0.5, np.nan]), "i64[5]", "f64[5]").tolist() == [10, 12, 10, 11, 11]
-    assert retract(x, np.array([0.5, 1.5, -0.5, 0.5, np.nan]), "datetime[D][5]", "duration[D][5]").tolist() == [10, 12, 10, 11, 11]
+    assert retract(x, np.array([0.5, 1.5, -0.5, 0.5, np.nan]), "datetime[D][5]", "duration[D][5]").tolist() == [10, 12, 10, 11, NAT]
+
+
+def test_from_no_time_and_to_it_there_is_no_way():
+    days = "datetime[D][2]"
+    assert retract(np.array([NAT, 3]), np.array([1.0, 1.0]), days, "duration[D][2]").tolist() == [NAT, 4]
+    for x, y in (([NAT, 3], [1, 1]), ([1, 3], [NAT, 1]), ([NAT, 3], [NAT, 1])):
+        for tangent in ("duration[D]", "duration[h]"):
+            _, d = difference(np.array(x), np.array(y), days, tangent)
+            assert np.isnan(d).tolist() == [True, False]
+        assert np.isnan(apply(make_case("sub", {}, [parse_value_type(days)] * 2), [np.array(x), np.array(y)])[0]).tolist() == [
+            True,
+            False,
+        ]
 
 
 # Structural tangents.

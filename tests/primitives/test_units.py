@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from tidu_cli.primitives.structural import dtype_name, numpy_dtype
 from tidu_cli.primitives.units import converts, ratio
 
 LAST = 2**63 - 1
+NAT = -(2**63)
 NUMPYS = 10**15
 """NumPy's conversions overflow at greater ratios of units, though counts are in range."""
 PAIRS = list(itertools.product(UNITS, UNITS))
@@ -65,20 +67,20 @@ def test_datetimes_convert_as_numpys(a, b, counts):
 @pytest.mark.parametrize(("a", "b"), EVEN)
 @settings(deadline=None)
 @given(st.integers(-LAST, LAST))
-def test_datetimes_convert_exactly_or_to_the_end_of_the_range(a, b, count):
+def test_datetimes_convert_exactly_or_to_nat(a, b, count):
     exact = Fraction(count) * ratio(a, b)
     floor = exact.numerator // exact.denominator
-    assert converted(f"datetime[{a}]", f"datetime[{b}]", count) == [min(max(floor, -LAST), LAST)]
+    assert converted(f"datetime[{a}]", f"datetime[{b}]", count) == [floor if abs(floor) <= LAST else NAT]
 
 
-def test_years_past_the_range_are_its_end():
-    assert converted("datetime[Y]", "datetime[ns]", 9999, -9999, LAST, -LAST) == [LAST, -LAST, LAST, -LAST]
-    assert converted("datetime[M]", "datetime[s]", LAST, -LAST) == [LAST, -LAST]
+def test_years_past_the_range_are_nat():
+    assert converted("datetime[Y]", "datetime[ns]", 9999, -9999, LAST, -LAST) == [NAT] * 4
+    assert converted("datetime[M]", "datetime[s]", LAST, -LAST) == [NAT] * 2
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_nat_remains_nat(a, b):
-    assert converted(f"datetime[{a}]", f"datetime[{b}]", -LAST - 1, 0)[0] == -LAST - 1
+    assert converted(f"datetime[{a}]", f"datetime[{b}]", NAT, 0)[0] == NAT
 
 
 @pytest.mark.parametrize(("a", "b"), EVEN)
@@ -96,7 +98,12 @@ def test_times_are_counts_among_numbers():
     assert converted("datetime[ms]", "f64", -5, 1500) == [-5.0, 1500.0]
     assert converted("datetime[ms]", "i64", -5, LAST) == [-5, LAST]
     assert converted("i64", "datetime[D]", 3, -1) == [3, -1]
-    assert converted("f64", "datetime[D]", 3.9, -3.9, 1e30) == [3, -3, LAST]
+    assert converted("f64", "datetime[D]", 3.9, -3.9, 1e30, -1e30, math.nan, math.inf, 2.0**63) == [3, -3, *[NAT] * 5]
+    assert converted("f32", "datetime[D]", 3.9, 1e30, math.nan) == [3, NAT, NAT]
+    assert converted("u64", "datetime[D]", 7, 2**63 - 1, 2**63, 2**64 - 1) == [7, LAST, NAT, NAT]
+    assert converted("datetime[D]", "duration[h]", NAT, 1)[1:] == [24.0]
+    for dtype in ("f64", "f16", "duration[h]"):
+        assert math.isnan(converted("datetime[D]", dtype, NAT, 1)[0])
     assert converted("duration[h]", "f32", 0.1) == [float(np.float32(0.1))]
     assert converted("f64", "duration[h]", 0.1) == [0.1]
     assert converted("datetime[ms]", "duration[h]", 5_400_000) == [1.5]

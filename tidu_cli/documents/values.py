@@ -19,7 +19,7 @@ from tidu_cli.documents.npy import read_array
 from tidu_cli.documents.numerals import require_finite, wants_text
 from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.decimals import number, to_be_shortened
-from tidu_cli.graph.instants import instant_to_text
+from tidu_cli.graph.instants import NOT_A_TIME, instant_to_text
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE, spelled
 from tidu_cli.graph.select import listed
@@ -359,7 +359,8 @@ def _nested(value: NDArray[Any], type_: TensorType | None) -> object:
 
     if type_ is not None and type_.dtype in DATETIMES:
         unit = unit_of(type_.dtype)
-        elements: list[object] = [x if (text := instant_to_text(x, unit)) is None else text for x in value.ravel().tolist()]
+        counts = value.ravel().tolist()
+        elements: list[object] = ["NaT" if x == NOT_A_TIME else instant_to_text(x, unit) or x for x in counts]
     elif value.dtype.kind == "c":
         parts = zip(value.real.ravel().tolist(), value.imag.ravel().tolist(), strict=True)
         elements = [{"re": spelled(re), "im": spelled(im)} for re, im in parts]

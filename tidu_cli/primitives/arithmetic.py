@@ -40,6 +40,7 @@ from tidu_cli.primitives.families import (
 )
 from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import dividing, multiplying, per_element, per_power
+from tidu_cli.primitives.ordered_times import in_order
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
 
@@ -95,9 +96,9 @@ def _adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueType
 
 def _sub_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     if operands[0].dtype in DATETIMES:
-        from tidu_cli.primitives.units import span
+        from tidu_cli.primitives.units import between
 
-        return lambda x, y: span(np, x, y)
+        return lambda x, y: between(np, x, y)
     return numpy_function("subtract")(np, attrs, operands, results)
 
 
@@ -256,7 +257,7 @@ def _extremum(name: str, function: str) -> Primitive:
     primitive = binary(
         name,
         _ORDERED,
-        kernel=numpy_function(function),
+        kernel=in_order(numpy_function(function)),
         tangents=_EXTREMUM,
         integers="exact",
         formula=f"{name}(x, y)",

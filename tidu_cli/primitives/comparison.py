@@ -11,6 +11,7 @@ from tidu_cli.primitives.batching import itself_with_scalars
 from tidu_cli.primitives.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import binary, numpy_function, require_alike, require_dtype, summed
 from tidu_cli.primitives.flops import per_case, per_element
+from tidu_cli.primitives.ordered_times import in_order
 from tidu_cli.primitives.trace import Term, op
 
 and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
@@ -26,7 +27,7 @@ def _comparison(name: str, function: str, symbol: str, dtypes: frozenset[str]) -
     return binary(
         name,
         dtypes,
-        kernel=numpy_function(function),
+        kernel=in_order(numpy_function(function)),
         tangents=None,
         result=_bools,
         formula=f"x {symbol} y",
@@ -156,7 +157,7 @@ PRIMITIVES = (
         "clamp",
         3,
         _clamp_types,
-        lambda np, attrs, operands, results: lambda low, x, high: np.minimum(np.maximum(x, low), high),
+        in_order(lambda np, attrs, operands, results: lambda low, x, high: np.minimum(np.maximum(x, low), high)),
         _clamp_jvp,
         batch=itself_with_scalars("clamp"),
         integers="exact",

@@ -18,7 +18,7 @@ from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.primitives.families import by_counts, linear_jvp, linear_transpose, require_dtype
 from tidu_cli.primitives.flops import Weight, accumulating, adding, multiplying
-from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.primitives.ordered_times import in_order, ordered_dtype
 from tidu_cli.primitives.trace import Number, Term, op
 
 convert, cumsum, eq, exp, pad, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "pad", "real", "select_n"))
@@ -47,7 +47,7 @@ def _kernel(accumulate: Callable[[Any], Callable[..., Any]], *, wide: bool = Tru
     """The kernel that applies a NumPy accumulation with an `axis`, half precision in single where `wide`."""
 
     def kernel(np: Any, attrs: CumulativeAttrs, operands: Types, results: Types) -> Kernel:
-        along, axis, dtype = accumulate(np), attrs.axis, numpy_dtype(np, results[0].dtype)
+        along, axis, dtype = accumulate(np), attrs.axis, ordered_dtype(np, results[0].dtype)
         # In single as XLA does: sums in half precision would stop growing at 2048 (f16) or 256 (bf16).
         through = np.float32 if wide and results[0].dtype in ("f16", "bf16") else dtype
 
@@ -200,7 +200,7 @@ PRIMITIVES = (
     _cumulative(
         "cummax",
         REALS | TIMES,
-        _kernel(lambda np: np.maximum.accumulate, wide=False),
+        in_order(_kernel(lambda np: np.maximum.accumulate, wide=False)),
         by_counts(_extremum_jvp),
         integers="exact",
         formula="max x up to each element of an axis",
@@ -209,7 +209,7 @@ PRIMITIVES = (
     _cumulative(
         "cummin",
         REALS | TIMES,
-        _kernel(lambda np: np.minimum.accumulate, wide=False),
+        in_order(_kernel(lambda np: np.minimum.accumulate, wide=False)),
         by_counts(_extremum_jvp),
         integers="exact",
         formula="min x up to each element of an axis",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
+from tidu_cli.graph.instants import NOT_A_TIME
 from tidu_cli.graph.literals import literal_from_numbers
 from tidu_cli.graph.types import ANY, DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
 from tidu_cli.primitives.attrs import Shape
@@ -75,9 +76,7 @@ def _fill(np: Any, dtype: str, value: Any) -> Any:
     if dtype == "bool":
         return True
     if dtype in DATETIMES:
-        from tidu_cli.primitives.units import FIRST
-
-        return FIRST
+        return NOT_A_TIME
     info = np.iinfo(numpy_dtype(np, dtype))
     return info.min if dtype in SIGNED else info.max
 

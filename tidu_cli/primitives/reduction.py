@@ -7,13 +7,14 @@ from math import prod
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import DURATIONS, INTEGERS, NUMERIC, REALS, TIMES, TensorType, storage_dtype
+from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, REALS, TIMES, TensorType, storage_dtype
 from tidu_cli.primitives.attrs import AxesAttrs, Axis, DTypeName
 from tidu_cli.primitives.batching import itself, later
 from tidu_cli.primitives.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.primitives.families import by_counts, linear_jvp, linear_transpose, no_tangent, require_dtype
 from tidu_cli.primitives.fields import Sized
 from tidu_cli.primitives.flops import Weight, adding, multiplying, reducing
+from tidu_cli.primitives.ordered_times import in_order
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
 
@@ -81,10 +82,11 @@ def _extremum(function: str, of_nothing: Callable[[Any, Any], Any]) -> KernelRul
             return lambda x: fold(x, axis=attrs.axes)
         dtype = numpy_dtype(np, operand.dtype)
         bounds = np.iinfo(dtype) if storage_dtype(operand.dtype) in INTEGERS else None
-        empty = of_nothing(bounds.min, bounds.max) if bounds else of_nothing(-np.inf, np.inf)
+        first = operand.dtype in DATETIMES  # the least count is NaT
+        empty = of_nothing(bounds.min + first, bounds.max) if bounds else of_nothing(-np.inf, np.inf)
         if operand.dtype == "bool":
             empty = empty > 0
-        return lambda x: np.full(results[0].shape, empty, dtype)
+        return lambda x: np.full(results[0].shape, empty, dtype).view(x.dtype)
 
     return kernel
 
@@ -166,7 +168,7 @@ def _arg_extremum(name: str, summary: str) -> Primitive:
         name,
         1,
         _arg_types,
-        _position(name),
+        in_order(_position(name)),
         no_tangent,
         batch=itself(name, axes=later),
         attrs=ArgExtremumAttrs,
@@ -200,7 +202,7 @@ PRIMITIVES = (
     _reduction(
         "reduce_max",
         _ORDERED,
-        kernel=_extremum("maximum", min),
+        kernel=in_order(_extremum("maximum", min)),
         jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="max x along axes",
@@ -209,7 +211,7 @@ PRIMITIVES = (
     _reduction(
         "reduce_min",
         _ORDERED,
-        kernel=_extremum("minimum", max),
+        kernel=in_order(_extremum("minimum", max)),
         jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="min x along axes",

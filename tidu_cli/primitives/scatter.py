@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.types import ANY, DURATIONS, NUMERIC, REALS, TIMES, TensorType
+from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, REALS, TIMES, TensorType
 from tidu_cli.primitives.batching import stacked
 from tidu_cli.primitives.contract import (
     JVP,
@@ -31,6 +31,7 @@ from tidu_cli.primitives.contract import (
 )
 from tidu_cli.primitives.families import by_counts, conj, require_dtype, summed
 from tidu_cli.primitives.flops import Weight, adding, free, multiplying, updating
+from tidu_cli.primitives.ordered_times import ordered_dtype
 from tidu_cli.primitives.slicing import operand_type, zeros
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.trace import Term, op
@@ -101,6 +102,7 @@ def _kernel(combine: Combine, *, reusing: bool = False) -> KernelRule:
         dtype = numpy_dtype(np, results[0].dtype)
         # Half precision accumulates in single.
         through = np.float32 if results[0].dtype in ("f16", "bf16") and combine is not _replace else dtype
+        seen = ordered_dtype(np, results[0].dtype) if results[0].dtype in DATETIMES else through
 
         def scattered(x: Any, indices: Any, updates: Any) -> Any:
             out = np.asarray(x, through, order="C") if reusing else np.array(x, through, order="C")
@@ -108,7 +110,7 @@ def _kernel(combine: Combine, *, reusing: bool = False) -> KernelRule:
             rows = np.reshape(np.transpose(updates, inverse), (*numbers.shape, width)).astype(through, copy=False)
             if not fits.all():
                 numbers, rows = numbers[fits], rows[fits]
-            combine(np, np.reshape(out, (-1, width)), numbers.ravel(), np.reshape(rows, (-1, width)))
+            combine(np, np.reshape(out, (-1, width)).view(seen), numbers.ravel(), np.reshape(rows, (-1, width)).view(seen))
             return out.astype(dtype, copy=False)
 
         return scattered

@@ -13,6 +13,7 @@ from tidu_cli.primitives.contract import JVP, Attrs, Example, Kernel, Primitive,
 from tidu_cli.primitives.families import require_dtype
 from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import sorting
+from tidu_cli.primitives.ordered_times import in_order
 from tidu_cli.primitives.trace import Term, op
 
 expand_dims, gather = op("expand_dims"), op("gather")
@@ -91,7 +92,7 @@ def _order(np: Any, keys: Sequence[Any], axis: int) -> Any:
 
 def _native(np: Any, key: Any) -> Any:
     """The key in a dtype that NumPy knows how to sort: bf16 in f32."""
-    return key if key.dtype.kind in "biuf" else key.astype(np.float32)
+    return key if key.dtype.kind in "biufM" else key.astype(np.float32)
 
 
 def _sort_jvp(node: JVP) -> Sequence[Term | None]:
@@ -158,7 +159,7 @@ PRIMITIVES = (
         "sort",
         None,
         _sort_types,
-        _sort_kernel,
+        in_order(_sort_kernel),
         _sort_jvp,
         batch=itself("sort", dimension=later),
         attrs=SortAttrs,
@@ -178,7 +179,7 @@ PRIMITIVES = (
         "top_k",
         1,
         _top_k_types,
-        _top_k_kernel,
+        in_order(_top_k_kernel),
         _top_k_jvp,
         batch=itself("top_k", axis=later),
         attrs=TopKAttrs,

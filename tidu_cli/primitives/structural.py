@@ -117,12 +117,26 @@ def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Type
         from tidu_cli.primitives.units import conversion
 
         return conversion(np, old, new)
+    if (old in DATETIMES and new in FLOATS | COMPLEXES) or (new in DATETIMES and old in FLOATS | COMPLEXES | {"u64"}):
+        return _between_datetimes_and_numbers(np, old, new)
     old, new = storage_dtype(old), storage_dtype(new)
     dtype = numpy_dtype(np, new)
     if old in COMPLEXES and new not in COMPLEXES and new != "bool":
         part = _float_cast(np, dtype, new)
         return lambda z: part(z.real)
     return _float_cast(np, dtype, new) if old in FLOATS else lambda x: x.astype(dtype)
+
+
+def _between_datetimes_and_numbers(np: Any, old: str, new: str) -> Kernel:
+    """The kernel that makes numbers of datetimes, or datetimes of numbers that they may be unable to count: NaT is NaN."""
+    from tidu_cli.primitives.units import counts, numbers
+
+    if old in DATETIMES:
+        dtype = numpy_dtype(np, new)
+        return lambda x: numbers(np, x).astype(dtype)
+    if old == "u64":
+        return lambda x: np.where(x < 2**63, x, np.uint64(2**63)).view(np.int64)
+    return lambda x: counts(np, x.real if old in COMPLEXES else x)
 
 
 def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:

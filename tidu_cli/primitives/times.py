@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
+from tidu_cli.graph.instants import NOT_A_TIME
 from tidu_cli.graph.type_patterns import OPEN_TYPE
 from tidu_cli.graph.type_text import parse_value_type
 from tidu_cli.graph.types import (
     ANY,
     COMPLEXES,
+    DATETIMES,
     INTEGERS,
     TIMES,
     RecordType,
@@ -37,7 +39,7 @@ from tidu_cli.primitives.records import field, record, zeros
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.tangents import chosen, converted
 from tidu_cli.primitives.trace import Term, op
-from tidu_cli.primitives.units import FIRST, scaling, span
+from tidu_cli.primitives.units import between, scaling, span
 
 difference, retract = op("difference"), op("retract")
 
@@ -114,7 +116,8 @@ def _difference(np: Any, primal: Type, tangent: Type) -> Kernel:
     held, dtype = storage_dtype(primal.dtype), numpy_dtype(np, tangent.dtype)
     scaled = _scaling(np, primal, tangent)
     if held in ("i64", "u64"):
-        return lambda x, y: scaled(span(np, x, y)).astype(dtype)
+        steps = between if primal.dtype in DATETIMES else span
+        return lambda x, y: scaled(steps(np, x, y)).astype(dtype)
     wide = np.int64 if held in INTEGERS else np.complex128 if held in COMPLEXES else np.float64
     return lambda x, y: scaled(x.astype(wide) - y.astype(wide)).astype(dtype)
 
@@ -144,13 +147,17 @@ def _retract(np: Any, primal: Type, tangent: Type) -> Kernel:
         wide = np.complex128 if held in COMPLEXES else np.float64
         return lambda x, d: (x.astype(wide) + scaled(d.astype(wide))).astype(dtype)
     bounds = np.iinfo(dtype)
-    least, greatest = FIRST if primal.dtype in TIMES else bounds.min, bounds.max
 
     def stepped(x: Any, d: Any) -> Any:
-        moved = _advanced(np, np.asarray(x, np.uint64 if held == "u64" else np.int64), np.rint(scaled(d.astype(np.float64))))
-        return np.clip(moved, least, greatest).astype(dtype)
+        moved, _ = _advanced(np, np.asarray(x, np.uint64 if held == "u64" else np.int64), np.rint(scaled(d.astype(np.float64))))
+        return np.clip(moved, bounds.min, bounds.max).astype(dtype)
 
-    return stepped
+    def moved_in_time(x: Any, d: Any) -> Any:
+        steps = np.rint(scaled(d.astype(np.float64)))
+        moved, is_past = _advanced(np, np.asarray(x), steps)
+        return np.where(is_past | np.isnan(steps) | np.equal(x, NOT_A_TIME), np.int64(NOT_A_TIME), moved)
+
+    return moved_in_time if primal.dtype in DATETIMES else stepped
 
 
 def _scaling(np: Any, old: TensorType, new: TensorType) -> Kernel:
@@ -165,14 +172,15 @@ def _given(np: Any, value: Any, type_: Type) -> Any:
     return zeros(np, type_) if value is None else value
 
 
-def _advanced(np: Any, x: Any, steps: Any) -> Any:
-    """x + steps for integers of 64 bits and whole floats: exact, clamped to the range. NaN is no step."""
+def _advanced(np: Any, x: Any, steps: Any) -> tuple[Any, Any]:
+    """x + steps for integers of 64 bits and whole floats: exact, clamped to the range; and where it was. NaN is no step."""
     # Counted from the least integer up, there is room for each step in unsigned ones.
     bias = np.uint64(2**63 if x.dtype == np.int64 else 0)
-    counted = x.view(np.uint64) ^ bias
-    counted = counted + np.minimum(_whole(np, steps), ~counted)
-    counted = counted - np.minimum(_whole(np, -steps), counted)
-    return (counted ^ bias).view(x.dtype)
+    counted, up, down = x.view(np.uint64) ^ bias, _whole(np, steps), _whole(np, -steps)
+    is_past = (up > ~counted) | (down > counted)
+    counted = counted + np.minimum(up, ~counted)
+    counted = counted - np.minimum(down, counted)
+    return (counted ^ bias).view(x.dtype), is_past
 
 
 def _whole(np: Any, steps: Any) -> Any:
@@ -295,6 +303,7 @@ PRIMITIVES = (
             Example((_EVENT, "{at: {instant: {periods: f64[2]}}, w: f32[2]}")),
         ),
         formula="x moved along d",
-        summary="a value moved along a tangent; integers and datetimes move by whole units, ties to even, bools do not move",
+        summary="a value moved along a tangent; integers and datetimes move by whole units, ties to even, bools do not move. "
+        "NaN, and what is past their range, makes NaT of datetimes; integers stay for NaN, and end at the ends of theirs",
     ),
 )

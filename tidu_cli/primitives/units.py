@@ -11,16 +11,12 @@ from fractions import Fraction
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.instants import ATTOSECONDS
+from tidu_cli.graph.instants import ATTOSECONDS, NOT_A_TIME
 from tidu_cli.graph.types import CALENDAR, DATETIMES, DURATIONS, UNITS, unit_of
 from tidu_cli.primitives.contract import Kernel
 
 _LAST = 2**63 - 1
 _LOW = 2**32 - 1
-FIRST = -_LAST
-"""The first datetime of any unit, as a count. One less is NumPy's NaT, not a time."""
-
-
 _LENGTH = {**ATTOSECONDS, "Y": 12, "M": 1}
 """The lengths of units: of years and months in months, of all others in attoseconds."""
 
@@ -66,21 +62,19 @@ def is_step(old: str, new: str) -> bool:
 def conversion(np: Any, old: str, new: str) -> Kernel:
     """The kernel that converts arrays of one dtype of times to another; `require_conversion` says which there are.
 
-    Datetimes in a longer unit are the last before, as in NumPy; those that a finer unit cannot count are the first or last that it
-    can. NaT remains NaT.
+    Datetimes in a longer unit are the last before, as in NumPy; those that a finer unit cannot count are NaT, as is what was NaT.
     """
     if new in DURATIONS:
         scaled = scaling(np, unit_of(old), unit_of(new))
-        return lambda x: scaled(np.asarray(x, np.float64))
+        return lambda x: scaled(numbers(np, x))
     steps = _route(unit_of(old), unit_of(new))
     kernels = [_calendar(np, a, b) if (a in CALENDAR) != (b in CALENDAR) else _linear(np, a, b) for a, b in steps]
-    nat = np.int64(FIRST - 1)
 
     def converted(x: Any) -> Any:
         found = np.asarray(x)
         for kernel in kernels:
-            found = kernel(found)
-        return np.where(np.equal(x, nat), nat, found)
+            found = np.where(np.equal(found, NOT_A_TIME), NOT_A_TIME, kernel(found))
+        return found
 
     return converted
 
@@ -100,8 +94,8 @@ def _linear(np: Any, old: str, new: str) -> Kernel:
     reach, times = np.int64(_LAST // factor.numerator), np.int64(min(factor.numerator, _LAST))
 
     def finer(x: Any) -> Any:
-        inside = np.clip(x, -reach, reach) * times
-        return np.where(x > reach, np.int64(_LAST), np.where(x < -reach, np.int64(FIRST), inside))
+        inside = np.clip(x, -reach, reach)
+        return np.where(inside == x, inside * times, np.int64(NOT_A_TIME))
 
     return finer
 
@@ -110,7 +104,29 @@ def _calendar(np: Any, old: str, new: str) -> Kernel:
     """Between days and a unit of the calendar, by NumPy."""
     before, after = (np.dtype(f"datetime64[{unit}]") for unit in (old, new))
     reach = np.int64(_LAST if old == "D" else _LAST // (366 if old == "Y" else 31))
-    return lambda x: np.clip(x, -reach, reach).view(before).astype(after).view(np.int64)
+
+    def by_calendar(x: Any) -> Any:
+        inside = np.clip(x, -reach, reach)
+        return np.where(inside == x, inside.view(before).astype(after).view(np.int64), np.int64(NOT_A_TIME))
+
+    return by_calendar
+
+
+def numbers(np: Any, counts: Any) -> Any:
+    """The counts of datetimes as f64, of NaT NaN."""
+    return np.where(np.equal(counts, NOT_A_TIME), np.nan, np.asarray(counts, np.float64))
+
+
+def counts(np: Any, numbers: Any) -> Any:
+    """Numbers as counts of datetimes, towards zero; NaT of NaN, and of what is past their range."""
+    numbers = np.trunc(np.asarray(numbers, np.float64))
+    inside = np.abs(numbers) < 2.0**63
+    return np.where(inside, np.where(inside, numbers, 0.0).astype(np.int64), np.int64(NOT_A_TIME))
+
+
+def between(np: Any, x: Any, y: Any) -> Any:
+    """x - y of datetimes, as f64: NaN where one is NaT."""
+    return np.where(np.equal(x, NOT_A_TIME) | np.equal(y, NOT_A_TIME), np.nan, span(np, x, y))
 
 
 def span(np: Any, x: Any, y: Any) -> Any:

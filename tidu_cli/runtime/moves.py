@@ -12,7 +12,7 @@ from typing import Any
 from tidu_cli.errors import EvaluationError, TypeRuleError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, tensor_tangent_type
+from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, tensor_tangent_type
 from tidu_cli.primitives.contract import NoAttrs, PrimitiveSet
 from tidu_cli.primitives.structural import dtype_name
 from tidu_cli.primitives.tangents import admitted, chosen, structural
@@ -67,7 +67,17 @@ def _tangent(place: str, primal: Type, given: object) -> tuple[Type, Any] | None
         type_ = chosen(primal, _stated(primal, given))
     except TypeRuleError as error:
         raise EvaluationError(f"{place}: {primal} {error}") from None
-    return type_, input_value(place, type_, given)
+    along = input_value(place, type_, given)
+    if primal.dtype in INTEGERS | DATETIMES and _holds_nan(along):
+        raise EvaluationError(f"{place}: {primal} moves by whole units, and NaN is no number of them")
+    return type_, along
+
+
+def _holds_nan(tangent: Any) -> bool:
+    import numpy as np
+
+    parts = tangent if isinstance(tangent, tuple) else (tangent,)
+    return any(_holds_nan(part) if isinstance(part, tuple) else part is not None and bool(np.isnan(part).any()) for part in parts)
 
 
 def _stated(primal: TensorType, given: object) -> Type:
