@@ -1,7 +1,8 @@
 """Programs as plain data and back: what `tidu compile` writes down, so that a later run need not plan anew.
 
 The data are columns of integers, little-endian, of 32 bits; and two documents. In that of the cases node k is case k, whose
-operands are inputs of its own; that of the interface has the inputs and outputs of the program, the latter without values.
+operands are inputs of its own; that of the interface has the inputs and outputs of the program, the latter without values. `needed`
+are the numbers of the inputs that an output depends on.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ def stored(program: Program | GroupedProgram) -> tuple[Document, Document, dict[
     number = np.zeros(len(graph.cases), np.int32)
     number[used] = np.arange(len(used))
     plan = _plan_of_groups(program) if isinstance(program, GroupedProgram) else _plan_of_steps(program)
-    interface = Graph(graph.name, program.inputs, tuple(replace(o, value=None) for o in program.outputs), graph.cases)
+    interface = Graph(graph.name, graph.inputs, tuple(replace(o, value=None) for o in program.outputs), graph.cases)
     cases = _cases(graph.cases, used)
-    return Document((cases,), cases.cases), Document((interface,), graph.cases), {**plan, "code": _bytes(taken(number, code))}
+    place = {i.key: k for k, i in enumerate(graph.inputs)}
+    plan |= {"needed": _bytes([place[i.key] for i in program.inputs]), "code": _bytes(taken(number, code))}
+    return Document((cases,), cases.cases), Document((interface,), graph.cases), plan
 
 
 def restored(cases: Document, interface: Document, plan: Mapping[str, Any], where: str) -> Program | GroupedProgram:
@@ -52,9 +55,12 @@ def restored(cases: Document, interface: Document, plan: Mapping[str, Any], wher
         _require(_within(code, nodes.n_nodes))
         code = taken(array_of(nodes.code), code)
         graph = Graph(ends.name, ends.inputs, ends.outputs, cases.cases)
+        needed = _integers(plan["needed"])
+        _require(_within(needed, len(ends.inputs)))
+        inputs = tuple(ends.inputs[k] for k in needed.tolist())
         if plan["kind"] == "groups":
-            return _groups(graph, primitives, plan, code)
-        return _steps(graph, primitives, plan, code)
+            return _groups(graph, inputs, primitives, plan, code)
+        return _steps(graph, inputs, primitives, plan, code)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration):
         raise EvaluationError(f"{where}: the program is damaged; make it anew with tidu compile") from None
 
@@ -111,7 +117,9 @@ def _plan_of_groups(program: GroupedProgram) -> dict[str, object]:
     }
 
 
-def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], code: NDArray[Any]) -> Program:
+def _steps(
+    graph: Graph, inputs: tuple[Input, ...], primitives: PrimitiveSet, plan: Mapping[str, Any], code: NDArray[Any]
+) -> Program:
     import numpy as np
 
     n, n_slots = len(code), int(plan["n_slots"])
@@ -130,8 +138,8 @@ def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], code
         slots = wide[left[step]]
         _require((len(slots.reads), len(slots.writes)) == (arity[step], n_results[step]))
         _require(_within(np.array([*slots.reads, *slots.writes, *slots.clears], np.int32), n_slots))
-    inputs, outputs = _integers(plan["input_slots"]), _integers(plan["output_slots"])
-    _require(len(inputs) == len(graph.inputs) and len(outputs) == len(graph.outputs) and _within(inputs, n_slots))
+    entries, outputs = _integers(plan["input_slots"]), _integers(plan["output_slots"])
+    _require(len(entries) == len(inputs) and len(outputs) == len(graph.outputs) and _within(entries, n_slots))
     _require(_within(outputs[outputs != NONE], n_slots))
     reuses = np.frombuffer(plan["reuses"], np.uint8)
     kernel = np.where(reuses > 0, -1 - (2 * code + reuses.astype(np.int32) - 1), code)
@@ -144,8 +152,8 @@ def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], code
     made = Program(
         graph=graph,
         primitives=primitives,
-        inputs=graph.inputs,
-        input_slots=tuple(inputs.tolist()),
+        inputs=inputs,
+        input_slots=tuple(entries.tolist()),
         outputs=graph.outputs,
         output_slots=tuple(None if slot == NONE else slot for slot in outputs.tolist()),
         n_slots=n_slots,
@@ -167,7 +175,9 @@ def _steps(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], code
     return made
 
 
-def _groups(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], code: NDArray[Any]) -> GroupedProgram:
+def _groups(
+    graph: Graph, inputs: tuple[Input, ...], primitives: PrimitiveSet, plan: Mapping[str, Any], code: NDArray[Any]
+) -> GroupedProgram:
     import numpy as np
 
     dtypes, lengths, n_entries = tuple(plan["dtypes"]), tuple(map(int, plan["lengths"])), int(plan["n_entries"])
@@ -207,7 +217,7 @@ def _groups(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], cod
     made = GroupedProgram(
         graph=graph,
         primitives=primitives,
-        inputs=graph.inputs,
+        inputs=inputs,
         input_places=places(_integers(plan["input_places"]).tolist()),
         outputs=graph.outputs,
         output_places=tuple(None if z else next(found) for z in zero.tolist()),
@@ -220,7 +230,7 @@ def _groups(graph: Graph, primitives: PrimitiveSet, plan: Mapping[str, Any], cod
         operands=operands,
         singles=tuple(singles),
     )
-    _require(len(made.input_places) == len(graph.inputs) and len(made.output_places) == len(graph.outputs))
+    _require(len(made.input_places) == len(inputs) and len(made.output_places) == len(graph.outputs))
     return made
 
 
