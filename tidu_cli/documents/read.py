@@ -170,18 +170,9 @@ def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeRead
         names.add(graph.name)
         with _naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, _inputs(graph, declared), numbering, graphs))
-    _require_size(primitives, graphs)
+    require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
     bindings = tuple(_bindings(data.bindings, graphs))
     return Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta)
-
-
-def _require_size(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> None:
-    if primitives.sizes:
-        from tidu_cli.primitives.own_sizes import require_written_out
-
-        require_written_out(primitives, graphs)
-    else:
-        require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
 
 
 def _inputs(graph: GraphShape, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:

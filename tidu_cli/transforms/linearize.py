@@ -44,6 +44,7 @@ def linearize(
     for a tangent type that its primal does not admit and for a pass in use, MissingRuleError naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
+    primitives.require_written_out(document.graphs)
     logical = link(document)
     wrt = list(dict.fromkeys(wrt))
     pass_number = _pass(document, pass_number)
