@@ -163,12 +163,16 @@ def require_good_manners(args, result):
     assert "Traceback" not in result.stderr and "internal error" not in result.stderr, (args, result.stderr)
     if args[0] == "diff" and result.exit_code == 1:  # they differ
         assert result.stderr == "" and result.stdout_bytes
-    elif result.exit_code == 1 or (args[0] == "diff" and "Usage: tidu" not in result.stderr and result.exit_code):
+    elif result.exit_code == 1 or (args[0] == "diff" and result.exit_code and not _is_wrong_usage(result)):
         assert re.fullmatch(rf"tidu {args[0]}: error: [^\n]+\n", result.stderr), (args, result.stderr)
         assert result.stderr[:-1].isprintable() and len(result.stderr) < 1000, (args, result.stderr)
         assert result.stdout_bytes == b"" or args[0] == "check"
     elif result.exit_code == 2:
-        assert result.stderr.splitlines()[-1].startswith("Error: ") or "Usage: tidu" in result.stderr, (args, result.stderr)
+        assert _is_wrong_usage(result), (args, result.stderr)
+
+
+def _is_wrong_usage(result):
+    return result.stderr.splitlines()[-1].startswith("Error: ") or "Usage: tidu" in result.stderr
 
 
 def require_good_manners_of_all(data: bytes):

@@ -82,15 +82,28 @@ def doubling(n: int, **more) -> bytes:
 
 @pytest.mark.parametrize(
     "command",
-    ["linearize --wrt x", "eval --set x=1", "grad --wrt x", "materialize", "check --all", "info", "view", "resolve -", "convert"],
+    [
+        "linearize --wrt x",
+        "eval --set x=1",
+        "grad --wrt x",
+        "check --all",
+        "check --closure",
+        "view --set x=1",
+        "compile -o p.tiduc",
+    ],
 )
-def test_ops_of_ops_are_refused_by_name(command):
+def test_ops_of_ops_are_refused_by_name(command, tmp_path):
     name, *rest = command.split()
     source = doubling(30)
     assert len(source) < 9000
-    line = refused(name, *([] if "-" in rest else ["-"]), *rest, input=source)
-    assert "op 'o17': it is of ops of ops, and stands for 262,144 nodes, more than the limit of 200,000" in line
+    line = refused(name, "-", *(part.replace("p.tiduc", str(tmp_path / "p.tiduc")) for part in rest), input=source)
+    assert "op 'o29': it is of ops of ops, and stands for 1,073,741,824 nodes, more than the limit of 200,000" in line
     assert "allow more with --max-expansion N" in line
+
+
+@pytest.mark.parametrize("name", ["convert", "info", "check", "resolve", "materialize", "dot"])
+def test_who_writes_no_ops_out_takes_them_all(name):
+    succeeds(name, "-", input=doubling(30))
 
 
 def test_ops_of_ops_within_the_limit_are_differentiated():
@@ -110,7 +123,9 @@ def test_the_expansion_of_all_cases_counts_together():
     anew = {name: json.loads(json.dumps(op).replace("f64[]", "f64[...]")) for name, op in ops.items()}
     inputs = [(f"x{n}", f"f64[{n}]") for n in range(1, 400)]
     source = document(graph([("o9", k) for k in range(399)], inputs, [("y", 797)]), ops=anew)
-    assert "op 'o9': at all types at which own ops are used they stand for more than " in refused("check", "-", input=source)
+    assert "op 'o9': it is of ops of ops, and, with own ops before it and at other types, stands for " in refused(
+        "check", "--closure", input=source
+    )
 
 
 def test_nodes_count_with_own_ops_written_out():

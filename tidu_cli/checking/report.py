@@ -86,6 +86,8 @@ def check_document(
 ) -> Report:
     """Run parts of the checks on a document. `given` are inputs at which to try derivatives; the others are drawn."""
     report = Report()
+    # The static part goes through own ops where it looks for their transposes, the others everywhere.
+    primitives.require_written_out([g for g in document.graphs if g.linear is not None or "closure" in parts or "numeric" in parts])
     uses = uses_in(document, primitives) if primitives.definitions else []
     if "static" in parts:
         _add_static(report, [*findings(document, primitives), *unused(document, primitives)], uses, primitives)

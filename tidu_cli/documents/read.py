@@ -171,7 +171,7 @@ def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeRead
         names.add(graph.name)
         with _naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, _inputs(graph, declared), numbering, graphs))
-    _require_size(primitives, graphs)
+    require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
     bindings = tuple(_bindings(data.bindings, graphs))
     check_zeros(graphs, bindings, numbering.zeros_due, primitives)
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes)
@@ -183,15 +183,6 @@ def _check_passes(document: Document) -> None:
     unused = document.passes.keys() - document.used_passes() if document.passes else ()
     if unused:
         raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
-
-
-def _require_size(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> None:
-    if primitives.sizes:
-        from tidu_cli.primitives.own_sizes import require_written_out
-
-        require_written_out(primitives, graphs)
-    else:
-        require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
 
 
 def _inputs(graph: GraphShape, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:

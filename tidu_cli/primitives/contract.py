@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable
+from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
 from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_possible
 from tidu_cli.primitives.fields import Attrs as Attrs
 from tidu_cli.primitives.fields import NoAttrs as NoAttrs
@@ -273,6 +273,13 @@ class PrimitiveSet:
         """The definitions that say what an op is: those it reaches, by name; none if it is built in."""
         reached = self._reached([op])
         return [reached[name] for name in sorted(reached, key=str.encode)]
+
+    def require_written_out(self, graphs: Sequence[Graph]) -> None:
+        """Raises LimitError if the own primitives of graphs stand for too many nodes to go through, naming one."""
+        if self.sizes:
+            from tidu_cli.primitives.own_sizes import require_written_out
+
+            require_written_out(self, graphs)
 
     def __getitem__(self, op: str) -> Primitive:
         """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""

@@ -11,7 +11,7 @@ from tidu_cli.primitives.contract import PrimitiveSet
 from tidu_cli.primitives.definitions import OpDefinition, SourceNode, check_references
 from tidu_cli.primitives.own_attrs import OwnAttrs, substituted
 from tidu_cli.primitives.own_rules import JVP_SUFFIX, own_primitives
-from tidu_cli.primitives.own_sizes import require_sizes, sizes
+from tidu_cli.primitives.own_sizes import sizes
 from tidu_cli.primitives.patterns import concrete
 from tidu_cli.primitives.plugins import refuse_clash
 
@@ -22,8 +22,7 @@ MAX_NESTING = 64
 def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> PrimitiveSet:
     """`base` with own primitives; one that it has already, in the same words, is no second one.
 
-    Raises UnknownNameError and TypeRuleError for definitions that cannot be, LimitError for those that stand for too much, and
-    PluginError.
+    Raises UnknownNameError and TypeRuleError for definitions that cannot be, and PluginError.
     """
     new = [d for d in definitions if not _is_known(base, d)]
     if not new:
@@ -34,9 +33,7 @@ def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> Primiti
     found.append(replace(base, primitives={**base.primitives, **own}, definitions=every))
     for definition in new:
         _check_names(definition, found[0])
-    known = sizes(every, _check_uses(every))
-    require_sizes(every, known)
-    found[0] = replace(found[0], sizes=known)
+    found[0] = replace(found[0], sizes=sizes(every, _check_uses(every)))
     for definition in new:
         _check_concrete(definition, found[0])
     return found[0]

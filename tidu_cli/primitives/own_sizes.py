@@ -1,7 +1,7 @@
 """How many nodes own primitives stand for: told from their graphs alone, before anything is written out.
 
 Each op that applies the one before twice doubles what it stands for: thirty of them, in seven kilobytes, are a billion nodes. To
-differentiate, batch or run an op takes time as its size, so ops are refused whose size is far beyond what is written.
+differentiate, batch or run an op takes time as its size, and is refused where that is far beyond what is written.
 """
 
 from __future__ import annotations
@@ -41,24 +41,14 @@ def _size(graph: SourceGraph, sizes: Sizes) -> int:
     return sum(sizes.get(node.op.partition(".")[0], 1) for node in graph.nodes)
 
 
-def _n_written(definitions: Iterable[OpDefinition]) -> int:
-    return sum(len(graph.nodes) for d in definitions for graph in d.graphs.values())
-
-
-def require_sizes(definitions: Sequence[OpDefinition], found: Sizes) -> None:
-    """Raises LimitError, naming the op, if one stands for more nodes than the limit allows beyond those that are written."""
-    allowed, written = limits().expansion, _n_written(definitions)
-    for name, size in found.items():
-        if size > written + allowed:
-            raise LimitError(f"op '{name}': it is of ops of ops, and stands for {size:,} nodes, {more_than('expansion', allowed)}")
-
-
 def require_written_out(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> None:
-    """Raises LimitError where graphs have more nodes than the limit, with their own primitives written out.
+    """Raises LimitError, naming the op, if the own primitives of graphs stand for more nodes than the limit allows.
 
-    Likewise where all distinct cases of own primitives, each of which rules go through node by node, stand for too many.
+    Those that are written do not count. All distinct cases do, together, as rules go through each of them node by node; and all
+    nodes together, with own ops written out, are bounded as those of any document.
     """
-    allowed, written = limits().expansion, _n_written(primitives.definitions)
+    allowed = limits().expansion
+    written = sum(len(graph.nodes) for d in primitives.definitions for graph in d.graphs.values())
     counts = Counter[int]()
     for graph in graphs:
         counts.update(graph.code)
@@ -69,6 +59,8 @@ def require_written_out(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> No
         n_nodes += count * max(size, 1)
         expanded += size
         if expanded > written + allowed:
-            what = f"op '{op}': at all types at which own ops are used they stand for more than {expanded:,} nodes"
-            raise LimitError(f"{what}, {more_than('expansion', allowed)}")
+            others = "" if expanded == size else ", with own ops before it and at other types,"
+            raise LimitError(
+                f"op '{op}': it is of ops of ops, and{others} stands for {expanded:,} nodes, {more_than('expansion', allowed)}"
+            )
     require("nodes", n_nodes, "the document, with its own ops written out")

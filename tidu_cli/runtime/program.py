@@ -22,9 +22,11 @@ def compile_graph(
     """The program that computes these outputs (indices into `graph.outputs`; by default all) of a self-contained graph.
 
     Scalars run in groups where many of them do not wait for one another, and everything else step by step; results are the same,
-    bit for bit. Linear in the graph's size. Raises TransformError if the graph reads values of other graphs.
+    bit for bit. Linear in the graph's size. Raises TransformError if the graph reads values of other graphs, and LimitError if its
+    own ops stand for too much.
     """
     primitives = primitives or vocabulary(graph.cases)
+    primitives.require_written_out([graph])
     chosen = _chosen(graph, outputs)
     steps = needed_steps(graph, chosen)
     return grouped(steps, primitives, chosen) or allocated(steps, primitives, chosen)

@@ -23,6 +23,7 @@ def append_batched(
     batched. Nodes become primary: what was linear in an input is now computed from a given batch of it. Raises MissingRuleError
     naming the node.
     """
+    primitives.require_written_out([graph])
     cases = graph.cases
     arity, n_results = cases.arity, cases.n_results
     new = column(inputs)

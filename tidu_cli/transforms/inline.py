@@ -25,6 +25,7 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     """
     primitives = primitives or vocabulary(document.cases)
     (graph,) = document.graphs
+    primitives.require_written_out([graph])
     # What is put in may have own primitives in it, but no one twice: definitions do not recurse.
     while any(primitives[graph.cases[code].op].inlined for code in set(graph.code)):
         graph = _once(graph, primitives)

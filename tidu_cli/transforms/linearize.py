@@ -46,6 +46,7 @@ def linearize(
     MissingRuleError naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
+    primitives.require_written_out(document.graphs)
     logical = link(document)
     wrt = list(dict.fromkeys(wrt))
     pass_number = _pass(document, pass_number)

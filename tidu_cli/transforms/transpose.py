@@ -40,6 +40,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     primitives = primitives or vocabulary(document.cases)
     head = document.head
     logical = linked_linear_head(document, "tidu transpose")
+    primitives.require_written_out([head])
     assert head.linear is not None
     others = document.graphs[:-1]
     linear = GraphBuilder(document.cases, _seeds(head))
