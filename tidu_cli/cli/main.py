@@ -72,6 +72,12 @@ class _Commands(click.Group):
             ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # of a user's function, as signals end the process; click would say "Aborted!" and exit with 1
+            ctx.exit(130)
+
 
 class Command(click.Command):
     """A subcommand: failures become `tidu COMMAND: error: ...` on stderr and status 1, or what `failure_status` says.
