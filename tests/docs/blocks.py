@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.programs import require
+from tests.programs import called_by, require
 from tools.console import Step, steps
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ MAKES_OWN = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES")
 
 def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, list[str]]:
     """Status and output, standard error included, of a command as a reader would type it."""
-    require("bash")
+    require("bash", *called_by(command))
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,

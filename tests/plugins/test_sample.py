@@ -9,6 +9,7 @@ import pytest
 
 from tests.docs.blocks import agrees, blocks, run
 from tests.plugins.packages import SAMPLE, environment, install, message, tidu
+from tests.programs import needs
 
 LOSS = SAMPLE / "loss.json"
 X = np.array([1.0, -2.0, 3.0])
@@ -82,13 +83,17 @@ def test_check_finds_the_rules_right(output, dtype):
     assert b"numeric: jvp" in output("check", "--ops", *names, "--dtype", "f64")
 
 
-def test_every_command_takes_such_a_document(output, tmp_path):
-    assert b"closure: every rule" in output("check", "--all", LOSS)
-    assert b"1 outer, 1 reduce_sum, 1 softsign" in output("info", LOSS)
-    assert b'label="softsign' in output("dot", LOSS)
+@needs("dot")
+def test_a_page_shows_it(output, tmp_path):
     page = tmp_path / "page.html"
     output("view", LOSS, "-o", page, *at_x())
     assert "softsign" in page.read_text()
+
+
+def test_every_command_takes_such_a_document(output):
+    assert b"closure: every rule" in output("check", "--all", LOSS)
+    assert b"1 outer, 1 reduce_sum, 1 softsign" in output("info", LOSS)
+    assert b'label="softsign' in output("dot", LOSS)
     packed = output("convert", LOSS, "--format", "msgpack")
     assert output("convert", "--format", "json", input=packed) == LOSS.read_bytes()
     assert b"are the same" in output("diff", LOSS, "-", input=packed)

@@ -76,7 +76,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:  # that a traced function raised: signals end the process themselves
+        except KeyboardInterrupt:  # of a user's function, as signals end the process; click would say "Aborted!" and exit with 1
             ctx.exit(130)
 
 
