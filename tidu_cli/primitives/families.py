@@ -186,6 +186,8 @@ def elementwise(
     faithful: bool = True,
     integers: Integers = "numbers",
     records: bool = False,
+    joins: bool = False,
+    more: tuple[Example, ...] = (),
     fresh: bool = False,
     reusing: KernelRule | None = None,
     flops: FlopsRule = ONE_EACH,
@@ -196,7 +198,7 @@ def elementwise(
 
     A batch of it is by default the primitive itself, of arrays with one more axis.
 
-    `example` are attrs to try it with, `within` intervals to draw operands from.
+    `example` are attrs to try it with, `within` intervals to draw operands from; `more` are further examples.
     """
     examples = tuple(Example((type_,) * arity, example or {}, within) for type_ in ("T[]", "T[2,3]"))
     return Primitive(
@@ -209,8 +211,9 @@ def elementwise(
         batch or itself(name),
         attrs=attrs,
         dtypes=dtypes,
-        examples=examples,
+        examples=(*examples, *more),
         alike=True,
+        joins=joins,
         faithful=faithful,
         fresh=fresh,
         reusing=reusing,
