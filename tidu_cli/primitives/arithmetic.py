@@ -9,23 +9,19 @@ from typing import Annotated, Any
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import (
     DATETIMES,
-    DURATIONS,
     FLOATS,
     INEXACT,
     INTEGERS,
     NUMERIC,
     REALS,
     TIMES,
-    RecordType,
     TensorType,
-    leaves,
     real_dtype,
     tensor_tangent_type,
 )
 from tidu_cli.primitives.batching import itself
-from tidu_cli.primitives.contract import EACH, JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types, ValueTypes
+from tidu_cli.primitives.contract import EACH, JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.primitives.families import (
-    alike,
     binary,
     by_counts,
     conj,
@@ -33,7 +29,6 @@ from tidu_cli.primitives.families import (
     linear_jvp,
     linear_transpose,
     numpy_function,
-    only_active,
     require_dtype,
     summed,
     unary,
@@ -42,6 +37,20 @@ from tidu_cli.primitives.fields import Bounded
 from tidu_cli.primitives.flops import dividing, multiplying, per_element, per_power
 from tidu_cli.primitives.ordered_times import in_order
 from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.primitives.sums_and_products import (
+    ADDABLE,
+    add_batch,
+    add_jvp,
+    add_kernel,
+    add_transpose,
+    add_types,
+    adding_kernel,
+    mul_batch,
+    mul_jvp,
+    mul_kernel,
+    mul_transpose,
+    mul_types,
+)
 from tidu_cli.primitives.trace import Term, op
 
 _abs, eq, integer_pow, log, power, real, select_n, sign = map(
@@ -53,45 +62,6 @@ class IntegerPowAttrs(Attrs):
     """`y`: the exponent."""
 
     y: Annotated[int, Bounded(ge=-(2**31), lt=2**31)]
-
-
-_ADDABLE = NUMERIC | DURATIONS
-
-
-def _add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    record = next((t for t in operands if isinstance(t, RecordType)), None)
-    if record is None:
-        return alike(_ADDABLE)(attrs, operands)  # type: ignore[arg-type]
-    for k, t in enumerate(operands):
-        if t != operands[0]:
-            raise TypeRuleError(f"type mismatch: input 0 is {operands[0]}, input {k} is {t}; only records of one type add up")
-    for path, leaf in leaves(record):
-        if leaf.dtype not in _ADDABLE:
-            raise TypeRuleError(f"inputs are of type {record}, whose field '{'.'.join(path)}' is {leaf}, which has no sum")
-    return (record,)
-
-
-def _add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    if isinstance(operands[0], TensorType):
-        return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
-
-    def fieldwise(x: Any, y: Any) -> Any:
-        if x is None or y is None:  # a field that is structurally zero
-            return x if y is None else y
-        return tuple(map(fieldwise, x, y)) if isinstance(x, tuple) else np.add(x, y)
-
-    return fieldwise
-
-
-def _add_jvp(node: JVP) -> Sequence[Term | None]:
-    return [summed(node.tangents)]
-
-
-def _adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    """The kernel of add that writes into operand 0, if that is an array."""
-    if not isinstance(operands[0], TensorType):
-        return _add_kernel(np, attrs, operands, results)
-    return lambda x, y: np.add(x, y, out=x)
 
 
 def _sub_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
@@ -113,29 +83,11 @@ def _sub_jvp(node: JVP) -> Sequence[Term | None]:
     return [-ty if tx is None else tx - ty]
 
 
-def _mul_jvp(node: JVP) -> Sequence[Term | None]:
-    (x, y), (tx, ty) = node.operands, node.tangents
-    return [summed([None if ty is None else x * ty, None if tx is None else tx * y])]
-
-
-def _add_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,) = node.cotangents
-    return [ct if a else None for a in node.active]
-
-
 def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,) = node.cotangents
     assert ct is not None
     x, y = node.active
     return [ct if x else None, -ct if y else None]
-
-
-def _mul_transpose(node: Transposition) -> Sequence[Term | None]:
-    active = only_active(node, "mul")
-    (ct,), other = node.cotangents, node.operands[1 - active]
-    assert ct is not None and other is not None
-    contribution = conj(other) * ct
-    return [contribution, None] if active == 0 else [None, contribution]
 
 
 def _div_transpose(node: Transposition) -> Sequence[Term | None]:
@@ -301,17 +253,24 @@ PRIMITIVES = (
     elementwise(
         "add",
         2,
-        _ADDABLE,
-        _add_jvp,
-        transpose=_add_transpose,
-        types=_add_types,  # type: ignore[arg-type]
-        kernel=_add_kernel,
+        ADDABLE,
+        add_jvp,
+        transpose=add_transpose,
+        types=add_types,  # type: ignore[arg-type]
+        kernel=add_kernel,
+        batch=add_batch,
         records=True,
+        joins=True,
+        more=(
+            Example(("duration[h][2]", "duration[ms][2]")),
+            Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
+            Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
+        ),
         fresh=True,
-        reusing=_adding_kernel,
+        reusing=adding_kernel,
         linear=TOGETHER,
         formula="x + y",
-        summary="sum; of records of one type, field by field",
+        summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
     ),
     elementwise(
         "sub",
@@ -330,14 +289,23 @@ PRIMITIVES = (
         "mul",
         2,
         NUMERIC,
-        _mul_jvp,
-        transpose=_mul_transpose,
+        mul_jvp,
+        transpose=mul_transpose,
         fresh=True,
-        kernel=numpy_function("multiply"),
+        types=mul_types,  # type: ignore[arg-type]
+        kernel=mul_kernel,
+        batch=mul_batch,
         linear=EACH,
+        records=True,
+        more=(
+            Example(("f64[2]", "duration[h][2]")),
+            Example(("duration[ms][]", "f64[]")),
+            Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
+            Example(("{x: f32[2], y: f64[]}", "f32[]")),
+        ),
         flops=per_element(multiplying),
         formula="x y",
-        summary="product",
+        summary="product; of durations with numbers, and of a record of tangents with one number",
     ),
     binary(
         "div",
@@ -355,7 +323,7 @@ PRIMITIVES = (
     elementwise(
         "neg",
         1,
-        _ADDABLE,
+        ADDABLE,
         linear_jvp("neg"),
         transpose=linear_transpose(lambda attrs, ct, type_: -ct),
         kernel=numpy_function("negative"),

@@ -149,11 +149,11 @@ class Primitive:
     much: integers there contribute nothing. `linear` are the groups of operands in which it is linear together, but for indices:
     where some of a group are active, the others must be zeros; None where rules tell. `records` says that it takes and
     gives records, too, which its rules then see; of one that only puts fields together `makes` names these, and of one that takes
-    a field `takes` does. `reads` is given where results are elements of operand 0, at places that do not depend on it: its
-    cotangents need not be dense arrays then. `fresh` says that results with axes are always new arrays, which share memory with no
-    other; `reusing` is a kernel of the same results, which may make them in the memory of operand 0; `passes` says that the results
-    are the operands, one for one, and take no memory. `flops` counts operations, by default one for each element of the result.
-    `formula` and `summary` go to the catalogue.
+    a field `takes` does. `joins` says that it adds tangents of different types, as one. `reads` is given where results are elements
+    of operand 0, at places that do not depend on it: its cotangents need not be dense arrays then. `fresh` says that results with
+    axes are always new arrays, which share memory with no other; `reusing` is a kernel of the same results, which may make them in
+    the memory of operand 0; `passes` says that the results are the operands, one for one, and take no memory. `flops` counts
+    operations, by default one for each element of the result. `formula` and `summary` go to the catalogue.
     """
 
     name: str
@@ -181,6 +181,7 @@ class Primitive:
     records: bool = False
     makes: Callable[[Any], tuple[str, ...]] | None = None
     takes: Callable[[Any], str] | None = None
+    joins: bool = False
     reads: ReadingRule | None = None
     fresh: bool = False
     reusing: KernelRule | None = None
@@ -337,12 +338,22 @@ class PrimitiveSet:
             for k, type_ in enumerate(known):
                 if isinstance(type_, RecordType):
                     raise TypeRuleError(f"input {k} is a record, {type_}, but it takes arrays; take its fields with the op 'field'")
-        results: ValueTypes = primitive.types(attrs, cast(Types, tuple(known)))
+        taken = self._joined(tuple(known)) if primitive.joins else tuple(known)
+        results: ValueTypes = primitive.types(attrs, cast(Types, taken))
         for result in results:
             require_possible(result)
         if declared is not None and declared != results:
             raise TypeRuleError(f"declares the result {_join(declared)}, but it is {_join(results)}")
         return Case(op, attrs, mask, tuple(known), results)
+
+    def _joined(self, types: ValueTypes) -> ValueTypes:
+        """Types of tangents as the one in which they add up, if there is one."""
+        if all(t == types[0] for t in types):
+            return types
+        from tidu_cli.primitives.tangents import joined  # which needs this module
+
+        found = joined(types, self.records)
+        return types if found is None else (found,) * len(types)
 
     def fields_taken(self, cases: CaseTable) -> dict[int, str]:
         """The numbers of the cases that take a field of a record, with its name."""

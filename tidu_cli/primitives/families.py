@@ -188,6 +188,8 @@ def elementwise(
     integers: Integers = "numbers",
     linear: Groups | None = None,
     records: bool = False,
+    joins: bool = False,
+    more: tuple[Example, ...] = (),
     fresh: bool = False,
     reusing: KernelRule | None = None,
     flops: FlopsRule = ONE_EACH,
@@ -198,7 +200,7 @@ def elementwise(
 
     A batch of it is by default the primitive itself, of arrays with one more axis.
 
-    `example` are attrs to try it with, `within` intervals to draw operands from.
+    `example` are attrs to try it with, `within` intervals to draw operands from; `more` are further examples.
     """
     examples = tuple(Example((type_,) * arity, example or {}, within) for type_ in ("T[]", "T[2,3]"))
     return Primitive(
@@ -211,8 +213,9 @@ def elementwise(
         batch or itself(name),
         attrs=attrs,
         dtypes=dtypes,
-        examples=examples,
+        examples=(*examples, *more),
         alike=True,
+        joins=joins,
         faithful=faithful,
         fresh=fresh,
         reusing=reusing,

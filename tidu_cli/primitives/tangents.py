@@ -7,6 +7,7 @@ type that was chosen.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError
@@ -108,6 +109,35 @@ def admits(primal: Type, tangent: Type) -> bool:
         return chosen(primal, tangent) == tangent
     except TypeRuleError:
         return False
+
+
+def joined(types: Sequence[Type], records: Mapping[str, RecordType]) -> Type | None:
+    """The type in which tangents of these types add up: the natural one of what they are tangents of. None if there is none such.
+
+    Of a record type that `records` has by name that is known. Of durations it is the finest unit, in whole numbers of which the
+    others count; the structural tangent counts in the unit of the duration that it is added to. Records without a name go by field.
+    """
+    if all(isinstance(t, RecordType) and t.tangent for t in types):
+        primal = records.get(types[0].name) if isinstance(types[0], RecordType) else None
+        return tangent_type(primal) if primal is not None and all(admits(primal, t) for t in types) else None
+    return _joined(types)
+
+
+def _joined(types: Sequence[Type]) -> Type | None:
+    first = types[0]
+    if all(t == first for t in types):
+        return first
+    durations = [t for t in types if isinstance(t, TensorType) and t.dtype in DURATIONS]
+    if durations:
+        finest = max(durations, key=lambda t: UNITS.index(unit_of(t.dtype)))
+        able = (*admitted(finest), structural(finest.shape))
+        return finest if all(t in able for t in types) else None
+    given = [t for t in types if isinstance(t, RecordType) and not t.name]
+    if len(given) < len(types) or any(t.names != given[0].names for t in given):
+        return None
+    fields = [(name, _joined([part for t in given if (part := t.get(name))])) for name in given[0].names]
+    found = tuple((name, type_) for name, type_ in fields if type_ is not None)
+    return RecordType("", found) if len(found) == len(fields) else None
 
 
 def _choice(row: TangentRow, primal: TensorType) -> str:
