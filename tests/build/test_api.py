@@ -21,7 +21,11 @@ COMMANDS = {
 """The commands of functions that are called otherwise, None where there is none."""
 
 DOCUMENTS = {"document", "documents", "file", "files", "function", "inputs", "more"}
+<<<<<<< HEAD
 PARAMETERS = {"pass_number": "pass", "passes": "pass", "one_pass": "one-pass", "max_memory": "max-memory"}
+=======
+PARAMETERS = {"pass_number": "pass", "max_memory": "max-memory", "needed_inputs": "needed-inputs"}
+>>>>>>> interface
 
 
 @pytest.fixture
@@ -91,6 +95,16 @@ def test_materialize_writes_own_ops_out_and_makes_constants() -> None:
     assert "softplus" in {document.head.case(node).op for node in range(document.head.n_nodes)} and "softplus" not in ops
     fixed = tidu_cli.materialize(tidu_cli.load("samples/rosenbrock.json"), set={"y": 2})
     assert [str(i.key) for i in fixed.head.inputs] == ["x"] and tidu_cli.evaluate(fixed, x=1.0) == {"f": 100.0}
+
+
+def test_inputs_stay_whether_outputs_depend_on_them_or_not() -> None:
+    gradient = tidu_cli.grad(tidu_cli.trace(lambda x, y: 2 * x, x="f64[]", y="f64[2]"), "x")
+    for document, inputs in ((gradient, ["x", "y"]), (tidu_cli.materialize(gradient, needed_inputs=True), [])):
+        compiled = tidu_cli.compile(document)
+        assert [str(i.key) for i in document.head.inputs] == list(compiled.inputs) == inputs
+        assert tidu_cli.evaluate(document) == tidu_cli.evaluate(document, x=1.0) == compiled() == compiled(x=1.0) == {"x@-1": 2.0}
+    with pytest.raises(TiduError, match="no graph has an input 'x'"):
+        tidu_cli.evaluate(tidu_cli.materialize(gradient, needed_inputs=True), x=[1.0], batch={"x": 0})
 
 
 def test_evaluate(f) -> None:

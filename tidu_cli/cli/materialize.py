@@ -59,16 +59,16 @@ def _per_byte(text: str) -> float:
     help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; cheap, cheap=N: "
     "those of at most N operations for each byte, by default 1; value=KEY, graph=NAME: an output, a graph; these two repeat.",
 )
-@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
 @click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
+@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
 @document_output_options
 def command(
     file: str,
     outputs: tuple[Key, ...],
     settings: tuple[str, ...],
     policies: tuple[Policy, ...],
-    needed_inputs: bool,
     inline: bool,
+    needed_inputs: bool,
     out: str | None,
     format_: str | None,
 ) -> None:
