@@ -21,11 +21,13 @@ COMMANDS = {
 """The commands of functions that are called otherwise, None where there is none."""
 
 DOCUMENTS = {"document", "documents", "file", "files", "function", "inputs", "more"}
-<<<<<<< HEAD
-PARAMETERS = {"pass_number": "pass", "passes": "pass", "one_pass": "one-pass", "max_memory": "max-memory"}
-=======
-PARAMETERS = {"pass_number": "pass", "max_memory": "max-memory", "needed_inputs": "needed-inputs"}
->>>>>>> interface
+PARAMETERS = {
+    "pass_number": "pass",
+    "passes": "pass",
+    "one_pass": "one-pass",
+    "max_memory": "max-memory",
+    "needed_inputs": "needed-inputs",
+}
 
 
 @pytest.fixture
