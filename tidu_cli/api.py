@@ -61,9 +61,14 @@ def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
 
 @checked()
 def save(document: Document, file: str | PurePath) -> None:
-    """Write a document, as msgpack if the file's suffix is .msgpack, else as JSON. Raises DocumentError."""
-    chosen = "msgpack" if PurePath(file).suffix.lower() == ".msgpack" else "json"
-    write_pieces(formatted(document, chosen), str(file))
+    """Write a document, as msgpack if the file's suffix is .msgpack, else as JSON. Raises DocumentError.
+
+    Raises ArgumentError for another suffix than .json and none, and writes nothing then.
+    """
+    suffix = PurePath(file).suffix
+    if suffix.lower() not in ("", ".json", ".msgpack"):
+        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in .json or .msgpack")
+    write_pieces(formatted(document, suffix.lower().removeprefix(".") or "json"), str(file))
 
 
 @checked()

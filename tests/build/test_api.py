@@ -12,7 +12,7 @@ import tidu_cli
 from tests.cli.running import ROOT
 from tidu_cli.cli.main import cli
 from tidu_cli.documents.write import format_document
-from tidu_cli.errors import DocumentError, EvaluationError, TiduError
+from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduError
 
 COMMANDS = {
     "load": None, "save": None, "trace": None, "Compiled": None, "load_program": None, "to_dot": "dot", "evaluate": "eval",
@@ -149,3 +149,13 @@ def test_tangent_types_as_text_and_constants_of_records() -> None:
         == tidu_cli.evaluate(document, events=events, due=[noon.item().isoformat()] * 4)["loss"]
         == 14
     )
+
+
+def test_a_suffix_of_another_format_is_refused_and_nothing_is_written(f, tmp_path):
+    for name in ("f.onnx", "f.py", "f.npz"):
+        (tmp_path / name).write_text("of the user")
+        with pytest.raises(ArgumentError, match=r"which is no format of a document; end it in \.json or \.msgpack"):
+            tidu_cli.save(f, tmp_path / name)
+        assert (tmp_path / name).read_text() == "of the user"
+    tidu_cli.save(f, tmp_path / "F.MSGPACK")
+    assert format_document(tidu_cli.load(tmp_path / "F.MSGPACK"), "json") == format_document(f, "json")

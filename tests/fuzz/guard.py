@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import resource
 import signal
 import time
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from random import Random
+from unittest.mock import patch
 
 from tests.fuzz.choices import Choices
 from tests.fuzz.target import Finding, Hang, Target, judged
@@ -20,6 +22,9 @@ SECONDS = 10
 
 MEMORY = 2 * 2**30
 """Bytes that a case may take beside what the worker has before."""
+
+LIMITS = {"TIDU_MAX_MEMORY": "1G", "TIDU_MAX_NODES": "200k", "TIDU_MAX_EXPANSION": "20k"}
+"""What commands are told to keep to, with room below MEMORY for what is no value."""
 
 LENGTHS = (8, 24, 64, 160, 400)
 """Of the strings of bytes from which cases are made."""
@@ -118,7 +123,8 @@ def guarded_case(target: Target, case: bytes) -> Finding | str:
     before = signal.signal(signal.SIGALRM, give_up)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        return judged(target, case)
+        with patch.dict(os.environ, LIMITS):
+            return judged(target, case)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
