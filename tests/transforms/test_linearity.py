@@ -24,9 +24,11 @@ from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.graph.graph import Case, Document
+from tidu_cli.graph.literals import filled
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.summands import zeros_due
 from tidu_cli.transforms.detach import detach
+from tidu_cli.transforms.fix import fix
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
@@ -48,6 +50,8 @@ def derived(document: Document, policy: object) -> Iterator[Document]:
     for one in (first, backward):
         second = linearize(one, wrt)
         yield from (second, transpose(second), materialize(second), recompute(materialize(transpose(second)), policy))
+        for seed in one.head.inputs[:1]:
+            yield materialize(fix(second, {seed.key: filled(seed.type, 1.0)}))
         try:
             yield matrix(one)
         except TransformError:  # the blocks would be too large, or no real numbers
