@@ -83,12 +83,13 @@ def test_documents_are_checked_statically_by_default() -> None:
 
 
 def test_what_is_wrong_is_named_and_counted() -> None:
-    result = invoke("check", input=encoded(WRONG))
+    misnamed = encoded(linear_document((False, True), key="x@2", output="y@2"))
+    result = invoke("check", input=misnamed)
     assert result.exit_code == 1
-    first = "graph 'f@1', node 0 (mul): input 0 is active, but no tangent reaches it"
+    first = "graph 'f@1': 'x@2' is no tangent or cotangent of pass 1, in a linear graph"
     assert result.stderr == f"tidu check: error: stdin: {first} (and 1 more)\n"
     assert f"  static: error: {first}\n" in result.stdout
-    assert data_of("check", input=encoded(WRONG), status=1)["stdin"]["ok"] is False
+    assert data_of("check", input=misnamed, status=1)["stdin"]["ok"] is False
 
 
 def test_notes_are_no_errors() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tidu_cli.documents.read import parse_document
 from tidu_cli.graph.graph import Document, Externals
 from tidu_cli.graph.type_text import parse_value_type
-from tidu_cli.graph.types import RecordType
+from tidu_cli.graph.types import RecordType, Type
+from tidu_cli.primitives.summands import is_vector
 from tidu_cli.primitives.vocabulary import vocabulary
 
 DIGESTS = ["sha256:" + digit * 64 for digit in "0a"]
@@ -113,6 +114,20 @@ def records_of(table: dict[str, dict[str, str]]) -> dict[str, RecordType]:
 EMPTY = {"name": "", "inputs": [], "nodes": [], "outputs": []}
 
 
+_MASKS = {
+    **dict.fromkeys(("add", "sub"), ((True, True),)),
+    "mul": ((True, False), (False, True)),
+    **dict.fromkeys(("neg", "conj", "copy", "field", "record"), ((True,),)),
+}
+"""In which masks ops are linear without zeros."""
+
+
+def masks_of(op: str, operands: list[object], type_: Type, linear: bool) -> list[list[bool]]:
+    """The masks that a node of operands of this type may have; in a linear graph what is local is active."""
+    masks = _MASKS.get(op, ()) if is_vector(type_) else ()
+    return [list(m) for m in masks if not linear or list(m) == [isinstance(reference, int) for reference in operands]]
+
+
 @st.composite
 def documents(draw, detached: bool = True) -> dict[str, object]:
     """Valid documents, as JSON has them, with listed nodes."""
@@ -166,8 +181,11 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
             if attrs:
                 node["attrs"] = attrs
             if linear or draw(st.integers(0, 4)) == 0:
-                mask = [True, *(draw(st.booleans()) for _ in operands[1:])]
-                node["role"] = {"linearized": {"active_mask": mask}}
+                masks = masks_of(op, operands, parse_value_type(type_, records), linear)
+                if masks:
+                    node["role"] = {"linearized": {"active_mask": draw(st.sampled_from(masks))}}
+                elif linear:
+                    continue
             if draw(st.integers(0, 4)) == 0:
                 node["types"] = [result]
             nodes.append(maybe_meta(node))
@@ -175,7 +193,8 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
         outputs = []
         choices = list(enumerate(types)) + [([h, v], t) for h in range(g) for v, t in enumerate(values[h])]
         zeros = [(None, f"{declared_name}{{z: f64[]}}") for declared_name in table]
-        choices += [(None, "f32[7]"), *zeros] + ([(DIGESTS[0], TYPES[0])] if detached else [])
+        choices = list(enumerate(types)) if linear else [*choices, *([(DIGESTS[0], TYPES[0])] if detached else [])]
+        choices += [(None, "f32[7]"), *zeros]
         for key in draw(st.lists(_keys(), max_size=3, unique_by=json.dumps)):
             value, type_ = draw(st.sampled_from(choices))
             outputs.append(maybe_meta({"key": key, "value": value, "type": type_}))

@@ -214,7 +214,7 @@ def test_ops_of_several_results():
     ids=json.dumps,
 )
 def test_one_node_of_many(wrong):
-    good = [{"op": "sin", "inputs": [0], "role": {"linearized": {"active_mask": [True]}}}, {"op": "sin", "inputs": [[0, 0]]}]
+    good = [{"op": "neg", "inputs": [0], "role": {"linearized": {"active_mask": [True]}}}, {"op": "sin", "inputs": [[0, 0]]}]
     data = json.dumps(document(NODES, [*good, wrong, *good])).encode()
     agree(data)
     parses_alike(data)

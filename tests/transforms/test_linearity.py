@@ -24,9 +24,11 @@ from tidu_cli.documents.read import parse_document
 from tidu_cli.documents.write import format_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.graph.graph import Case, Document
+from tidu_cli.graph.literals import filled
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.primitives.summands import zeros_due
 from tidu_cli.transforms.detach import detach
+from tidu_cli.transforms.fix import fix
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
@@ -48,6 +50,8 @@ def derived(document: Document, policy: object) -> Iterator[Document]:
     for one in (first, backward):
         second = linearize(one, wrt)
         yield from (second, transpose(second), materialize(second), recompute(materialize(transpose(second)), policy))
+        for seed in one.head.inputs[:1]:
+            yield materialize(fix(second, {seed.key: filled(seed.type, 1.0)}))
         try:
             yield matrix(one)
         except TransformError:  # the blocks would be too large, or no real numbers
@@ -131,19 +135,25 @@ def test_what_a_primitive_says_of_its_masks_is_true(op) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mask", "words"), [((True, False), "structural zero"), ((False, True), "it depends on the tangents"), (None, "role")]
+    ("op", "mask", "words"),
+    [
+        ("add", (True, False), "structural zero"),
+        ("add", (False, True), "it depends on the tangents"),
+        ("add", None, "role"),
+        ("mul", (True, True), "is not linear in its active inputs 0, 1"),
+    ],
 )
 @pytest.mark.parametrize("format", ["json", "msgpack"])
 @pytest.mark.parametrize("n_nodes", [0, 1e9])
-def test_the_node_that_is_not_linear_is_named(mask, words, format, n_nodes) -> None:
+def test_the_node_that_is_not_linear_is_named(op, mask, words, format, n_nodes) -> None:
     """Among many that are, in plain and in bulk, listed and packed."""
     document = json.loads(_sums(50))
-    document["graphs"][1]["nodes"][33] = {"op": "add", "inputs": [33, [0, 1]] if mask == (True, False) else [33, 33]}
+    document["graphs"][1]["nodes"][33] = {"op": op, "inputs": [33, [0, 1]] if mask == (True, False) else [33, 33]}
     if mask:
         document["graphs"][1]["nodes"][33]["role"] = {"linearized": {"active_mask": mask}}
     sound, _ = parse_document(_sums(50), "sums")
     assert format_document(parse_document(format_document(sound, format), "sums")[0], format) == format_document(sound, format)
-    with large_from(n_nodes, block=7), pytest.raises(DocumentError, match=rf"graph 'f@1'.*node 33 \(add\): .*{words}"):
+    with large_from(n_nodes, block=7), pytest.raises(DocumentError, match=rf"graph 'f@1'.*node 33 \({op}\): .*{words}"):
         parse_document(_packed(document) if format == "msgpack" else json.dumps(document).encode(), "sums")
 
 

@@ -113,8 +113,10 @@ class _Zeros:
         if v < len(graph.inputs):
             bound = self.bound.get(graph.inputs[v].key)
             return None if bound is None else [bound]
-        node, _ = graph.producer(v)
+        node, slot = graph.producer(v)
         number = graph.code[node]
+        if self.primitives[graph.cases[number].op].passes:  # a copy is delayed with what is no zero
+            return [self._value(g, graph.operands(node)[slot])]
         if number not in self._makes:
             self._makes[number] = makes_zeros(self.primitives, graph.cases[number])
         return [self._value(g, a) for a in graph.operands(node)] if self._makes[number] else None

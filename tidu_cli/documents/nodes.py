@@ -103,10 +103,12 @@ class Numbering:
         """The number of the case of a row with operands of these type numbers, found and remembered."""
         op, attrs, mask, declared = self.rows[row]
         types = [None if t == UNKNOWN else self.types[t] for t in operands]
-        number = self.cases.intern(self.primitives.case(op, attrs, mask, types, declared))
+        case = self.primitives.case(op, attrs, mask, types, declared)
+        due = zeros_due(self.primitives, case) if mask is not None else ()  # before it is known: what is refused is read again
+        number = self.cases.intern(case)
         if number == len(self.results):
-            self.results.append(tuple(map(self.type_number, self.cases[number].results)))
-            if mask is not None and (due := zeros_due(self.primitives, self.cases[number])):
+            self.results.append(tuple(map(self.type_number, case.results)))
+            if due:
                 self.zeros_due[number] = due
         if UNKNOWN not in operands:  # else the detached operands of each such node have yet to learn their types
             self.case_of[row, *operands] = number
