@@ -178,7 +178,7 @@ FRESH = [
 def test_fresh_results_share_no_memory_and_reusing_kernels_give_the_same_bits(name: str) -> None:
     primitive, rng = BUILTIN[name], np.random.default_rng(0)
     for _, case in example_cases(BUILTIN, primitive):
-        if not case.results[0].rank:
+        if any(isinstance(t, RecordType) for t in (*case.operands, *case.results)) or not case.results[0].rank:
             continue
         for _ in range(3):
             operands = [random_value(t, rng) for t in case.operands]
