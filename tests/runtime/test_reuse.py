@@ -16,6 +16,7 @@ from tests.transforms.test_sparse import inputs as reading_inputs
 from tests.transforms.test_sparse import one_by_one, reading
 from tidu_cli.checking.examples import example_cases
 from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.types import RecordType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.runtime.program import Program, compile_graph
 from tidu_cli.transforms.linearize import linearize
