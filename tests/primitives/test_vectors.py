@@ -21,8 +21,10 @@ from tidu_cli.primitives.contract import NoAttrs
 from tidu_cli.primitives.record_types import with_records
 from tidu_cli.primitives.structural import numpy_dtype
 from tidu_cli.primitives.tangents import admitted, chosen, structural
+from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 TRIP = parse_value_type("{at: datetime[ms][2], n: i32[], w: f64[]}")
@@ -166,3 +168,19 @@ def test_derivatives_of_scaled_and_joined_tangents_go_through_files(format_):
         "u@-1": [2.0 * 3_600_000, 30.0 * 3_600_000],
         "v@-1": [2.0, 30.0],
     }
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("format_", ["json", "msgpack"])
+def test_products_with_detached_numbers_and_durations(format_, reverse):
+    """y = sin(c) u: what is hidden is a duration or a number, as the types that files state tell."""
+    sketch = Sketch({"c": "f64[]", "u": "duration[h][]"}, cases=CaseTable())
+    c, u = sketch.inputs
+    doc = document(sketch.build("f", {"y": op("mul")(op("sin")(c), u)}))
+    linear = linearize(doc, [key("u"), key("c")])
+    apart = parse_document(format_document(detach(linear, 1), format_), "test")[0]
+    derived, whole = (transpose(apart), transpose(linear)) if reverse else (apart, linear)
+    together = resolve([doc, parse_document(format_document(derived, format_), "test")[0]])
+    seeds = {key("y@-1"): 3.0} if reverse else {key("u@1"): 0.5, key("c@1"): 2.0}
+    at = {key("c"): 0.25, key("u"): 5.0} | seeds
+    assert evaluate(together, at) == evaluate(whole, at)

@@ -16,6 +16,7 @@ from tests.transforms.test_sparse import inputs as reading_inputs
 from tests.transforms.test_sparse import one_by_one, reading
 from tidu_cli.checking.examples import example_cases
 from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.types import RecordType
 from tidu_cli.primitives.builtin import BUILTIN
 from tidu_cli.runtime.program import Program, compile_graph
 from tidu_cli.transforms.linearize import linearize
@@ -178,7 +179,7 @@ FRESH = [
 def test_fresh_results_share_no_memory_and_reusing_kernels_give_the_same_bits(name: str) -> None:
     primitive, rng = BUILTIN[name], np.random.default_rng(0)
     for _, case in example_cases(BUILTIN, primitive):
-        if not case.results[0].rank:
+        if any(isinstance(t, RecordType) for t in (*case.operands, *case.results)) or not case.results[0].rank:
             continue
         for _ in range(3):
             operands = [random_value(t, rng) for t in case.operands]

@@ -109,9 +109,9 @@ def test_zero_tangents_are_null_and_emit_nothing(body: Callable[[Value, Value], 
 def test_integer_outputs_have_null_tangents_of_a_float_type() -> None:
     f = function("f", {"x": "f64[]"}, lambda x: {"i": convert(x, new_dtype="i32"), "b": gt(x, 0.0), "y": sin(x)})
     outputs = linearize(f, [X]).head.outputs
-    assert [(o.value, str(o.type)) for o in outputs] == [(None, "f32[]"), (None, "bool[]"), (1, "f64[]")]
+    assert [(o.value, str(o.type)) for o in outputs] == [(None, "f64[]"), (None, "bool[]"), (1, "f64[]")]
     assert [f"{i.key}: {i.type}" for i in transpose(linearize(f, [X])).head.inputs] == [
-        "i@-1: f32[]",
+        "i@-1: f64[]",
         "b@-1: bool[]",
         "y@-1: f64[]",
     ]

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from tests.interpret import evaluate
-from tests.sketch import function, key, listing, op, type_of
+from tests.sketch import Sketch, document, function, key, listing, op, type_of
 from tidu_cli.errors import TransformError
-from tidu_cli.graph.types import ITEMSIZE, TIMES, TensorType
-from tidu_cli.primitives.tangents import TABLE, admitted, natural
+from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType
+from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.primitives.record_types import with_records
+from tidu_cli.primitives.tangents import TABLE, admitted, chosen, natural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 
@@ -77,3 +80,25 @@ def test_a_bool_has_only_the_zero_tangent() -> None:
     doc = function("f", {"b": "bool[]", "x": "f64[]"}, lambda b, x: op("select_n")(b, x, -x))
     with pytest.raises(TransformError, match=r"^input 'b' has type bool\[\], whose only tangent is zero; "):
         linearize(doc, [key("b")])
+
+
+@pytest.mark.parametrize("declared", ["P", "P{q: f64[2], at: duration[ms][]}", "{q: f64[2], at: datetime[ms][]}"])
+@pytest.mark.parametrize("text", ["{q: f64}", "{q: f64[2]}", "{q: f32}"])
+def test_fields_of_a_record_and_of_a_records_tangent_are_chosen_by_name(declared: str, text: str) -> None:
+    """Whether an input is a record or is itself declared as the tangent of one; shapes and the name may be left out."""
+    records = {"P": parse_record("P", "{q: f64[2], at: datetime[ms]}")}
+    primal = parse_value_type(declared, records)
+    found = chosen(primal, parse_value_type(text, records, open_shapes=True))
+    assert str(found) == f"{'P' if declared.startswith('P') else ''}{{q: {text[4:7]}[2]}}"
+    sketch = Sketch({"p": primal}, primitives=with_records(BUILTIN, records, {}))
+    (p,) = sketch.inputs
+    doc = document(sketch.build("f", {"y": sketch.apply("reduce_sum", sketch.apply("field", p, name="q"), axes=(0,))}))
+    vjp = transpose(linearize(doc, [key("p")], tangent_types={key("p"): found}))
+    assert vjp.head.outputs[0].type == found
+    assert [x.tolist() for x in evaluate(vjp, {key("y@-1"): 2.0})[key("p@-1")]] == [[2.0, 2.0]]
+
+
+def parse_record(name: str, fields: str) -> RecordType:
+    spelled_out = parse_value_type(fields)
+    assert isinstance(spelled_out, RecordType)
+    return RecordType(name, spelled_out.fields)

@@ -320,8 +320,8 @@ class PrimitiveSet:
         known = [t for t in operands if t is not None]
         if len(known) < n and primitive.alike:
             type_ = known[0] if known else _operand_type(primitive, attrs, n, declared)
-            if type_ is not None:
-                operands = known = [type_] * n
+            operands = operands if type_ is None else _completed(primitive, attrs, operands, type_, declared)
+            known = [t for t in operands if t is not None]
         if len(known) < n and primitive.hidden is not None:
             operands = primitive.hidden(attrs, operands, declared)
             known = [t for t in operands if t is not None]
@@ -384,6 +384,27 @@ class PrimitiveSet:
         if rule is None:
             raise MissingRuleError(f"missing batch rule for {op}")
         return rule
+
+
+def _completed(
+    primitive: Primitive, attrs: CaseAttrs, operands: Sequence[Type | None], type_: Type, declared: ValueTypes | None
+) -> Sequence[Type | None]:
+    """Operand types with this one for those that are hidden; or with one that gives what is declared: a number that scales, say.
+
+    Unchanged where the primitive takes no operands of that one type.
+    """
+    others = () if declared is None or isinstance(type_, RecordType) else (type_.with_dtype("f64"),)
+    found = operands
+    for candidate in (type_, *others, *(declared or ())):
+        completed = [candidate if t is None else t for t in operands]
+        try:
+            results = primitive.types(attrs, cast(Types, tuple(completed)))
+        except TypeRuleError:
+            continue  # the primitive does not take it
+        if declared is None or results == declared:
+            return completed
+        found = completed if candidate == type_ else found  # which says what is wrong with the declaration
+    return found
 
 
 def _operand_type(primitive: Primitive, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> Type | None:

@@ -17,10 +17,12 @@ ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""
 
 
-def scaled_operand(types: Sequence[Type]) -> int | None:
+def scaled_operand(types: Sequence[Type | None]) -> int | None:
     """Which of two operands is a vector that the other one scales; None if these are no vector and number."""
     for k, (vector, number) in enumerate(zip(types, types[::-1], strict=True)):
         if not isinstance(number, TensorType) or number.dtype not in FLOATS:
+            continue
+        if vector is None:  # hidden by a detached reference
             continue
         if isinstance(vector, RecordType):
             return k if vector.inexact and number.shape == () else None
