@@ -14,11 +14,16 @@ def printable(text: str) -> str:
     )
 
 
+LONGEST = 2000
+"""Characters of a message. Names may have any length; what is left out of a longer one is its middle, as its end is the way out."""
+
+
 class TiduError(Exception):
     """Any failure that a user can cause and mend. Its text is one printable line, whatever names it tells."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        text = printable(super().__str__())
+        return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 3 :]}"
 
 
 class DocumentError(TiduError):

@@ -175,9 +175,9 @@ def test_twins_of_records_hold_durations_and_floats() -> None:
     found = float_twin(document, BUILTIN)
     assert found is not None
     twin, keys = found
-    assert [str(i.type) for i in twin.head.inputs[2:]] == ["{at: duration[ms][2], n: f32[], on: bool[]}", "duration[ms][2]"]
+    assert [str(i.type) for i in twin.head.inputs[2:]] == ["{at: duration[ms][2], n: f64[], on: bool[]}", "duration[ms][2]"]
     assert set(keys) == {key("e"), key("t")}
-    assert [str(o.type) for o in twin.head.outputs] == ["duration[ms][2]", "bool[]", "{at: duration[ms][2], n: f32[]}"]
+    assert [str(o.type) for o in twin.head.outputs] == ["duration[ms][2]", "bool[]", "{at: duration[ms][2], n: f64[]}"]
     assert [o.value is None for o in twin.head.outputs] == [False, True, False]
 
 

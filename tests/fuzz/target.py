@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.fuzz.choices import Choices
 from tidu_cli.errors import TiduError
 
-LONGEST_MESSAGE = 4000
+LONGEST_MESSAGE = 2000
 """Characters. A message names what it is about; it does not repeat an input of any length."""
 
 

@@ -84,7 +84,7 @@ def test_backward_in_any_admitted_type(primal, tangent):
     made = identity(primal)
     x, y = parse_key("x"), parse_key("y")
     # The adjoint of y = x, as tidu itself writes it for tangents of that type.
-    head = materialize(transpose(linearize(made, [x], tangent_types={x: tangent}))).head
+    head = materialize(transpose(linearize(made, [x], tangent_types={x: tangent})), needed_inputs=True).head
     assert head.outputs[0].type == tangent
     own = unary(forward, str(primal), backward=graph_data(head, [y.cotangent(1)], [x.cotangent(1)]))
     type_, plain = pulled_back(applied(unary(forward, str(primal)), primal), ct := value_of_cotangent(made, x))

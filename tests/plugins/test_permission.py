@@ -171,7 +171,7 @@ def test_packages_that_are_not_named_do_not_clash(tmp_path):
 @pytest.mark.parametrize("named", ["", "ann"])
 def test_of_two_documents_and_of_what_rules_emit(good, tmp_path, named):
     """A permission goes where the document goes: into links, graphs written out, and programs."""
-    file, other, program = tmp_path / "f.json", tmp_path / "g.json", tmp_path / "f.tidu"
+    file, other, program = tmp_path / "f.json", tmp_path / "g.json", tmp_path / "f.msgpack"
     file.write_bytes(document(graph([("mine", 0)], outputs=[("y", 1)])))
     other.write_bytes(document(graph([("sin", 0)], inputs=[("y", "f64[]")], outputs=[("z", 1)], name="g")))
     more = ["--plugins", "ann"] if not named else []
@@ -189,7 +189,7 @@ def test_of_two_documents_and_of_what_rules_emit(good, tmp_path, named):
 
 
 def test_from_python(good, tmp_path):
-    file, program = tmp_path / "f.json", tmp_path / "p.tidu"
+    file, program = tmp_path / "f.json", tmp_path / "p.msgpack"
     file.write_bytes(USES)
     code = f"""
 import tidu_cli as tidu

@@ -48,7 +48,8 @@ def test_laws_at_every_length(op, dtype):
             shape, axis = ((n,), 0) if n % 3 else ((2, n), 1)
             case = make_case(op, {"axis": axis, "reverse": reverse}, [parse_type(f"{dtype}[{','.join(map(str, shape))}]")])
             document = one_node_document(case)
-            intervals = {i.key: (0.2, 1.2) for i in document.head.inputs}
+            # Of extrema elements are far apart, so that no step of a difference quotient comes upon a kink.
+            intervals = {i.key: (0.2, 30.0 if op in ("cummax", "cummin") else 1.2) for i in document.head.inputs}
             for verdict in check_numerically(document, BUILTIN, intervals=intervals, seed=n):
                 assert verdict.error is not None and verdict.ok, (case, verdict)
 

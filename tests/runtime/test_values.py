@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from tests.primitives.samples import ORDER, SHAPES, draw
 from tests.templates import type_of
 from tidu_cli.documents.values import parse_assignment, read_values, write_values
-from tidu_cli.errors import DocumentError, UnknownNameError
+from tidu_cli.errors import DocumentError, LimitError, UnknownNameError
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.primitives.structural import numpy_dtype
@@ -170,10 +170,12 @@ def header(text, data=b"\0" * 24, version=1):
 def test_a_damaged_array_is_refused_in_one_line(data, tmp_path):
     # NumPy reads the header with Python's parser, whose errors are of many kinds.
     (tmp_path / "x.npy").write_bytes(data)
-    with pytest.raises(DocumentError, match=r"--set x: cannot read .* as \.npy: ") as caught:
+    with pytest.raises(
+        (DocumentError, LimitError), match=r"--set x: (cannot read .* as \.npy: |an array of .* more than)"
+    ) as caught:
         parse_assignment(f"x=@{tmp_path}/x.npy", [Key("x")])
     assert "\n" not in str(caught.value)
-    with pytest.raises(DocumentError, match=r"malformed npz: member 'x\.npy': "):
+    with pytest.raises((DocumentError, LimitError), match=r"malformed npz: member 'x\.npy': |v: x: an array of .* more than"):
         read_values(npz(("x.npy", data)), "v")
 
 

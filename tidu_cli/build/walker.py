@@ -137,7 +137,8 @@ class Walker:
             return node.value
         if isinstance(node.value, bool | int | float | complex):
             if isinstance(node.value, float | complex) and abs(node.value) == math.inf:
-                self.refuse(node, f"the number {ast.get_source_segment(self.text.strip(), node)} is beyond every float; write inf")
+                written = str(ast.get_source_segment(self.text.strip(), node))[:40]
+                self.refuse(node, f"the number {written} is beyond every float; write inf")
             return self._small(node, node.value)
         return self.refuse(
             node,

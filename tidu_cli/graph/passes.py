@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
+from tidu_cli.graph.collection import no_collection
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
 from tidu_cli.graph.large import is_large
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tidu_cli.graph.flow import Ints
 
 
+@no_collection()
 def call_identity(logical: LogicalGraph, targets: Sequence[tuple[Output, int | None]], tangents: Sequence[Input]) -> str:
     """The identity of the call that makes the tangents of outputs, each given with its flat id, along these inputs.
 
