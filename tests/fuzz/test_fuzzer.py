@@ -21,6 +21,11 @@ def target_of(judge):
     return Target("planted", ".bytes", lambda choices: choices.data, judge)
 
 
+def busy(case):
+    while True:
+        pass
+
+
 def outcome_of(judge):
     return run(target_of(judge), NUMBERS, seed=0)
 
@@ -44,9 +49,15 @@ def test_failures_are_counted_and_told_apart():
 
 def test_what_takes_too_long(monkeypatch):
     monkeypatch.setattr(guard, "SECONDS", 0.2)
-    outcome = run(target_of(lambda case: time.sleep(60) or "late"), range(2), seed=0)
+    outcome = run(target_of(busy), range(2), seed=0)
     assert [kind.split()[0] for kind in outcome.findings] == ["Hang"]
     assert outcome.verdicts == {"failed": 2}
+
+
+def test_what_waits_without_end(monkeypatch):
+    monkeypatch.setattr(guard, "SECONDS", 0.2)
+    outcome = run(target_of(lambda case: time.sleep(60) or "late"), range(1), seed=0)
+    assert [kind.split()[0] for kind in outcome.findings] == ["worker"]
 
 
 def test_what_takes_too_much_memory():
