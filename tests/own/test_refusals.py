@@ -202,3 +202,15 @@ def test_broken_definitions_never_give_a_traceback(data):
         assert "internal error" not in found.stderr and "Traceback" not in found.stderr
         if found.exit_code:
             assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", [2**31, 2**64])
+def test_a_local_id_has_31_bits_also_where_the_number_of_values_waits_for_attrs(value):
+    forward = {
+        "inputs": [{"key": "x"}],
+        "nodes": [{"op": "integer_pow", "inputs": [0], "attrs": {"y": {"attr": "n"}}}],
+        "outputs": [{"key": "y", "value": value}],
+    }
+    document = using({"o": {**unary(forward), "attrs": {"n": None}}}, "o")
+    result = invoke("check", "-", input=encoded(document))
+    assert result.exit_code == 1 and "op 'o', output 'y': 'value' must be less than 2147483648" in result.stdout + result.stderr

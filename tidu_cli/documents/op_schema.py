@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from tidu_cli.documents.schema import (
     LEFT_OUT,
     STRICT,
+    CountField,
     Data,
     KeyField,
     MetaField,
@@ -54,7 +55,7 @@ class OpNode(TypedDict):
 
     __pydantic_config__ = STRICT  # type: ignore[misc]
     op: str
-    inputs: list[Annotated[int, Field(ge=0)]]
+    inputs: list[CountField]
     attrs: NotRequired[MetaField]  # kept like meta: they get their meaning where the op is used
 
 
@@ -68,7 +69,7 @@ class OpGraphOutput(OpsData):
     """An output of an own primitive's graph; null is a structural zero."""
 
     key: KeyField
-    value: Annotated[int, Field(ge=0)] | None
+    value: CountField | None
 
 
 class OpGraph(OpsData):

@@ -51,10 +51,7 @@ def _pieces(
 def _fields(packer: msgpack.Packer, fields: Mapping[str, object]) -> Iterator[bytes]:
     for name, value in fields.items():
         yield packer.pack(name)
-        try:
-            yield packer.pack(value)
-        except OverflowError:  # of attrs in own ops, which JSON writes as they are
-            raise DocumentError(f"{name}: holds an integer beyond 64 bits, which msgpack cannot; write JSON") from None
+        yield packer.pack(value)
 
 
 def _listed(packer: msgpack.Packer, writer: GraphWriter, watched: Watched) -> Iterator[bytes]:
