@@ -90,6 +90,8 @@ def make(choices: Choices) -> bytes:
             continue
         option, takes_word = choices.pick(options(name))
         words += [option, choices.pick(WORDS)] if takes_word else [option]
+        if (name, option) == ("check", "--ops"):
+            words.append(choices.pick(("add", "sin", "nothing")))  # without a name all primitives are tried: nine seconds of work
     if choices.below(4):
         words.insert(1, choices.pick(("in.json", "in.json", "-")))
     files = []
