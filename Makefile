@@ -44,7 +44,7 @@ campaign: $(STAMP)  ## the long runs that the ordinary suite leaves out
 	$(BIN)/python -m pytest -m campaign
 
 schemas: $(STAMP)  ## write schemas/ anew
-	$(BIN)/python -m tidu_cli.documents.schema > schemas/document.schema.json
+	$(BIN)/python -m tidu_cli.formats.shape.schema > schemas/document.schema.json
 
 man: $(STAMP)  ## write man/ anew
 	$(BIN)/python -m tidu_cli.cli.manual man

@@ -25,11 +25,11 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.batches import evaluate_batch
-from tidu_cli.runtime.groups import GroupedProgram
-from tidu_cli.runtime.interpreter import Program
-from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
+from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.plans.interpreter import Program
+from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
 from tidu_cli.transforms.vectorize import vectorized
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

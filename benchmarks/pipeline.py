@@ -79,8 +79,8 @@ def measure(folder: Path) -> list[Stage]:
     from tidu_cli.api import load, save
     from tidu_cli.graph.graph import Document
     from tidu_cli.transforms.linearize import linearize
+    from tidu_cli.transforms.linking.resolve import resolve
     from tidu_cli.transforms.materialize import materialize
-    from tidu_cli.transforms.resolve import resolve
     from tidu_cli.transforms.transpose import transpose
 
     def nodes(document: Document) -> int:
@@ -103,7 +103,7 @@ def measure(folder: Path) -> list[Stage]:
 def _evaluate(gradient: Graph, clock: Stopwatch) -> None:
     import numpy as np
 
-    from tidu_cli.runtime.program import compile_graph
+    from tidu_cli.runtime.plans.program import compile_graph
 
     program = clock("compile", lambda: compile_graph(gradient), lambda made: made.n_steps)
     values = np.random.default_rng(0).uniform(-1, 1, len(gradient.inputs))

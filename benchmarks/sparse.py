@@ -26,7 +26,7 @@ def reads_of(n: int, *, computed: bool) -> object:
     from tidu_cli.graph.graph import CaseTable, Document, Input, Output
     from tidu_cli.graph.keys import Key
     from tidu_cli.graph.types import TensorType
-    from tidu_cli.primitives.builtin import BUILTIN
+    from tidu_cli.lax.builtin import BUILTIN
 
     array, entry, index = TensorType("f64", (n,)), TensorType("f64", (1,)), TensorType("i64")
     inputs = [Input(Key("x"), array), *([Input(Key("i"), index)] if computed else [])]
@@ -55,9 +55,9 @@ def measure(n: int, *, computed: bool, dense: bool) -> list[str]:
     import numpy as np
 
     from tidu_cli.graph.keys import parse_key
-    from tidu_cli.primitives import scattered
+    from tidu_cli.rules import scattered
     from tidu_cli.runtime.cost import evaluation
-    from tidu_cli.runtime.program import compile_graph
+    from tidu_cli.runtime.plans.program import compile_graph
     from tidu_cli.transforms.linearize import linearize
     from tidu_cli.transforms.materialize import materialize
     from tidu_cli.transforms.transpose import transpose

@@ -14,9 +14,9 @@ import numpy as np
 from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import PrimitiveSet
 
 Array = Any
 """An array, held in the storage dtype of its type; of a record the tuple of its fields, None for zero ones."""

@@ -9,10 +9,10 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import PrimitiveSet
 
 Mask = tuple[bool, ...]
 F, T = False, True

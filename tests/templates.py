@@ -7,9 +7,9 @@ import numpy as np
 from tests.interpret import require_type
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType, tangent_type
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.structural import dtype_name
-from tidu_cli.primitives.trace import Template, batch_template, jvp_template, transpose_template
+from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.recording import Template, batch_template, jvp_template, transpose_template
 
 
 def type_of(array):

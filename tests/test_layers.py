@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tidu_cli
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 
 ROOT = Path(tidu_cli.__file__).parent
 COMMON = {"errors", "limits", "watching"}
@@ -18,16 +18,18 @@ MAY_IMPORT = {
     "limits": {"errors"},
     "watching": set(),
     "graph": COMMON,
-    "primitives": COMMON | {"graph"},
-    "transforms": COMMON | {"graph", "primitives"},
-    "runtime": COMMON | {"graph", "primitives"},
-    "render": COMMON | {"graph", "primitives"},
-    "build": COMMON | {"graph", "primitives"},
-    "documents": COMMON | {"graph", "primitives"},
-    "checking": COMMON | {"graph", "primitives", "transforms", "runtime"},
-    "cli": COMMON | {"graph", "primitives", "transforms", "runtime", "render", "documents", "checking", "build"},
+    "rules": COMMON | {"graph"},
+    "lax": COMMON | {"graph", "rules"},
+    "transforms": COMMON | {"graph", "rules", "lax"},
+    "runtime": COMMON | {"graph", "rules", "lax"},
+    "render": COMMON | {"graph", "rules", "lax"},
+    "custom": COMMON | {"graph", "rules", "lax", "transforms"},
+    "formats": COMMON | {"graph", "rules", "lax", "custom"},
+    "build": COMMON | {"graph", "rules", "lax"},
+    "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime"},
+    "cli": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "checking", "build"},
     "arguments": {"errors", "graph"},
-    "api": COMMON | {"arguments", "graph", "primitives", "transforms", "runtime", "render", "documents", "build"},
+    "api": COMMON | {"arguments", "graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "build"},
     "__init__": {"api"},
     "__main__": {"cli"},
 }
@@ -85,5 +87,5 @@ def test_the_checks_see_what_they_look_for() -> None:
     assert {layer for layer, _ in imported_layers(ROOT / "transforms" / "linearize.py")} == MAY_IMPORT["transforms"] - {
         "limits"
     } | {"transforms"}
-    assert "dot_general" in {text for text, _ in string_literals(ROOT / "primitives" / "contraction.py")}
+    assert "dot_general" in {text for text, _ in string_literals(ROOT / "lax" / "linear_algebra" / "contraction.py")}
     assert {layer_of(path) for path in MODULES} <= set(MAY_IMPORT)

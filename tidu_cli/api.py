@@ -10,34 +10,35 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.arguments import a_key, checked, mapping, one_key, size, text, whole
-from tidu_cli.documents.files import read_bytes, reading, write_bytes, write_pieces
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import formatted
+from tidu_cli.custom.vocabulary import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
+from tidu_cli.formats.files import read_bytes, reading, write_bytes, write_pieces
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import formatted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import Type
-from tidu_cli.primitives.vocabulary import known_with, vocabulary
+from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.dot import to_dot as _to_dot
-from tidu_cli.transforms import compose as _compose
-from tidu_cli.transforms import detach as _detach
-from tidu_cli.transforms import inline as _inline
 from tidu_cli.transforms import linearize as _linearize
 from tidu_cli.transforms import materialize as _materialize
 from tidu_cli.transforms import matrix as _matrix
-from tidu_cli.transforms import passes as _passes
-from tidu_cli.transforms import resolve as _resolve
 from tidu_cli.transforms import shorthands as _shorthands
 from tidu_cli.transforms import transpose as _transpose
-from tidu_cli.transforms.fix import fix
+from tidu_cli.transforms.linking import compose as _compose
+from tidu_cli.transforms.linking import detach as _detach
+from tidu_cli.transforms.linking import inline as _inline
+from tidu_cli.transforms.linking import passes as _passes
+from tidu_cli.transforms.linking import resolve as _resolve
+from tidu_cli.transforms.linking.bind_constants import fix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tidu_cli.runtime.groups import GroupedProgram
-    from tidu_cli.runtime.interpreter import Program
+    from tidu_cli.runtime.plans.groups import GroupedProgram
+    from tidu_cli.runtime.plans.interpreter import Program
 
 KeyText = str | Key
 """A key, or its text form."""
@@ -251,8 +252,8 @@ class Compiled:
     """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
 
     def __init__(self, program: Program | GroupedProgram) -> None:
-        from tidu_cli.runtime.groups import GroupedProgram
-        from tidu_cli.runtime.interpreter import Program
+        from tidu_cli.runtime.plans.groups import GroupedProgram
+        from tidu_cli.runtime.plans.interpreter import Program
 
         if not isinstance(program, Program | GroupedProgram):
             raise ArgumentError(f"Compiled takes a program, not a value of type {type(program).__name__}; write compile(document)")
@@ -316,7 +317,7 @@ class Compiled:
     @checked()
     def save(self, file: str | PurePath) -> None:
         """Write the program, for `load_program` and `tidu eval`. Raises DocumentError."""
-        from tidu_cli.documents.programs import format_program
+        from tidu_cli.formats.programs import format_program
         from tidu_cli.runtime.stored import stored
 
         write_bytes(format_program(*stored(self._program)), str(file))
@@ -325,7 +326,7 @@ class Compiled:
 @checked()
 def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     """The head's outputs (or `output`) as a function of their inputs. Raises UnknownNameError, TransformError."""
-    from tidu_cli.runtime.program import compile_graph
+    from tidu_cli.runtime.plans.program import compile_graph
 
     return Compiled(compile_graph(materialize(document, output).head))
 
@@ -336,7 +337,7 @@ def load_program(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Com
 
     Raises DocumentError, also where another version of tidu did.
     """
-    from tidu_cli.documents.programs import parse_program
+    from tidu_cli.formats.programs import parse_program
     from tidu_cli.runtime.stored import restored
 
     return Compiled(restored(*parse_program(read_bytes(str(file)), str(file), known_with(plugins)), str(file)))
@@ -352,7 +353,7 @@ def _limit(max_memory: int | str | None) -> int | None:
 def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, object]:
     if not moves:
         return {}
-    from tidu_cli.runtime.moves import moved_inputs
+    from tidu_cli.runtime.retraction import moved_inputs
 
     declared = {i.key for graph in document.graphs for i in graph.inputs}
     given = {a_key(k): v for k, v in moves.items()}

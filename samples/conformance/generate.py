@@ -12,8 +12,8 @@ import record_types
 from defects import INVALID
 from documents import OTHER_FORMS, VALID
 
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.identity import digest_text, digests
 
 FORMS = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidu_cli.build.formula import build_formula
+from tidu_cli.build.formulas.formula import build_formula
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.structural import dtype_name
+from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.runtime.evaluate import evaluate
 
 

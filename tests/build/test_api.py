@@ -11,8 +11,8 @@ import pytest
 import tidu_cli
 from tests.cli.running import ROOT
 from tidu_cli.cli.main import cli
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduError
+from tidu_cli.formats.write import format_document
 
 COMMANDS = {
     "load": None, "save": None, "trace": None, "Compiled": None, "load_program": None, "to_dot": "dot", "evaluate": "eval",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, check, traced
 from tidu_cli.build.tracing import trace
-from tidu_cli.checking.numeric import check_numerically
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.checking.numeric.laws import check_numerically
+from tidu_cli.lax.builtin import BUILTIN
 
 RNG = np.random.default_rng(7)
 A, B, V, W = RNG.uniform(0.2, 0.9, (3, 4)), RNG.uniform(0.2, 0.9, (4, 3)), RNG.uniform(0.2, 0.9, 4), RNG.uniform(-2, 2, (2, 3, 4))

@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run, type_of
-from tidu_cli.build.formula import build_formula, function_names
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.build.formulas.formula import build_formula, function_names
 from tidu_cli.errors import TiduError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.types import parse_type
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.fields import layout_of
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.attrs.fields import layout_of
 
 IMPORTED_LATER = (difflib, ml_dtypes, scipy.special)
 """What tidu imports when it is first wanted; here it is there already, so that any import is the formula's doing."""

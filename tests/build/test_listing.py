@@ -16,16 +16,16 @@ from numpy.testing.overrides import get_overridable_numpy_array_functions, get_o
 
 from tests.build.comparing import assert_same, run
 from tests.cli.running import ROOT
-from tidu_cli.build.array import Array
-from tidu_cli.build.elementwise import SPECIAL, UFUNCS
-from tidu_cli.build.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NOT_NUMPYS, numpys
-from tidu_cli.build.language import CONSTANTS, OTHER_NAMES, function_names
-from tidu_cli.build.language import CREATION as IN_FORMULAS
-from tidu_cli.build.namespace import NAMESPACE, PLAIN
-from tidu_cli.build.refused import FUNCTIONS as REFUSED
-from tidu_cli.build.refused import MODULES, REFUSALS
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.formulas.language import CONSTANTS, OTHER_NAMES, function_names
+from tidu_cli.build.formulas.language import CREATION as IN_FORMULAS
+from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
+from tidu_cli.build.numpy.elementwise.ufuncs import CONTRACTIONS
+from tidu_cli.build.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NOT_NUMPYS, numpys
+from tidu_cli.build.numpy.namespace import NAMESPACE, PLAIN
+from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
+from tidu_cli.build.numpy.refused import MODULES, REFUSALS
 from tidu_cli.build.tracing import trace
-from tidu_cli.build.ufuncs import CONTRACTIONS
 from tidu_cli.errors import TiduError
 
 ARRAY_API = re.findall(

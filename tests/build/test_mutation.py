@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run
 from tests.build.test_functions import FUNCTIONS, W
-from tidu_cli.build.array import Array
+from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key

@@ -17,13 +17,13 @@ import scipy.special
 
 from tests.build.comparing import check as check_values
 from tests.build.comparing import type_of
-from tidu_cli.build.array import Array
-from tidu_cli.build.elementwise import SPECIAL, UFUNCS
-from tidu_cli.build.formula import build_formula, function_names
-from tidu_cli.build.functions import ALIASES, FUNCTIONS, NOT_NUMPYS
-from tidu_cli.build.language import OPTIONS_REFUSED, OTHER_NAMES
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.formulas.formula import build_formula, function_names
+from tidu_cli.build.formulas.language import OPTIONS_REFUSED, OTHER_NAMES
+from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
+from tidu_cli.build.numpy.elementwise.ufuncs import ufunc_named
+from tidu_cli.build.numpy.functions import ALIASES, FUNCTIONS, NOT_NUMPYS
 from tidu_cli.build.recorder import Recorder
-from tidu_cli.build.ufuncs import ufunc_named
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type

@@ -7,13 +7,13 @@ import pytest
 import scipy.linalg
 
 from tests.build.comparing import assert_same, check, formula, traced
-from tidu_cli.build.formula import build_formula
+from tidu_cli.build.formulas.formula import build_formula
 from tidu_cli.build.tracing import trace
-from tidu_cli.checking.numeric import check_numerically
+from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 
 RNG = np.random.default_rng(11)
 A = RNG.normal(size=(2, 4, 4))

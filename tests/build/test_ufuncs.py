@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import check, traced
-from tidu_cli.build.elementwise import SPECIAL, UFUNCS
-from tidu_cli.build.ufuncs import ufunc_named
+from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
+from tidu_cli.build.numpy.elementwise.ufuncs import ufunc_named
 from tidu_cli.errors import TiduError
 
 RNG = np.random.default_rng(11)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.sketch import function, op
-from tidu_cli.documents.read import parse_document
+from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import Primitive, PrimitiveSet
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import Primitive, PrimitiveSet
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "samples").glob("*.json"))

@@ -9,8 +9,8 @@ import pytest
 
 from tests.checking.sets import ROOT
 from tidu_cli.checking.catalogue import entry
-from tidu_cli.primitives.builtin import BUILTIN, FAMILIES
-from tidu_cli.primitives.contract import Primitive
+from tidu_cli.lax.builtin import BUILTIN, FAMILIES
+from tidu_cli.rules.contract import Primitive
 
 PAGE = (ROOT / "docs" / "primitives.md").read_text()
 

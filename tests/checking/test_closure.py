@@ -8,12 +8,11 @@ import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample, without
 from tidu_cli.checking.closure import document_closure, emissions, primitive_closure, set_closure
-from tidu_cli.checking.examples import example_cases, one_node_document
+from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.graph.types import INEXACT
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.families import linear_jvp, unary
-from tidu_cli.primitives.trace import op
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.rules.families import linear_jvp, unary
+from tidu_cli.rules.recording import op
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

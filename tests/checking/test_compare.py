@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from tests.sketch import Sketch, Value, document, function, key, op
 from tests.strategies import ANY, documents, seeds
-from tidu_cli.checking.compare import PLACES, Comparison, compare
-from tidu_cli.checking.structure import structural_differences
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.checking.comparing.structure import structural_differences
+from tidu_cli.checking.comparing.values import PLACES, Comparison, compare
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, column
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.link import link
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.render.expression import expression
-from tidu_cli.transforms.detach import detach
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.render.words.expression import expression
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 LAWS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

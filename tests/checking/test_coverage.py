@@ -1,6 +1,6 @@
 """The samples of primitives cover every dtype of numbers, ranks 0 to 4, empty arrays, axes of size 1, and the edges of attrs.
 
-Times have tests of their own (tests/primitives/test_times.py), and so have records (tests/checking/test_records.py).
+Times have tests of their own (tests/lax/test_times.py), and so have records (tests/checking/test_records.py).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.primitives.samples import SAMPLES, Sample
+from tests.lax.samples import SAMPLES, Sample
 from tidu_cli.graph.types import ALL, TensorType
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 
 BY_OP: dict[str, list[Sample]] = defaultdict(list)
 for sample in SAMPLES:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.sketch import Value, function, key, listing, op
-from tidu_cli.checking.integers import float_twin
-from tidu_cli.checking.numeric import check_numerically
+from tidu_cli.checking.numeric.float_twins import float_twin
+from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.graph.types import NUMERIC
-from tidu_cli.primitives import arithmetic
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.families import elementwise
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.elementwise import arithmetic
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.families import elementwise
 
 TWO = {"n": "i64[]", "m": "i64[]"}
 

@@ -14,22 +14,21 @@ import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample
 from tests.sketch import function, op
-from tidu_cli.checking.arrays import Place
-from tidu_cli.checking.linear import linear_verdicts
-from tidu_cli.checking.numeric import Verdict, check_numerically, check_primitive_numerically
+from tidu_cli.checking.numeric.arrays import Place
+from tidu_cli.checking.numeric.laws import Verdict, check_numerically, check_primitive_numerically
+from tidu_cli.checking.numeric.linear import linear_verdicts
 from tidu_cli.checking.report import _where, check_document, check_primitive
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.families import binary, linear_jvp, linear_transpose, unary
-from tidu_cli.primitives.trace import Term
-from tidu_cli.primitives.trace import op as emit
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.families import binary, linear_jvp, linear_transpose, unary
+from tidu_cli.rules.recording import Term
+from tidu_cli.rules.recording import op as emit
 from tidu_cli.transforms.linearize import linearize
 
 LAWS = ["jvp", "adjoint", "linear", "second", "symmetry"]
@@ -205,7 +204,7 @@ NO_TANGENT = {"eq", "ne", "lt", "le", "gt", "ge", "is_finite", "nextafter", "con
 
 def affine(constant: float) -> Document:
     """x@1 + c in a linear graph, as readers refuse it where c is not zero."""
-    from tidu_cli.documents import read
+    from tidu_cli.formats import read
 
     tangent, role = {"tangent": {"of": "x", "pass": 1}}, {"linearized": {"active_mask": [True, False]}}
     literal = {"op": "constant", "inputs": [], "attrs": {"value": {"type": "f64[]", "data": [constant]}}}

@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from tests.checking.sets import changed
 from tests.record_graphs import record_graphs
 from tests.sketch import Value, function, key, op
-from tidu_cli.checking.arrays import Place
 from tidu_cli.checking.closure import document_closure, primitive_closure
-from tidu_cli.checking.integers import float_twin
-from tidu_cli.checking.numeric import check_numerically, check_primitive_numerically
+from tidu_cli.checking.numeric.arrays import Place
+from tidu_cli.checking.numeric.float_twins import float_twin
+from tidu_cli.checking.numeric.laws import check_numerically, check_primitive_numerically
 from tidu_cli.checking.report import check_document
 from tidu_cli.checking.static import findings
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import RecordType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

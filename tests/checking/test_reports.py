@@ -13,12 +13,12 @@ from tests.checking.test_static import linear_document
 from tests.cli.running import ROOT, invoke, succeed
 from tests.cli.running import F as SAMPLE
 from tidu_cli.checking.report import PARTS, check_document, check_primitive
-from tidu_cli.documents.write import format_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.families import linear_transpose, unary
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.families import linear_transpose, unary
 
 WRONG = linear_document((True, False))
 

@@ -12,11 +12,10 @@ from tests.sketch import F, Mask, Sketch, T, Value, document, function, op
 from tidu_cli.checking.static import findings
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.keys import Key
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.vocabulary import vocabulary
-from tidu_cli.transforms.detach import detach
+from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.cli.running import ROOT, F, document, graph, invoke, succeed
 from tidu_cli.cli.main import COMMANDS
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 
 DOCUMENTS = {"resolve", "linearize", "transpose", "materialize", "convert"}
 """The commands that write documents."""

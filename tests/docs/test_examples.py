@@ -16,7 +16,7 @@ import pytest
 from tests.docs.blocks import PAGES, ROOT, Block, agrees, blocks, run
 from tests.docs.svg import content
 from tests.programs import called_by, missing, require
-from tidu_cli.documents.read import parse_document
+from tidu_cli.formats.read import parse_document
 from tools.console import Step
 
 RENEW = os.environ.get("TIDU_RENEW") == "1"

@@ -12,7 +12,7 @@ from tests.docs.blocks import NOT_RUN, PAGES, ROOT, blocks
 from tests.test_layers import MAY_IMPORT
 from tidu_cli.cli.main import COMMANDS
 from tidu_cli.cli.reference import to_markdown
-from tidu_cli.documents.read import parse_document
+from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.dot import to_dot
 from tidu_cli.transforms.linearize import linearize

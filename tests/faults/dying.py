@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tidu_cli.documents import replacing
-from tidu_cli.documents.files import write_pieces
+from tidu_cli.formats import replacing
+from tidu_cli.formats.files import write_pieces
 
 OLD = b"the old file\n"
 NEW = [bytes([65 + k]) * 2**16 for k in range(4)]

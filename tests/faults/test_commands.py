@@ -108,7 +108,8 @@ tidu_cli.__main__.main()
 
 
 @pytest.mark.parametrize(
-    "module", ["tidu_cli.cli.main", "click", "tidu_cli.cli.linearize", "tidu_cli.documents.read", "tidu_cli.transforms.linearize"]
+    "module",
+    ["tidu_cli.cli.main", "click", "tidu_cli.cli.commands.linearize", "tidu_cli.formats.read", "tidu_cli.transforms.linearize"],
 )
 def test_an_interrupt_while_a_module_is_imported(module):
     done = subprocess.run(

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tidu_cli.checking.examples import DTYPES
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import Example, Primitive
-from tidu_cli.primitives.fields import field_names
+from tidu_cli.checking.numeric.examples import DTYPES
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.attrs.fields import field_names
+from tidu_cli.rules.contract import Example, Primitive
 
 HOSTILE: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3, 2**31 - 1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30,

@@ -11,19 +11,19 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from tests.documents.plain import described
+from tests.formats.plain import described
 from tests.fuzz.choices import Choices
 from tests.fuzz.mutation import mutate_bytes, mutate_plain
 from tests.fuzz.target import Target, require_message
 from tests.interpret import random_value
 from tidu_cli import api
 from tidu_cli.checking.static import findings
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TiduError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import leaves
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.lax.builtin import vocabulary
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 

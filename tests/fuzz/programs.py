@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from tests.documents.plain import described
+from tests.formats.plain import described
 from tests.fuzz.choices import Choices
 from tests.fuzz.differences import difference_interval, is_decided
 from tests.fuzz.target import Target, require_message
 from tests.interpret import evaluate, every_value, inner, random_value, tree, zeros
 from tests.runtime.test_plans import bits
 from tests.transforms.test_bulk import large_from
-from tidu_cli.checking.examples import example_cases
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT, TensorType, Type, leaves, real_dtype, storage_dtype
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.batches import evaluate_batch
-from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
+from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

@@ -11,13 +11,13 @@ import numpy as np
 from tidu_cli.api import compile as compiled
 from tidu_cli.api import evaluate, linearize, materialize, transpose
 from tidu_cli.checking.report import check_document
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TiduError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import MAX_RANK, RecordType, TensorType, Type, moves, storage_dtype
-from tidu_cli.primitives.structural import numpy_dtype
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import vocabulary
 
 MOST_MEMORY = 2**26
 """Evaluations that would take more are to be refused."""

@@ -17,9 +17,9 @@ from tests.fuzz.mutation import mutate_bytes, mutate_plain
 from tests.fuzz.target import Target, require_message
 from tests.interpret import random_value, zeros
 from tidu_cli import api
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.values import parse_assignment, read_values, write_values
 from tidu_cli.errors import TiduError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.values import parse_assignment, read_values, write_values
 from tidu_cli.graph.graph import Document
 
 TYPES = ("f64[]", "f32[2]", "f16[3]", "bf16[2]", "c64[2]", "c128[]", "i8[3]", "i32[]", "i64[2]", "u8[2,2]", "u64[]", "bool[2]")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.graph.graph import Case
-from tidu_cli.primitives.structural import literal_array, numpy_dtype
+from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
 
 ALIASES = {
     "not": "bitwise_not",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tests.jax.calls import jax_function
-from tidu_cli.checking.examples import one_node_document
+from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
@@ -45,7 +45,7 @@ def problem(case: Case, operands: Sequence[Any], rng: Any, *, derivatives: bool 
 
 
 def _numpy(type_: Any) -> Any:
-    from tidu_cli.primitives.structural import numpy_dtype
+    from tidu_cli.lax.arrays.structural import numpy_dtype
 
     return numpy_dtype(np, type_.dtype)
 

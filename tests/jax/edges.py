@@ -12,8 +12,8 @@ import numpy as np
 from tests.templates import make_case, type_of
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import COMPLEXES, INTEGERS
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
 
 INF, NAN = math.inf, math.nan
 

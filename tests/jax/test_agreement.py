@@ -16,12 +16,12 @@ import pytest
 from tests.jax.derivatives import KINDS, Problem, of_jax, of_tidu, problem
 from tests.jax.differences import COMPARED_WITH, DIFFERENCES, Difference
 from tests.jax.edges import edges, elementwise
-from tidu_cli.checking.examples import diagonal_of, example_cases, interval_of, with_diagonal
+from tidu_cli.checking.numeric.examples import diagonal_of, example_cases, interval_of, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, ITEMSIZE, TensorType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import Example
-from tidu_cli.primitives.structural import dtype_name, numpy_dtype
+from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import Example
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 

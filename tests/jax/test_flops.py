@@ -9,7 +9,7 @@ import pytest
 
 from tests.jax.calls import jax_function
 from tidu_cli.graph.types import parse_type
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 

@@ -13,8 +13,8 @@ import pytest
 
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.keys import Key
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.cli.running import F, document, graph, invoke
-from tests.own.making import body, unary
+from tests.custom.making import body, unary
 from tidu_cli.cli.main import COMMANDS, cli
 
 GREATEST = 2**53 - 1

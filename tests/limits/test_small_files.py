@@ -15,10 +15,10 @@ from numpy.lib import format as npy
 
 import tidu_cli
 from tests.cli.running import F, document, graph
+from tests.custom.making import body, unary
 from tests.limits.bounded import refused, succeeds
-from tests.own.making import body, unary
-from tidu_cli.documents.read import parse_document
 from tidu_cli.errors import did_you_mean
+from tidu_cli.formats.read import parse_document
 
 
 def member(shape: tuple[int, ...], n_zeros: int) -> bytes:

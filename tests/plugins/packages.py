@@ -14,7 +14,7 @@ SAMPLE = ROOT / "samples" / "plugin"
 GOOD = """
 import numpy
 from tidu_cli.graph.types import FLOATS
-from tidu_cli.primitives.families import unary
+from tidu_cli.rules.families import unary
 identity = lambda np, attrs, operands, results: lambda x: x
 P = unary("{op}", FLOATS, tangent=lambda t, x, y: t, kernel=identity, formula="x", summary="x")
 """

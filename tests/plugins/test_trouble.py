@@ -11,8 +11,8 @@ from tests.plugins.packages import GOOD, environment, message, tidu, write
 
 IMPORTS = """
 from dataclasses import replace
-from tidu_cli.primitives.families import linear_jvp, linear_transpose
-from tidu_cli.primitives.trace import op
+from tidu_cli.rules.families import linear_jvp, linear_transpose
+from tidu_cli.rules.recording import op
 """
 LINEAR = "jvp=linear_jvp('mine'), transpose=linear_transpose(lambda attrs, ct, type_: op('mine')(ct))"
 USES_SIN = document(graph([("sin", 0)], outputs=[("y", 1)]))

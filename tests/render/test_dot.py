@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.running import F, document, graph, invoke, succeed
 from tests.programs import needs
-from tidu_cli.documents.read import parse_document
 from tidu_cli.errors import UnknownNameError
+from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.dot import COLOURS, to_dot
 from tidu_cli.render.picture import Flow, Kind, n_items, picture

@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from tests.primitives.samples import SAMPLES
-from tidu_cli.checking.examples import example_cases
-from tidu_cli.graph.type_text import parse_value_type
+from tests.lax.samples import SAMPLES
+from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.render.phrases import array_phrase, attrs_label, phrase
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.render.words.phrases import array_phrase, attrs_label, phrase
 
 
 def case_of(op, operands, mask=None, **attrs):

@@ -6,7 +6,7 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Input, Output
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.types import parse_type
-from tidu_cli.primitives.builtin import BUILTIN
+from tidu_cli.lax.builtin import BUILTIN
 
 
 class Sketch:

@@ -18,7 +18,7 @@ from tests.strategies import ANY, ELEMENTWISE, SMOOTH, _dot_general, _move, _red
 from tidu_cli.errors import EvaluationError, TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.runtime.batches import evaluate_batch
-from tidu_cli.runtime.program import plain_program
+from tidu_cli.runtime.plans.program import plain_program
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.vectorize import vectorized
 

@@ -14,7 +14,7 @@ from benchmarks.generate import chain, dag
 from tests.peaks import peak
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.runtime.evaluate import evaluate
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.runtime.stored import stored
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

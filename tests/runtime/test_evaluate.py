@@ -17,10 +17,10 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, parse_type, real_dtype
-from tidu_cli.primitives.structural import dtype_name, numpy_dtype
+from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.inputs import input_array
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.runtime.plans.program import compile_graph
 
 X = Key("x")
 

@@ -13,7 +13,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.limits import _cgroup_limits, format_size, machine_memory, parse_size
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.memory import check_memory, estimate_memory
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.runtime.plans.program import compile_graph
 
 
 def chain(length, n=1000):

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from benchmarks.generate import chain, dag
 from tests.interpret import evaluate, random_inputs
 from tests.strategies import ANY, documents, seeds
-from tidu_cli.documents.programs import format_program, parse_program
-from tidu_cli.graph import columns
+from tidu_cli.formats.programs import format_program, parse_program
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns import blocks as columns
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.runtime import grouping
-from tidu_cli.runtime.grouping import FEWEST_STEPS, levels
-from tidu_cli.runtime.groups import GroupedProgram
-from tidu_cli.runtime.interpreter import Program
-from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.plans import grouping
+from tidu_cli.runtime.plans.grouping import FEWEST_STEPS, levels
+from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.plans.interpreter import Program
+from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
 from tidu_cli.runtime.stored import restored, stored
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

@@ -11,9 +11,9 @@ import pytest
 from tests.runtime.graphs import Sketch
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.keys import Key
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import Primitive, PrimitiveSet
-from tidu_cli.runtime.program import compile_graph, grouped_program, plain_program
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
 
 X = Key("x")
 

@@ -19,7 +19,7 @@ from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.runtime.cost import evaluation
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.memory import estimate_memory
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.materialize import materialize
 
 law = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

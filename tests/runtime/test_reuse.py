@@ -14,11 +14,11 @@ from tests.sketch import Value, function, key, op
 from tests.strategies import seeds
 from tests.transforms.test_sparse import inputs as reading_inputs
 from tests.transforms.test_sparse import one_by_one, reading
-from tidu_cli.checking.examples import example_cases
+from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.types import RecordType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.runtime.program import Program, compile_graph
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.plans.program import Program, compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

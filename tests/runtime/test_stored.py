@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import tidu_cli as tidu
 from benchmarks.generate import dag
 from tests.strategies import seeds
-from tidu_cli.documents import programs
-from tidu_cli.documents.programs import format_program, is_program, parse_program
-from tidu_cli.documents.source import Source
 from tidu_cli.errors import DocumentError, EvaluationError, UnknownNameError
-from tidu_cli.runtime.program import compile_graph, grouped_program
+from tidu_cli.formats import programs
+from tidu_cli.formats.programs import format_program, is_program, parse_program
+from tidu_cli.formats.source import Source
+from tidu_cli.runtime.plans.program import compile_graph, grouped_program
 from tidu_cli.runtime.stored import restored, stored
 
 ROSENBROCK = tidu.load("samples/rosenbrock.json")

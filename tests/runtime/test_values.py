@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.primitives.samples import ORDER, SHAPES, draw
+from tests.lax.samples import ORDER, SHAPES, draw
 from tests.templates import type_of
-from tidu_cli.documents.values import parse_assignment, read_values, write_values
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError
+from tidu_cli.formats.values import parse_assignment, read_values, write_values
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.inputs import input_array
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -242,5 +242,5 @@ def test_large_arrays_are_written_in_reasonable_time():
 
 
 def test_importing_does_not_import_numpy():
-    code = "import sys, tidu_cli.documents.values, tidu_cli.runtime.evaluate; sys.exit('numpy' in sys.modules)"
+    code = "import sys, tidu_cli.formats.values, tidu_cli.runtime.evaluate; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize

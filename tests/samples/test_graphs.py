@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 SAMPLES = Path(__file__).parents[2] / "samples"

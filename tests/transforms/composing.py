@@ -9,7 +9,7 @@ from tests.interpret import free_inputs
 from tests.sketch import Value, function, key, op
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.transforms.compose import Composition
+from tidu_cli.transforms.linking.compose import Composition
 
 X = key("x")
 sin, cos, exp, tanh = map(op, ("sin", "cos", "exp", "tanh"))

@@ -13,23 +13,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.custom.making import own_documents
 from tests.interpret import free_inputs
-from tests.own.making import own_documents
 from tests.sketch import Sketch, Value, document, function, key, structure
 from tests.strategies import ANY, SMOOTH, documents, seeds
 from tests.transforms.test_laws import wrt_of
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TiduError
-from tidu_cli.graph import columns, flow, large
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns import blocks as columns
+from tidu_cli.graph.columns import dataflow as flow
+from tidu_cli.graph.columns import large
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
 from tidu_cli.graph.types import TensorType, moves
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import JVP, Primitive
-from tidu_cli.primitives.trace import Term
-from tidu_cli.transforms.bulk import cases, equal
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import JVP, Primitive
+from tidu_cli.rules.recording import Term
+from tidu_cli.transforms.columns import cases
+from tidu_cli.transforms.columns import common_subexpressions as equal
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.stamp import Stamper

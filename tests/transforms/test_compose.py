@@ -14,16 +14,16 @@ from tests.cli.running import graph, invoke
 from tests.interpret import evaluate, free_inputs
 from tests.sketch import Sketch, document, function, key, names, ports, structure
 from tests.transforms.composing import SAMPLES, X, bound, composed_by_command, cos, exp, scalar, sin, tanh
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
-from tidu_cli.transforms.compose import compose
-from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.compose import compose
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.rename import Owner, Renaming, fresh, owner, rename
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.rename import Owner, Renaming, fresh, owner, rename
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.shorthands import vjp
 from tidu_cli.transforms.transpose import transpose
 

@@ -19,16 +19,16 @@ from tests.sketch import Sketch, Value, document, function, key, structure
 from tests.strategies import ANY, SMOOTH, Pool, documents, seeds
 from tests.transforms.composing import SAMPLES, X, bound, composed_by_command, cos, exp, inexact, scalar, sin, tanh
 from tests.transforms.test_laws import law, nearly, same
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import filled
-from tidu_cli.transforms.compose import compose
-from tidu_cli.transforms.fix import fix
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.rename import Renaming, rename
-from tidu_cli.transforms.resolve import resolve
+from tidu_cli.transforms.linking.bind_constants import fix
+from tidu_cli.transforms.linking.compose import compose
+from tidu_cli.transforms.linking.rename import Renaming, rename
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.shorthands import vjp
 from tidu_cli.transforms.transpose import transpose
 

@@ -13,12 +13,12 @@ from tests.sketch import Value, function, key, listing, names, op, ports
 from tests.strategies import ANY, documents, seeds
 from tests.transforms.test_laws import wrt_of
 from tests.transforms.test_sparse import reading
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import JVP, Kernel, PrimitiveSet, Transposition
-from tidu_cli.runtime.program import compile_graph
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import JVP, Kernel, PrimitiveSet, Transposition
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

@@ -14,8 +14,8 @@ from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import literal_from_numbers
 from tidu_cli.graph.types import parse_type
-from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

@@ -16,17 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from tests.interpret import evaluate, inner
 from tests.sketch import Value, function, key, op, type_of
 from tests.twins import twins
-from tidu_cli.checking.examples import example_cases, one_node_document
+from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import INTEGERS, Type, leaves, tangent_type
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.structural import numpy_dtype
-from tidu_cli.primitives.tangents import natural
-from tidu_cli.transforms.detach import detach
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.tangents import natural
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 law = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])

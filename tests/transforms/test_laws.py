@@ -15,10 +15,10 @@ from tests.strategies import ANY, ELEMENTWISE, SMOOTH, documents, seeds
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import Key
-from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 law = settings(

@@ -12,29 +12,29 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.custom.making import own_documents
 from tests.interpret import free_inputs
-from tests.own.making import own_documents
 from tests.sketch import key
 from tests.strategies import ANY, documents
 from tests.transforms.test_bulk import large_from
 from tests.transforms.test_laws import law, wrt_of
 from tests.transforms.test_recompute import policies
-from tidu_cli.checking.drawing import draw
-from tidu_cli.checking.examples import example_cases, interval_of, one_node_document
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
+from tidu_cli.checking.numeric.examples import example_cases, interval_of, one_node_document
+from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.literals import filled
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.summands import zeros_due
-from tidu_cli.transforms.detach import detach
-from tidu_cli.transforms.fix import fix
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.summands import zeros_due
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.bind_constants import fix
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.recompute import recompute
-from tidu_cli.transforms.resolve import resolve
+from tidu_cli.transforms.memory.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
 

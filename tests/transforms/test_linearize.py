@@ -13,13 +13,13 @@ from tests.sketch import Sketch, Value, document, function, key, listing, names,
 from tidu_cli.errors import KeyTextError, MissingRuleError, TransformError, UnknownNameError
 from tidu_cli.graph.graph import Binding, Document, Output
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import JVP, Primitive, PrimitiveSet, Transposition
-from tidu_cli.primitives.families import alike, numpy_function
-from tidu_cli.transforms.detach import detach
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import JVP, Primitive, PrimitiveSet, Transposition
+from tidu_cli.rules.families import alike, numpy_function
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 X, Y = key("x"), key("y")

@@ -12,8 +12,8 @@ from tests.sketch import Sketch, Value, document, function, key, listing, names,
 from tidu_cli.errors import TransformError, UnknownNameError
 from tidu_cli.graph.graph import Binding, Document, Input, Output
 from tidu_cli.graph.types import TensorType
-from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

@@ -15,8 +15,8 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType
-from tidu_cli.transforms.fix import fix
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.bind_constants import fix
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose

@@ -16,25 +16,25 @@ from tests.sketch import function, key, names, op, structure
 from tests.strategies import ANY, documents, seeds
 from tests.transforms.test_bulk import large_from
 from tests.transforms.test_laws import law, wrt_of
-from tidu_cli.checking.compare import compare
+from tidu_cli.checking.comparing.structure import structural_differences
+from tidu_cli.checking.comparing.values import compare
 from tidu_cli.checking.static import findings
-from tidu_cli.checking.structure import structural_differences
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TransformError, UnknownNameError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Binding, Document
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import MAX_PASS
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.transforms.compose import compose
-from tidu_cli.transforms.detach import detach
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.compose import compose
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.passes import renumber
+from tidu_cli.transforms.linking.rename import Renaming, rename
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.passes import renumber
-from tidu_cli.transforms.rename import Renaming, rename
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 X, W = key("x"), key("w")

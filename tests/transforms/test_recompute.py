@@ -16,20 +16,20 @@ from tests.interpret import free_inputs, random_value
 from tests.sketch import Sketch, Value, document, function, key, listing, op, structure
 from tests.strategies import ANY, documents, seeds
 from tests.transforms.test_laws import law, wrt_of
-from tidu_cli.documents.read import parse_document
-from tidu_cli.documents.write import format_document
 from tidu_cli.errors import TransformError, UnknownNameError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Binding, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.cost import evaluation
 from tidu_cli.runtime.memory import estimate_memory
-from tidu_cli.runtime.program import compile_graph
-from tidu_cli.transforms.checkpoints import Cheap, Named, Policy, Sqrt
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.recompute import recompute
-from tidu_cli.transforms.resolve import resolve
+from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Policy, Sqrt
+from tidu_cli.transforms.memory.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
 X = key("x")

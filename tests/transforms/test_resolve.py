@@ -13,10 +13,10 @@ from tests.sketch import Sketch, document, function, key, listing, names, op, po
 from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError
 from tidu_cli.graph.graph import Detached, Document, Externals, Graph
 from tidu_cli.graph.identity import digest_text, digests
-from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import dangling, resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.resolve import dangling, resolve
 from tidu_cli.transforms.transpose import transpose
 
 X = key("x")

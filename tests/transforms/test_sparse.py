@@ -13,20 +13,20 @@ from tests.interpret import evaluate, free_inputs, inner, random_value
 from tests.sketch import Value, function, key, listing, names, op, type_of
 from tests.strategies import seeds
 from tests.templates import interpret
-from tidu_cli.checking.examples import example_cases
+from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.primitives import scattered
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.scattered import FEW, merging_template, positions_template, reads_few
-from tidu_cli.primitives.trace import transpose_template
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules import scattered
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import transpose_template
+from tidu_cli.rules.scattered import FEW, merging_template, positions_template, reads_few
 from tidu_cli.runtime.cost import evaluation
-from tidu_cli.transforms.detach import detach
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 X = key("x")

@@ -10,11 +10,11 @@ import pytest
 from tests.interpret import evaluate
 from tests.sketch import Sketch, document, function, key, listing, op, type_of
 from tidu_cli.errors import TransformError
-from tidu_cli.graph.type_text import parse_value_type
+from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.record_types import with_records
-from tidu_cli.primitives.tangents import TABLE, admitted, chosen, natural
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.records.record_types import with_records
+from tidu_cli.rules.tangents import TABLE, admitted, chosen, natural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

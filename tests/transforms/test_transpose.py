@@ -12,12 +12,12 @@ from tests.sketch import F, Mask, Sketch, T, Value, document, function, key, lis
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet, Transposition
-from tidu_cli.transforms.detach import detach
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import PrimitiveSet, Transposition
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.resolve import resolve
 from tidu_cli.transforms.transpose import transpose
 
 X = key("x")

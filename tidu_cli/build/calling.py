@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import tidu_cli
-from tidu_cli.build.trouble import BuildError
+from tidu_cli.build.errors import BuildError
 from tidu_cli.errors import TiduError
 
 _MACHINERY = ("<frozen", "numpy/", *(str(Path(str(module.__file__)).parent) for module in (tidu_cli, np)))

@@ -8,18 +8,18 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from tidu_cli.build.array import Array, name_of
-from tidu_cli.build.records import Record, Traced
-from tidu_cli.build.sharing import Share, require_current
-from tidu_cli.build.trouble import BuildError
+from tidu_cli.build.arrays.aliasing import Share, require_current
+from tidu_cli.build.arrays.array import Array, name_of
+from tidu_cli.build.arrays.records import Record, Traced
+from tidu_cli.build.errors import BuildError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import more_than
-from tidu_cli.primitives.builtin import BUILTIN
-from tidu_cli.primitives.contract import PrimitiveSet
+from tidu_cli.rules.contract import PrimitiveSet
 
 MAX_NODES = 10_000_000
 """A function that emits more nodes than this is taken to run in circles. Formulas have a limit (`tidu_cli.limits`)."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tidu_cli.build.calling import called, name_of_function, signature_of
-from tidu_cli.build.nesting import Filling, Tree, filled, inputs_of, outputs_of, tree_of
+from tidu_cli.build.errors import BuildError
+from tidu_cli.build.pytree import Filling, Tree, filled, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, default_output
-from tidu_cli.build.trouble import BuildError
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

@@ -8,11 +8,11 @@ from typing import Any
 
 from tidu_cli.checking.closure import Emissions, emissions
 from tidu_cli.graph.types import DTYPES
-from tidu_cli.primitives.attr_models import json_schema
-from tidu_cli.primitives.builtin import BUILTIN, FAMILIES
-from tidu_cli.primitives.builtin import family as module_of
-from tidu_cli.primitives.contract import Primitive, PrimitiveSet
-from tidu_cli.primitives.families import dtype_class
+from tidu_cli.lax.builtin import BUILTIN, FAMILIES
+from tidu_cli.lax.builtin import family as module_of
+from tidu_cli.rules.attrs.models import json_schema
+from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.families import dtype_class
 
 
 @dataclass(frozen=True)

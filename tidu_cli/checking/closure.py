@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from tidu_cli.checking.examples import example_cases
+from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.types import TensorType, Type, leaves, moves
-from tidu_cli.primitives.contract import Primitive, PrimitiveSet
-from tidu_cli.primitives.trace import Template, batch_template, jvp_template, transpose_template
+from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.recording import Template, batch_template, jvp_template, transpose_template
 
 _MAX_ACTIVE = 4
 """Of nodes with more operands than this that can be active, or batched, only single ones and all together are tried."""

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.closure import Closure, cases_closure, document_closure, primitive_closure
-from tidu_cli.checking.examples import example_cases, one_node_document
-from tidu_cli.checking.own import Use, case_of, judged, trial_uses, unused, uses_in
-from tidu_cli.checking.own import findings as definition_findings
+from tidu_cli.checking.custom import Use, case_of, judged, trial_uses, unused, uses_in
+from tidu_cli.checking.custom import findings as definition_findings
+from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.checking.static import Finding, findings
+from tidu_cli.custom.definitions import KINDS
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
-from tidu_cli.primitives.contract import Primitive, PrimitiveSet
-from tidu_cli.primitives.definitions import KINDS
+from tidu_cli.rules.contract import Primitive, PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tidu_cli.checking.numeric import Verdict
+    from tidu_cli.checking.numeric.laws import Verdict
 
 PARTS = ("static", "closure", "numeric")
 """The parts of `tidu check`, in the order in which they run."""
@@ -96,8 +96,8 @@ def check_document(
         report.inert = _inert(sorted({document.cases[code].op for graph in document.graphs for code in graph.code}), primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
-        from tidu_cli.checking.linear import linear_verdicts  # it needs NumPy, the other parts do not
-        from tidu_cli.checking.numeric import check_numerically
+        from tidu_cli.checking.numeric.laws import check_numerically
+        from tidu_cli.checking.numeric.linear import linear_verdicts  # it needs NumPy, the other parts do not
 
         _add_own(report, uses, primitives, seed)
         try:
@@ -137,7 +137,7 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
         report.inert = _inert([primitive.name], primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
-        from tidu_cli.checking.numeric import check_primitive_numerically
+        from tidu_cli.checking.numeric.laws import check_primitive_numerically
 
         _add_numeric(report, check_primitive_numerically(primitive, primitives, dtypes))
     return report

@@ -65,7 +65,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"tidu_cli.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"tidu_cli.cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -151,7 +151,7 @@ def main() -> None:
     # pydantic would look for plugins of its own in all installed packages: as long as looking for ours takes, and in vain.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if "_TIDU_COMPLETE" in os.environ:
-        from tidu_cli.cli.completion import register
+        from tidu_cli.cli.commands.completion import register
 
         register()
     try:

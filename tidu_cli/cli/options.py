@@ -19,9 +19,9 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
-    from tidu_cli.documents.files import Piece
-    from tidu_cli.documents.source import Source
-    from tidu_cli.primitives.contract import PrimitiveSet
+    from tidu_cli.formats.files import Piece
+    from tidu_cli.formats.source import Source
+    from tidu_cli.rules.contract import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -174,7 +174,7 @@ def example(*lines: str) -> str:
 
 def load(file: str) -> Loaded:
     """Read and check a document, with the ops of --ops. Raises DocumentError."""
-    from tidu_cli.documents.files import reading
+    from tidu_cli.formats.files import reading
 
     with reading(file) as source:
         return load_from(source, file)
@@ -182,7 +182,7 @@ def load(file: str) -> Loaded:
 
 def load_from(source: Source, file: str) -> Loaded:
     """Likewise, if the file has been opened already."""
-    from tidu_cli.documents.read import parse_document
+    from tidu_cli.formats.read import parse_document
 
     loaded = Loaded(*parse_document(source, shown(file), known_primitives()))
     if is_verbose():
@@ -192,8 +192,8 @@ def load_from(source: Source, file: str) -> Loaded:
 
 def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
     """Read a document, or a library: then its ops with the built-in ones. And the format. Raises DocumentError."""
-    from tidu_cli.documents.files import reading
-    from tidu_cli.documents.read import parse_subject
+    from tidu_cli.formats.files import reading
+    from tidu_cli.formats.read import parse_subject
 
     with reading(file) as source:
         subject, found = parse_subject(source, shown(file), known_primitives())
@@ -205,14 +205,14 @@ def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
 
 def known_primitives() -> PrimitiveSet:
     """The built-in primitives, and those of --ops and --plugins. Raises DocumentError, UnknownNameError."""
-    from tidu_cli.primitives.vocabulary import known_with
+    from tidu_cli.custom.vocabulary import known_with
 
     meta = click.get_current_context().meta
     if _PRIMITIVES not in meta:  # once, also where a command loads several documents
         primitives = known_with(meta.get(_PLUGINS, ()))
         if libraries := meta.get(_LIBRARIES, ()):
-            from tidu_cli.documents.files import reading
-            from tidu_cli.documents.read import parse_library
+            from tidu_cli.formats.files import reading
+            from tidu_cli.formats.read import parse_library
 
             for library in libraries:
                 with reading(library) as source:
@@ -253,7 +253,7 @@ def _format_by_suffix(out: str | None) -> str | None:
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:
     """Write a document to OUT or standard output."""
-    from tidu_cli.documents.write import formatted
+    from tidu_cli.formats.write import formatted
 
     chosen = chosen_format(out, format_, came_in)
     require_printable(out, chosen)
@@ -275,7 +275,7 @@ def emit_bytes(data: bytes, out: str | None) -> None:
 
 
 def _written(pieces: Iterable[Piece], out: str | None) -> int:
-    from tidu_cli.documents.files import write_pieces
+    from tidu_cli.formats.files import write_pieces
 
     with paused() if is_terminal(sys.stdout) else nullcontext():
         return write_pieces(pieces, out)
@@ -297,7 +297,7 @@ def emit_lines(lines: Iterable[str]) -> None:
 
 def emit_json(value: object, out: str | None = None, indent: int | None = None) -> None:
     """Write JSON to OUT or standard output."""
-    from tidu_cli.documents.json_text import json_text
+    from tidu_cli.formats.json.text import json_text
 
     emit_bytes(f"{json_text(value, indent)}\n".encode(), out)
 

@@ -115,7 +115,7 @@ def _columns(stream: TextIO) -> int:
 @contextmanager
 def shown(ctx: click.Context, progress: Progress) -> Iterator[None]:
     """Within the block, `progress` is told of all work of the command. The bar is gone after it."""
-    from tidu_cli.documents.signals import undone_by_signals
+    from tidu_cli.formats.signals import undone_by_signals
     from tidu_cli.watching import listening
 
     ctx.meta[_SHOWN] = progress

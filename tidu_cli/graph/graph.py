@@ -15,8 +15,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
+from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.large import is_large
 from tidu_cli.graph.types import Type
 
 Meta = Mapping[str, object] | None
@@ -188,7 +188,7 @@ class Graph:
         if is_large(self.n_nodes):
             import numpy as np
 
-            from tidu_cli.graph.columns import array_of, column_of, sums
+            from tidu_cli.graph.columns.blocks import array_of, column_of, sums
 
             return column_of(sums(np.asarray(arity, np.int32), array_of(self.code)))
         return column([0, *accumulate(arity[c] for c in self.code)])

@@ -14,13 +14,13 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Column, Document, Externals, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.large import is_large
 from tidu_cli.graph.types import Type
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.flow import Flow
+    from tidu_cli.graph.columns.dataflow import Flow
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class LogicalGraph:
         """All graphs as NumPy columns over flat ids; None if they are not large, or some node has several results."""
         if not is_large(self.n_nodes):
             return None
-        from tidu_cli.graph.flow import flow_of
+        from tidu_cli.graph.columns.dataflow import flow_of
 
         return flow_of(self)
 
@@ -94,7 +94,7 @@ class LogicalGraph:
     def depends_on(self, values: Iterable[int]) -> bytearray:
         """For each flat id, 1 if one of `values` is it or depends on it, else 0."""
         if self.flow is not None:
-            from tidu_cli.graph.flow import depended_on
+            from tidu_cli.graph.columns.dataflow import depended_on
 
             return bytearray(depended_on(self.flow, values).data)
         needed = bytearray(self.n_values)
@@ -131,7 +131,7 @@ def link(document: Document) -> LogicalGraph:
 
 def _counting(first: int, end: int) -> Column[int]:
     if is_large(end - first):
-        from tidu_cli.graph.columns import counting
+        from tidu_cli.graph.columns.blocks import counting
 
         return counting(first, end)
     return column(range(first, end))
@@ -140,7 +140,7 @@ def _counting(first: int, end: int) -> Column[int]:
 def _in_flat_ids(external: Externals, logical: LogicalGraph) -> Column[int]:
     """What externals stand for, which are values of graphs that have been linked."""
     if is_large(len(external)):
-        from tidu_cli.graph.flow import in_flat_ids
+        from tidu_cli.graph.columns.dataflow import in_flat_ids
 
         return in_flat_ids(external, logical)
     n_document = logical.base[-1]

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
-from tidu_cli.graph.collection import no_collection
+from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
-from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.flow import Ints
+    from tidu_cli.graph.columns.dataflow import Ints
 
 
 @no_collection()
@@ -62,7 +62,7 @@ def with_used_passes(document: Document, passes: Mapping[int, str]) -> Document:
 
 def _occurring(code: Column[int], n: int) -> set[int]:
     if is_large(len(code)):
-        from tidu_cli.graph.columns import occurring
+        from tidu_cli.graph.columns.blocks import occurring
 
         return occurring(code, n)
     return set(code)
@@ -90,7 +90,7 @@ def _columns(logical: LogicalGraph, kind_of: Column[int], flat: Mapping[int, int
 def _encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
     """Integers, or the entries of a table that they number, as bytes."""
     if is_large(len(values)):
-        from tidu_cli.graph.columns import encoded
+        from tidu_cli.graph.columns.blocks import encoded
 
         yield from encoded(values, table)
         return

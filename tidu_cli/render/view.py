@@ -19,10 +19,10 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.types import Type
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.graphviz import draw
-from tidu_cli.render.numbers import value_text
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, describe_graph, op_counts, op_run, place_of, results
 from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
-from tidu_cli.render.words import Words
+from tidu_cli.render.words.numbers import value_text
+from tidu_cli.render.words.words import Words
 
 _LONG = 24
 """How many elements of an array are told where there is room."""

@@ -11,10 +11,10 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves, of_batch
 from tidu_cli.runtime.evaluate import outward, require_given
-from tidu_cli.runtime.groups import Workspace
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
-from tidu_cli.runtime.program import compile_graph, grouped_program, needed_inputs, plain_program
+from tidu_cli.runtime.plans.groups import Workspace
+from tidu_cli.runtime.plans.program import compile_graph, grouped_program, needed_inputs, plain_program
 from tidu_cli.watching import watch
 
 Vectorize = Callable[[Graph, Collection[Key], int], tuple[Graph, list[bool]]]
@@ -204,7 +204,7 @@ def _empty(type_: Type, size: int) -> Any:
     import numpy as np
 
     from tidu_cli.graph.types import storage_dtype
-    from tidu_cli.primitives.structural import numpy_dtype
+    from tidu_cli.lax.arrays.structural import numpy_dtype
 
     if isinstance(type_, RecordType):
         return tuple(_empty(field_type, size) for _, field_type in type_.fields)

@@ -10,9 +10,9 @@ from typing import cast
 from tidu_cli.graph.graph import Case, Column, Document, Graph, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.types import TensorType, Type, leaves
-from tidu_cli.primitives.contract import PrimitiveSet, ValueTypes
-from tidu_cli.primitives.vocabulary import vocabulary
-from tidu_cli.runtime.sharing import Sharing, shared_by
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.rules.contract import PrimitiveSet, ValueTypes
+from tidu_cli.runtime.plans.aliasing import Sharing, shared_by
 
 
 @dataclass(frozen=True, slots=True)

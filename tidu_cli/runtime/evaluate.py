@@ -9,11 +9,11 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, unit_of
-from tidu_cli.runtime.groups import GroupedProgram
 from tidu_cli.runtime.inputs import is_as_declared, value_of_input
-from tidu_cli.runtime.interpreter import Program
 from tidu_cli.runtime.memory import check_memory, fits
-from tidu_cli.runtime.program import compile_graph, plain_program
+from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.plans.interpreter import Program
+from tidu_cli.runtime.plans.program import compile_graph, plain_program
 
 
 def evaluate(
@@ -33,7 +33,7 @@ def evaluate(
     8601 text, integers (how many units since 1970) or NumPy's datetime64; durations are numbers or NumPy's timedelta64. Inputs that
     no output needs are not looked at.
 
-    `moves` are tangents by the keys of inputs: the graph is evaluated at the inputs moved along them (`tidu_cli.runtime.moves`).
+    `moves` are tangents by the keys of inputs: the graph is evaluated at the inputs moved along them (see `retraction`).
     `max_memory` is in bytes, None for the machine's. Results are NumPy arrays: datetime64 of datetimes, f64 of durations, which
     count their unit; of records dicts of these, of tuples tuples. Raises EvaluationError for missing and wrong inputs, and for
     what would not fit, before anything runs.
@@ -60,7 +60,7 @@ def call(
     require_given(program.inputs, inputs)
     given = {i.key: _taken(i, inputs[i.key]) for i in program.inputs}
     if moves:
-        from tidu_cli.runtime.moves import moved
+        from tidu_cli.runtime.retraction import moved
 
         for i in program.inputs:
             if i.key in moves:

@@ -23,8 +23,8 @@ from tidu_cli.graph.types import (
     Type,
     unit_of,
 )
-from tidu_cli.primitives.records import zeros
-from tidu_cli.primitives.structural import dtype_name, literal_array, numpy_dtype
+from tidu_cli.lax.arrays.structural import dtype_name, literal_array, numpy_dtype
+from tidu_cli.lax.records.records import zeros
 from tidu_cli.runtime.widening import widened
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
     """Times in a unit of their own in that of their declared type."""
     import numpy as np
 
-    from tidu_cli.primitives.units import conversion, require_conversion
+    from tidu_cli.rules.units import conversion, require_conversion
 
     kinds = next((kinds for kinds in (DATETIMES, DURATIONS) if type_.dtype in kinds and given.dtype in kinds), None)
     if kinds is None or given.shape != type_.shape:
@@ -192,7 +192,7 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
 
 
 def _require_times(place: str, type_: TensorType, counts: NDArray[Any]) -> None:
-    from tidu_cli.graph.instants import NOT_A_TIME
+    from tidu_cli.graph.text.instants import NOT_A_TIME
 
     if (counts == NOT_A_TIME).any():
         raise EvaluationError(

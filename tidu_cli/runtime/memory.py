@@ -13,9 +13,9 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Output
 from tidu_cli.graph.types import Path, RecordType, Type, leaves
 from tidu_cli.limits import format_size, limits, more_than
-from tidu_cli.runtime.groups import GroupedProgram
-from tidu_cli.runtime.interpreter import Program
-from tidu_cli.runtime.sharing import Sharing, shared_by
+from tidu_cli.runtime.plans.aliasing import Sharing, shared_by
+from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.plans.interpreter import Program
 
 _SHOWN = 3  # how many of the largest values a refusal names
 
@@ -32,7 +32,7 @@ def estimate_memory(program: Program) -> Estimate:
     """The estimated peak memory of a run, with inputs and results; work space within kernels is not counted.
 
     A view counts as much as the array it shows, since what follows mostly makes it one. What depends on no input counts up to its
-    last use, though it is kept: it is little (`tidu_cli.runtime.steps.MOST_KEPT`), and mostly views of single numbers.
+    last use, though it is kept: it is little (`tidu_cli.runtime.plans.steps.MOST_KEPT`), and mostly views of single numbers.
     """
     peak, at, _ = _walk(program, program.n_steps)
     _, _, held = _walk(program, at)

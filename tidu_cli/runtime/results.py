@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import DATETIMES, RecordType, storage_dtype, unit_of
-from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.lax.arrays.structural import numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns import array_of, blocks, column_of, taken
+from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, taken
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.vocabulary import vocabulary
-from tidu_cli.runtime.groups import LIST, SCALARS, GroupedProgram, Place, Single, vector_kernel
-from tidu_cli.runtime.interpreter import UNARY, WIDE, Program, Wide, reusing_kernel
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.runtime.plans.groups import LIST, SCALARS, GroupedProgram, Place, Single, vector_kernel
+from tidu_cli.runtime.plans.interpreter import UNARY, WIDE, Program, Wide, reusing_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

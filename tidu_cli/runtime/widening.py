@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.types import INEXACT, INTEGERS, ITEMSIZE, TensorType, real_dtype
-from tidu_cli.primitives.structural import numpy_dtype
+from tidu_cli.lax.arrays.structural import numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

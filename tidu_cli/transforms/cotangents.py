@@ -1,6 +1,6 @@
 """The cotangents of the values of a linear graph while it is transposed: dense ones, and contributions to parts, which wait.
 
-A node that reads few elements of an array (`tidu_cli.primitives.scattered`) contributes no array of zeros with a few cotangents
+A node that reads few elements of an array (`tidu_cli.rules.scattered`) contributes no array of zeros with a few cotangents
 in it: its contribution waits until the cotangent of the array is needed, until a dense contribution comes, or until as many
 elements wait as the array has. Then all that wait are added at once. So each element that is read costs a constant, and
 contributions are still added in the order in which they arose.
@@ -17,9 +17,9 @@ from typing import cast
 
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.types import RecordType, TensorType, Type
-from tidu_cli.primitives.contract import PrimitiveSet, Types
-from tidu_cli.primitives.scattered import merging_template, operand_type, positions_template
-from tidu_cli.primitives.trace import Template
+from tidu_cli.rules.contract import PrimitiveSet, Types
+from tidu_cli.rules.recording import Template
+from tidu_cli.rules.scattered import merging_template, operand_type, positions_template
 from tidu_cli.transforms.stamp import Stamper
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Column, Externals, Graph, column
-from tidu_cli.graph.large import is_large
 
 
 def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
@@ -31,7 +31,7 @@ def _with_live_nodes(graph: Graph, roots: Iterable[int]) -> tuple[Graph, Column[
     """The graph without the nodes that no root depends on, and the new local id of each old one."""
     roots = list(roots)
     if is_large(graph.n_nodes):
-        from tidu_cli.transforms.bulk.dead import with_live_nodes
+        from tidu_cli.transforms.columns.dead import with_live_nodes
 
         in_bulk = with_live_nodes(graph, roots)
         if in_bulk is not None:

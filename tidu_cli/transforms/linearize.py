@@ -12,17 +12,17 @@ from dataclasses import replace
 
 from tidu_cli.errors import MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
-from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import call_identity
 from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
 from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.primitives import tangents
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.trace import Template, jvp_template
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.rules import tangents
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template, jvp_template
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch
@@ -94,7 +94,7 @@ def _push_forward(
     several results. What has been emitted for it may serve other tangents, too: `drop_dead_nodes` tells.
     """
     if is_large(logical.n_nodes):
-        from tidu_cli.transforms.bulk.linearize import push_forward
+        from tidu_cli.transforms.columns.linearize import push_forward
 
         in_bulk = push_forward(logical, seeds, needed, stamper.linear, stamper.residual, stamper.residual_number, primitives)
         if in_bulk is not None:

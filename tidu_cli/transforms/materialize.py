@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import select_outputs
@@ -88,7 +88,7 @@ def _copy_nodes(
 ) -> Column[int]:
     """Copy the nodes that are needed. Gives the new local id of each flat id that is needed."""
     if is_large(logical.n_nodes):
-        from tidu_cli.transforms.bulk.materialize import copy_nodes
+        from tidu_cli.transforms.columns.materialize import copy_nodes
 
         in_bulk = copy_nodes(logical, needed, builder, inputs, node_meta)
         if in_bulk is not None:

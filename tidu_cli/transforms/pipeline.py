@@ -12,7 +12,8 @@ from typing import Protocol
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
-from tidu_cli.transforms import fix, linearize, materialize, matrix, transpose
+from tidu_cli.transforms import linearize, materialize, matrix, transpose
+from tidu_cli.transforms.linking import bind_constants as fix
 
 
 class Stage(Protocol):

@@ -14,7 +14,7 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.limits import limits, require
-from tidu_cli.primitives.trace import Emitted, Template
+from tidu_cli.rules.recording import Emitted, Template
 
 
 class Stamper:

@@ -13,15 +13,15 @@ from typing import cast
 
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Document, Graph, Input, Output
-from tidu_cli.graph.large import is_large
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import RecordType
-from tidu_cli.primitives.contract import PrimitiveSet
-from tidu_cli.primitives.scattered import reads_few
-from tidu_cli.primitives.trace import Template, transpose_template
-from tidu_cli.primitives.vocabulary import vocabulary
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template, transpose_template
+from tidu_cli.rules.scattered import reads_few
 from tidu_cli.transforms.cotangents import Cotangents, Read
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.linear import linked_linear_head
@@ -65,7 +65,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
 def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives: PrimitiveSet) -> tuple[Sequence[int], bool]:
     """The handle of the cotangent of each of the head's inputs, 0 for zero; and whether some rule makes no use of a cotangent."""
     if is_large(head.n_nodes):
-        from tidu_cli.transforms.bulk.transpose import pull_back
+        from tidu_cli.transforms.columns.transpose import pull_back
 
         in_bulk = pull_back(logical, head, stamper.linear, stamper.residual, stamper.residual_number, primitives)
         if in_bulk is not None:

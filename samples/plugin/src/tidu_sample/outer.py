@@ -7,10 +7,10 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INEXACT, TensorType
-from tidu_cli.primitives.batching import stacked
-from tidu_cli.primitives.contract import EACH, JVP, Batching, Example, Primitive, Transposition
-from tidu_cli.primitives.families import conj, only_active, require_dtype, summed
-from tidu_cli.primitives.trace import Term, op
+from tidu_cli.rules.batching import stacked
+from tidu_cli.rules.contract import EACH, JVP, Batching, Example, Primitive, Transposition
+from tidu_cli.rules.families import conj, only_active, require_dtype, summed
+from tidu_cli.rules.recording import Term, op
 
 _outer, _dot_general = op("outer"), op("dot_general")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tidu_cli.graph.types import FLOATS
-from tidu_cli.primitives.families import unary
-from tidu_cli.primitives.trace import Term, op
+from tidu_cli.rules.families import unary
+from tidu_cli.rules.recording import Term, op
 
 _abs = op("abs")
 

@@ -1,0 +1,92 @@
+"""What readers and the published JSON Schema say of a document in JSON, and where they may differ."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+
+from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.shape.complaints import judged, own_ops
+from tidu_cli.formats.shape.ops import definitions
+from tidu_cli.formats.shape.schema import json_schema
+from tidu_cli.formats.shape.types import record_types, type_reader
+from tidu_cli.lax.builtin import BUILTIN
+
+STOCK = jsonschema.Draft202012Validator(json_schema())
+"""The validator as it comes: to JSON Schema 1.0 is an integer, since numbers have no spelling there."""
+
+EXACT = jsonschema.validators.extend(
+    STOCK, type_checker=STOCK.TYPE_CHECKER.redefine("integer", lambda checker, value: type(value) is int)
+)(json_schema())
+"""The same, but for that."""
+
+BEYOND_SCHEMAS = {
+    "names": r"unknown record type|declare it under 'types'|unknown type '\w+'|cannot be a part of itself",
+    "how records nest": r"a record is written|is no tuple|has two fields|nests deeper than 32|unknown type .*[{(]",
+    "how large a type is": "larger than any memory|more than 1,000 tensors",
+    "meta": "beyond 64 bits|nests deeper than 200 levels",
+    "how many numbers a constant has": "takes .* (numbers|bytes), got",
+    "what bytes are": "a bool is a byte 0 or 1",
+    "dates": "constant of type datetime",
+    "what attrs are together": "must contract and batch equally many axes|an axis cannot be both|-0.0 is not kept apart",
+    "what is named twice": "names two of its|declares the (input|output) .* twice",
+}
+"""Refusals of a document's shape that no schema can express, as `docs/format.md` lists them: by what, and their words."""
+
+_BEYOND = re.compile("|".join(BEYOND_SCHEMAS.values()))
+
+
+def refusal(plain: Any) -> str | None:
+    """Why readers refuse plain data as a document in JSON; None if they do not."""
+    try:
+        parse_document(json.dumps(plain).encode(), "d")
+    except DocumentError as error:
+        return str(error)
+    return None
+
+
+def refusal_of_shape(plain: Any) -> str | None:
+    """Why the models of documents and of attrs refuse plain data: what does not depend on what a reference or a type is."""
+    try:
+        records = record_types(plain["types"], {}) if "types" in plain else {}
+        judged(plain, type_reader(records) if records else None)
+        definitions(own_ops(plain.get("ops", {}), records))
+        for node in _nodes(plain):
+            if node["op"] in BUILTIN.primitives:
+                BUILTIN.primitives[node["op"]].attrs.parse(node.get("attrs", {}), records)
+            for reference in node["inputs"] if isinstance(node["inputs"], list) else []:
+                _require_reference(reference)
+        for graph in plain["graphs"]:
+            for output in graph["outputs"]:
+                _require_reference(0 if output["value"] is None else output["value"])
+    except TiduError as error:
+        return str(error)
+    return None
+
+
+def _require_reference(value: Any) -> None:
+    pair = isinstance(value, list) and len(value) == 2 and all(type(part) is int and part >= 0 for part in value)
+    digest = isinstance(value, str) and re.fullmatch("sha256:[0-9a-f]{64}", value)
+    if not (pair or digest or (type(value) is int and value >= 0)):
+        raise DocumentError(f"malformed reference {value}")
+
+
+def _nodes(plain: Any) -> Iterator[Any]:
+    for graph in plain["graphs"]:
+        yield from graph["nodes"] if isinstance(graph["nodes"], list) else graph["nodes"]["table"]
+
+
+def disagreement(plain: Any) -> str | None:
+    """Where readers and the schema differ on plain data that has a version, and should not; None where they agree."""
+    found = refusal(plain)
+    if found is None:
+        return None if STOCK.is_valid(plain) else f"read, and the schema says: {next(STOCK.iter_errors(plain)).message[:300]}"
+    if not isinstance(plain, dict) or type(plain.get("tidu")) is not int or not EXACT.is_valid(plain):
+        return None
+    of_shape = refusal_of_shape(plain)
+    return None if of_shape is None or _BEYOND.search(of_shape) else f"valid by the schema, and refused: {of_shape}"

@@ -1,0 +1,188 @@
+"""Broken input never gives a traceback: whatever is done to a document, reading it works or raises one line."""
+
+import json
+from pathlib import Path
+
+import msgpack
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.formats.plain import described, documents, read
+from tidu_cli.errors import DocumentError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.source import Source
+from tidu_cli.formats.syntax import parse
+from tidu_cli.formats.write import format_document
+
+VALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "valid").iterdir())
+CONTENTS = [path.read_bytes() for path in VALID]
+
+SCALARS = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2**31,
+    -(2**31) - 1,
+    2**64,
+    10**400,
+    1.0,
+    -0.5,
+    1e300,
+    "",
+    "x",
+    "add",
+    "f64[]",
+    "sha256:" + "0" * 64,
+]
+CONTAINERS = [
+    [],
+    [0],
+    [0, 0],
+    [[0, 0]],
+    [0, 0, 0],
+    {},
+    {"tangent": {"of": "x", "pass": 1}},
+    {"linearized": {"active_mask": [True]}},
+]
+
+
+def reads_or_says_why(data: bytes) -> None:
+    try:
+        document, _ = parse_document(data, "f")
+    except DocumentError as error:
+        message = str(error)
+        assert message.startswith("f: ") and message.isprintable() and len(message) <= 600
+    else:
+        for format, listed in (("json", True), ("json", False), ("msgpack", True), ("msgpack", False)):
+            assert described(read(format_document(document, format, listed=listed))) == described(document)
+
+
+@st.composite
+def _mutated_bytes(draw):
+    data = bytearray(draw(st.sampled_from(CONTENTS)))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data)))
+        end = draw(st.integers(at, min(len(data), at + 8)))
+        data[at:end] = draw(
+            st.binary(max_size=4) | st.sampled_from([b"", b'"', b"\\ud800", b"-", b"9", b"1e999", b"[", b"]", b"{", b"\xc1"])
+        )
+    return bytes(data)
+
+
+@given(_mutated_bytes())
+@settings(max_examples=500)
+def test_mutated_bytes(data):
+    reads_or_says_why(data)
+
+
+@given(st.binary(max_size=64))
+@example(b"\x81\xa4tidu\xd6\xff\x00\x00\x00\x00")  # msgpack's timestamp, which the library makes an object of
+@example(b'{"tidu": 1' + b", " * 5)
+@example(b'{"tidu": ' + b"9" * 5000 + b"}")
+@example(b'{"tidu": "\\ud800"}')
+def test_any_bytes(data):
+    reads_or_says_why(data)
+
+
+def _places(value, path=()):
+    yield path
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, child in children:
+        yield from _places(child, (*path, step))
+
+
+@st.composite
+def _mutated_structure(draw):
+    data = draw(documents())
+    if draw(st.booleans()):
+        data = json.loads(format_document(read(data), "json", listed=False))
+    for _ in range(draw(st.integers(1, 3))):
+        places = [path for path in _places(data) if path]
+        if not places:
+            break
+        *way, last = draw(st.sampled_from(places))
+        parent = data
+        for step in way:
+            parent = parent[step]
+        action = draw(st.sampled_from(["replace", "delete", "repeat", "rename"]))
+        if action == "replace":
+            parent[last] = draw(st.sampled_from(SCALARS + json.loads(json.dumps(CONTAINERS))))
+        elif action == "delete":
+            del parent[last]
+        elif action == "repeat" and isinstance(parent, list):
+            parent.insert(last, json.loads(json.dumps(parent[last])))
+        elif action == "rename" and isinstance(parent, dict):
+            parent[draw(st.sampled_from(["op", "inputs", "types", "value", "meta", "other", "role"]))] = parent.pop(last)
+    return data
+
+
+@given(_mutated_structure())
+@settings(max_examples=500)
+def test_mutated_structure(data):
+    reads_or_says_why(json.dumps(data).encode())
+    try:
+        packed = msgpack.packb(data)
+    except OverflowError:
+        return
+    reads_or_says_why(packed)
+
+
+@pytest.mark.parametrize("data", CONTENTS, ids=[path.name for path in VALID])
+def test_every_beginning_of_a_document_is_refused(data):
+    for end in range(0, len(data.rstrip()), 7):
+        with pytest.raises(DocumentError):
+            parse_document(data[:end], "f")
+
+
+@pytest.mark.parametrize("depth", [100, 300, 900, 1100, 5000, 100_000])
+@pytest.mark.parametrize("place", ['{"tidu": %s}', '{"tidu": 1, "graphs": %s}', '{"tidu": 1, "graphs": [], "meta": {"a": %s}}'])
+def test_deep_nesting_anywhere_is_refused(place, depth):
+    reads_or_says_why((place % ("[" * depth + "]" * depth)).encode())
+    reads_or_says_why((place % ('{"a":' * depth + "1" + "}" * depth)).encode())
+
+
+@pytest.mark.parametrize("depth", [3, 300, 900, 1100])
+@pytest.mark.parametrize(
+    "field", ['"inputs": [%s]', '"inputs": [0], "attrs": {"y": %s}', '"inputs": [0], "role": %s', '"inputs": [0], "types": %s']
+)
+def test_deep_nesting_in_nodes_is_refused(field, depth):
+    node = '{"op": "integer_pow", ' + field % ("[" * depth + "]" * depth) + "}"
+    graph = '{"name": "f", "inputs": [{"key": "x", "type": "f64[]"}], "nodes": [' + node + '], "outputs": []}'
+    text = '{"tidu": 1, "graphs": [' + graph + "]}"
+    with pytest.raises(DocumentError):
+        parse_document(text.encode(), "f")
+
+
+def test_deep_nesting_just_within_what_the_parser_takes():
+    # What comes after parsing, such as quoting the value in a message, must not need more of the stack.
+    for depth in range(800, 1000, 3):
+        node = {"op": "constant", "inputs": [], "attrs": {"value": {"type": "f64[1]", "data": ["DEEP"]}}}
+        graph = {"name": "f", "inputs": [], "nodes": [node], "outputs": []}
+        text = json.dumps({"tidu": 1, "graphs": [graph]}).replace('"DEEP"', "[" * depth + "]" * depth)
+        with pytest.raises(DocumentError):
+            parse_document(text.encode(), "f")
+
+
+def test_a_timestamp_is_no_attr():
+    node = {"op": "integer_pow", "inputs": [0], "attrs": {"y": msgpack.Timestamp(0)}}
+    graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[]"}], "nodes": [node], "outputs": []}
+    with pytest.raises(DocumentError, match=r"graph 'f', node 0 \(integer_pow\): attrs .* no JSON value"):
+        parse_document(msgpack.packb({"tidu": 1, "graphs": [graph]}), "f")
+
+
+def test_a_table_cannot_claim_more_results_than_there_are():
+    row = {"op": "sin", "inputs": 1, "outputs": 2**31 - 1}
+    nodes = {"table": [row], "code": [0] * 9, "args": [0] * 9, "external": []}
+    data = {"tidu": 1, "graphs": [{"name": "f", "inputs": [{"key": "x", "type": "f64[]"}], "nodes": nodes, "outputs": []}]}
+    with pytest.raises(DocumentError, match=r"graph 'f', node 0 \(sin\): table row 0 has outputs 2147483647; it must be 1"):
+        read(data)
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b"\x81\xa1a" * 2000], ids=["json", "msgpack"])
+def test_the_parser_alone_refuses_deep_nesting(data):
+    with pytest.raises(DocumentError, match="nests too deeply"):
+        parse(Source(data))

@@ -1,0 +1,92 @@
+"""The quick check of shapes is the models': what it takes they take, in the same meaning, and the other way round."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+
+from tests.formats.plain import documents
+from tests.formats.test_fuzz import CONTENTS, VALID, _mutated_structure
+from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.shape.complaints import judged
+from tidu_cli.formats.shape.shapes import accepted, type_without_names
+from tidu_cli.formats.shape.types import record_types, type_reader
+from tidu_cli.formats.source import Source
+from tidu_cli.formats.syntax import parse
+from tidu_cli.formats.write import format_document
+
+INVALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "invalid").iterdir())
+
+
+def agrees(plain: object) -> bool:
+    """Whether the models take a document; the quick check must say the same, and read the same from it."""
+    read_type = None
+    if isinstance(plain, dict) and type(plain.get("tidu")) is not int:
+        return False  # versions are looked at before, and so are types
+    if isinstance(plain, dict) and "types" in plain:
+        try:
+            read_type = type_reader(record_types(plain["types"], {}))
+        except TiduError:
+            return False
+    quick = accepted(plain, read_type or type_without_names)
+    try:
+        by_models = judged(plain, read_type)
+    except DocumentError:
+        assert quick is None
+        return False
+    assert quick == by_models
+    return True
+
+
+@given(documents())
+def test_documents_are_taken(data):
+    assert agrees(data)
+    packed = json.loads(format_document(parse_document(json.dumps(data).encode(), "d")[0], "json", listed=False))
+    assert agrees(packed)
+
+
+@given(_mutated_structure())
+@settings(max_examples=500)
+def test_mutated_documents_are_taken_by_both_or_neither(data):
+    agrees(data)
+    try:
+        packed = msgpack.packb(data)
+    except OverflowError:
+        return
+    agrees(msgpack.unpackb(packed))
+
+
+@pytest.mark.parametrize("data", CONTENTS, ids=[path.name for path in VALID])
+def test_valid_samples_are_taken(data):
+    assert agrees(parse(Source(data))[0])
+
+
+@pytest.mark.parametrize("path", INVALID, ids=[path.name for path in INVALID])
+def test_invalid_samples_are_judged_alike(path):
+    try:
+        plain, _ = parse(Source(path.read_bytes()))
+    except TiduError:
+        return
+    agrees(plain)
+
+
+@pytest.mark.parametrize("field", ["op", "inputs", "attrs", "role", "types", "meta"])
+@pytest.mark.parametrize("value", [None, 1, True, "x", [], {}, [1], {"x": 1}, {"linearized": {"active_mask": [1]}}, b"x"])
+def test_one_node_of_many(field, value):
+    # Kinds of values are gathered from all nodes: one that differs must not hide among the others.
+    node = {"op": "sin", "inputs": [0]}
+    nodes = [node, {**node, field: value}, {**node, "attrs": {}, "role": {"linearized": {"active_mask": [True]}}}, node]
+    graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[]"}], "nodes": nodes, "outputs": []}
+    agrees({"tidu": 1, "graphs": [graph]})
+
+
+def test_what_only_the_models_take_is_read_by_them(monkeypatch):
+    data = CONTENTS[0]
+    expected = format_document(parse_document(data, "d")[0], "json")
+    monkeypatch.setattr("tidu_cli.formats.read.accepted", lambda plain, read_type: None)
+    assert format_document(parse_document(data, "d")[0], "json") == expected

@@ -1,0 +1,193 @@
+"""Derivative rules by themselves: JVPs against differences, transposes against <J v, w> = <v, J^T w>."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from tests.lax.samples import DOTS, SAMPLES, Sample, draw
+from tests.templates import apply, inner, jvp, make_case, transpose, type_of
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.types import INEXACT
+from tidu_cli.lax.builtin import BUILTIN
+
+PIECEWISE = {"sign", "stop_gradient", "floor", "ceil", "round", "nextafter", "reduce_precision"}
+"""Derivatives that differences do not show."""
+KINKED = {"max", "min", "abs", "reduce_max", "reduce_min", "cummax", "cummin", "sort"}  # where steps must be small
+
+
+def smooth(sample):
+    """Where differences in double precision work: f64 and c128, away from kinks and branch cuts."""
+    types = [type_of(x) for x in sample.operands]
+    return (
+        any(t.dtype in ("f64", "c128") for t in types)
+        and all(t.dtype in ("f64", "c128") or not t.inexact for t in types)
+        and all(t.dtype in ("f64", "c128") for t in sample.case.results)
+        and sample.op not in PIECEWISE
+        and not (sample.op in ("reduce_max", "reduce_min") and sample.operands[0].size == 0)  # constant, at -inf
+    )
+
+
+def directions(sample, seed):
+    return [draw(type_of(x).dtype, x.shape, 50 + seed + k) if type_of(x).inexact else None for k, x in enumerate(sample.operands)]
+
+
+def richardson(function, h=2.0**-6):
+    """f'(0), from central differences extrapolated to h^10."""
+    table = [(function(h / 2**k) - function(-h / 2**k)) / (2 * h / 2**k) for k in range(5)]
+    for order in range(1, 5):
+        table = [(4**order * b - a) / (4**order - 1) for a, b in itertools.pairwise(table)]
+    return table[0]
+
+
+SMOOTH = defaultdict(list)
+for sample in SAMPLES:
+    if smooth(sample):
+        SMOOTH[sample.op].append(sample)
+
+
+def operands_of(sample):
+    """The sample's operands, away from poles, which differences would step over."""
+    if sample.op == "div":
+        return [sample.operands[0], sample.operands[1] + np.copysign(0.75, np.real(sample.operands[1]))]
+    return sample.operands
+
+
+@pytest.mark.parametrize("op", sorted(SMOOTH))
+def test_jvp_is_the_derivative(op):
+    for sample in SMOOTH[op]:
+        operands, given = operands_of(sample), directions(sample, 0)
+        active = [k for k, t in enumerate(given) if t is not None and k not in BUILTIN[op].inert]
+        subsets = [[k] for k in active] + [active] if len(active) > 1 else [active]
+        for subset in subsets:
+            tangents = [t if k in subset else None for k, t in enumerate(given)]
+            (found,) = jvp(sample.case, operands, tangents)
+
+            def along(h, tangents=tangents, operands=operands, sample=sample):
+                return apply(sample.case, [x if t is None else x + h * t for x, t in zip(operands, tangents, strict=True)])[0]
+
+            expected = richardson(along, 2.0**-12 if op.removeprefix("scatter-") in KINKED else 2.0**-6)
+            found = np.zeros_like(expected) if found is None else found
+            np.testing.assert_allclose(found, expected, 1e-8, 1e-9, err_msg=str(sample))
+
+
+@pytest.mark.parametrize("op", ["exp", "log", "log1p", "sin", "cos", "tanh", "logistic", "sqrt"])
+@pytest.mark.parametrize("dtype", sorted(INEXACT))
+def test_jvp_keeps_the_dtype_and_what_precision_it_has(op, dtype):
+    x, t = draw(dtype, (3,), 1, 0.3), draw(dtype, (3,), 2)
+    (found,) = jvp(make_case(op, {}, [type_of(x)]), [x], [t])
+    wide = "c128" if dtype[0] == "c" else "f64"
+    xw, tw = x.astype("c16" if wide == "c128" else "f8"), t.astype("c16" if wide == "c128" else "f8")
+    (expected,) = jvp(make_case(op, {}, [type_of(xw)]), [xw], [tw])
+    tolerance = {"f16": 1e-2, "bf16": 6e-2, "f32": 1e-5, "c64": 1e-5}.get(dtype, 1e-15)
+    np.testing.assert_allclose(found.astype(expected.dtype), expected, tolerance, tolerance)
+
+
+# Linear nodes: op, and the masks that the transforms make.
+LINEAR = {
+    "add": [(True, True), (True, False), (False, True)],
+    "sub": [(True, True), (True, False), (False, True)],
+    "mul": [(True, False), (False, True)],
+    "div": [(True, False)],
+    "dot_general": [(True, False), (False, True)],
+    "complex": [(True, True), (True, False), (False, True)],
+    "scatter-mul": [(True, False, False)],
+    "triangular_solve": [(False, True)],
+}
+
+
+def masks_of(sample):
+    active = [type_of(x).inexact for x in sample.operands]
+    if sample.op == "select_n":
+        cases = len(active) - 1
+        return [(False, *([True] * cases)), (False, *([True] + [False] * (cases - 1)))]
+    return LINEAR.get(sample.op, [tuple(active)])
+
+
+def rounds(sample):
+    """Whether the map is linear but for rounding."""
+    return sample.op == "reduce_precision" and sample.attrs != {"exponent_bits": 11, "mantissa_bits": 52}
+
+
+ADJOINT = defaultdict(list)
+for sample in SAMPLES:
+    types = [type_of(x) for x in sample.operands]
+    if (
+        BUILTIN[sample.op].transpose is not None
+        and all(t.dtype in ("f64", "c128") or not t.inexact for t in types)
+        and any(t.inexact for t in types)
+        and sample.case.results[0].dtype in ("f64", "c128")
+        and not rounds(sample)
+    ):
+        ADJOINT[sample.op].append(sample)
+
+
+def test_every_transpose_rule_is_tried():
+    assert set(ADJOINT) == {p.name for p in BUILTIN if p.transpose is not None} - {"record", "field"}  # see test_records
+
+
+@pytest.mark.parametrize("op", sorted(ADJOINT))
+def test_transpose_is_the_adjoint(op):
+    for sample in ADJOINT[op]:
+        for mask in masks_of(sample):
+            check_adjoint(sample, mask)
+
+
+def check_adjoint(sample, mask, tolerance=1e-12):
+    case = make_case(sample.op, sample.attrs, [type_of(x) for x in sample.operands], mask)
+    tangents = directions(sample, 0)
+
+    # A linear node as a map of its active operands: less what it gives for zeros there, where the others come in alone.
+    at = [
+        [scale * t if a else x for x, t, a in zip(operands_of(sample), tangents, mask, strict=True)]
+        for scale in (np.int8(1), np.int8(0))
+    ]
+    operands = at[0]
+    image = apply(case, at[0])[0] - apply(case, at[1])[0]
+    (result,) = case.results
+    cotangent = draw(result.dtype, result.shape, 99)
+    pulled = transpose(case, operands, [cotangent])
+    assert [p is not None for p in pulled] == list(mask)
+    found = sum(inner(t, p) for t, p in zip(tangents, pulled, strict=True) if p is not None)
+    np.testing.assert_allclose(found, inner(image, cotangent), tolerance, tolerance, err_msg=f"{sample} {mask}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("f32", "f64"), ("f32", "c128"), ("f64", "c128"), ("c64", "c128"), ("f64", "f32"), ("c128", "f64")]
+)
+def test_conversions_transpose_to_conversions_back(old, new):
+    check_adjoint(Sample("convert_element_type", [draw(old, (3,))], {"new_dtype": new}), (True,), 1e-6)
+
+
+@pytest.mark.parametrize("mask", [(True, False), (False, True)])
+@pytest.mark.parametrize(("old", "new"), [("f32", "f64"), ("c64", "c128"), ("f32", "c128"), ("f32", "f32")])
+def test_dot_general_with_preferred_element_type_transposes(old, new, mask):
+    for lhs, rhs, numbers in DOTS:
+        attrs = {"dimension_numbers": numbers, "preferred_element_type": new}
+        check_adjoint(Sample("dot_general", [draw(old, lhs), draw(old, rhs, 1)], attrs), mask, 1e-5)
+
+
+@pytest.mark.parametrize("op", ["mul", "dot_general"])
+def test_bilinear_nodes_do_not_transpose_in_both_operands(op):
+    attrs = {"dimension_numbers": [[[0], [0]], [[], []]]} if op == "dot_general" else {}
+    x = draw("f64", (3,))
+    case = make_case(op, attrs, [type_of(x)] * 2, (True, True))
+    with pytest.raises(MissingRuleError, match=f"{op} with active inputs"):
+        transpose(case, [x, x], apply(case, [x, x]))
+
+
+def test_triangular_systems_do_not_transpose_in_the_matrix():
+    x = np.eye(2)
+    case = make_case("triangular_solve", {}, [type_of(x)] * 2, (True, False))
+    with pytest.raises(MissingRuleError, match="active matrix: it is linear in b alone"):
+        transpose(case, [x, x], [x])
+
+
+def test_division_does_not_transpose_in_the_divisor():
+    x = draw("f64", (3,))
+    case = make_case("div", {}, [type_of(x)] * 2, (False, True))
+    with pytest.raises(MissingRuleError, match="active divisor"):
+        transpose(case, [x, x], [x])

@@ -1,0 +1,57 @@
+"""Values: every primitive on every dtype it takes, against references in plain Python; types as the type rule says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from tests.lax.samples import SAMPLES
+from tests.templates import apply
+from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.lax.builtin import BUILTIN
+
+TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 4e-6, "f64": 1e-14, "c64": 4e-6, "c128": 2e-14}
+
+OF_RECORDS = {"record", "field"}
+"""These have a file of tests: test_records."""
+
+BY_OP = defaultdict(list)
+for sample in SAMPLES:
+    BY_OP[sample.op].append(sample)
+
+
+def test_every_primitive_has_samples():
+    assert {p.name for p in BUILTIN} - OF_RECORDS == set(BY_OP)
+
+
+@pytest.mark.parametrize("op", sorted(BY_OP))
+def test_value(op):
+    for sample in BY_OP[op]:
+        found, expected = apply(sample.case, sample.operands), sample.reference(*sample.operands)
+        for one, reference in zip(found, expected if len(found) > 1 else [expected], strict=True):
+            check_close(one, reference, sample)
+
+
+@pytest.mark.parametrize("op", sorted(BY_OP))
+def test_scalars_evaluate_as_arrays_of_rank_0_do(op):
+    # Programs hold values of rank 0 as NumPy scalars, whose arithmetic has other code paths.
+    for sample in BY_OP[op]:
+        expected = apply(sample.case, sample.operands)
+        found = apply(sample.case, [x[()] for x in sample.operands])
+        assert [np.asarray(y).tobytes() for y in found] == [np.asarray(y).tobytes() for y in expected], sample
+
+
+def check_close(found, reference, sample):
+    found = np.asarray(found)
+    expected = np.asarray(reference)
+    assert expected.shape == found.shape, sample
+    if found.dtype.kind in "iub":
+        assert found.tolist() == expected.tolist(), sample
+        return
+    wide = np.complex128 if found.dtype.kind == "c" else np.float64
+    tolerance = TOLERANCE[dtype_name(found.dtype)]
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(wide).astype(found.dtype)  # what overflows is to overflow in the reference too
+    np.testing.assert_allclose(found.astype(wide), rounded.astype(wide), tolerance, tolerance, err_msg=str(sample))

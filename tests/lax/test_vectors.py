@@ -1,0 +1,186 @@
+"""Durations and tangents of records are vectors: numbers scale them, and those of one thing add up whichever types they have."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.interpret import evaluate, random_value, tree
+from tests.sketch import Sketch, document, key, op
+from tests.templates import apply, make_case
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
+from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.types import TensorType, tangent_type
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.records.record_types import with_records
+from tidu_cli.rules.contract import NoAttrs
+from tidu_cli.rules.tangents import admitted, chosen, structural
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.resolve import resolve
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+TRIP = parse_value_type("{at: datetime[ms][2], n: i32[], w: f64[]}")
+TRIP = type(TRIP)("Trip", TRIP.fields)
+SET = with_records(BUILTIN, {"Trip": TRIP}, {})
+NATURAL = tangent_type(TRIP)
+
+OF_A_TRIP = [
+    "Trip{at: duration[ms][2], n: f64[], w: f64[]}",
+    "Trip{at: duration[h][2]}",
+    "Trip{w: f64[], n: f32[]}",
+    "Trip{at: {instant: {periods: f64[2]}}, w: f32[]}",
+]
+
+
+def type_of(text):
+    return parse_value_type(text, SET.records)
+
+
+def add(x, y):
+    return BUILTIN.case("add", NoAttrs(), None, [x, y]).results[0]
+
+
+def whole(type_, rng):
+    """Small whole numbers, whose sums are exact."""
+    if hasattr(type_, "fields"):
+        return tuple(whole(t, rng) for _, t in type_.fields)
+    return rng.integers(-9, 9, type_.shape).astype(numpy_dtype(np, type_.dtype))
+
+
+def moved(value, type_, natural=NATURAL):
+    """Where a tangent leads from a point: the numbers of its natural type, by hand."""
+    if isinstance(natural, TensorType):
+        while hasattr(type_, "fields"):
+            (value,), ((_, type_),) = value, type_.fields
+        hours = str(type_).startswith("duration[h]") and str(natural).startswith("duration[ms]")
+        return np.asarray(value, float) * (3_600_000.0 if hours else 1.0)
+    given = dict(zip(type_.names, value, strict=True))
+    return tuple(
+        moved(given[name], type_.get(name), part) if given.get(name) is not None else np.zeros(part.shape)
+        for name, part in natural.fields
+    )
+
+
+@pytest.mark.parametrize(("one", "other"), list(itertools.product(OF_A_TRIP, repeat=2)))
+def test_tangents_of_one_record_add_up_in_the_natural_type(one, other):
+    rng = np.random.default_rng(5)
+    types = [chosen(TRIP, type_of(t)) for t in (one, other)]
+    case = SET.case("add", NoAttrs(), None, types)
+    due = types[0] if types[0] == types[1] else NATURAL
+    assert case.results == (due,)
+    values = [whole(t, rng) for t in types]
+    found = SET["add"].kernel(np, case.attrs, case.operands, case.results)(*values)
+    expected = [moved(v, t) for v, t in zip(values, types, strict=True)]
+    total = tuple(a + b for a, b in zip(*expected, strict=True))
+    tree(lambda a, b: np.testing.assert_array_equal(a, b), moved(found, due), total)
+
+
+DURATIONS = list(admitted(TensorType("duration[s]", (2,))))
+
+
+@pytest.mark.parametrize("other", DURATIONS)
+def test_durations_add_up_in_the_finer_unit(other):
+    day = TensorType("duration[D]", (2,))
+    finer = max(day, other, key=lambda t: DURATIONS.index(t))
+    assert add(day, other) == add(other, day) == finer
+    case = make_case("add", {}, [day, other])
+    days = make_case("convert_element_type", {"new_dtype": finer.dtype}, [day])
+    others = make_case("convert_element_type", {"new_dtype": finer.dtype}, [other])
+    x, y = np.array([1.0, -2.5]), np.array([3.0, 0.25])
+    assert apply(case, [x, y])[0].tolist() == (apply(days, [x])[0] + apply(others, [y])[0]).tolist()
+
+
+def test_the_structural_tangent_adds_to_the_natural_one():
+    natural, parts = TensorType("duration[h]", (2,)), structural((2,))
+    assert add(natural, parts) == add(parts, natural) == natural and add(parts, parts) == parts
+    assert apply(make_case("add", {}, [natural, parts]), [np.ones(2), ((np.array([2.0, 3.0]),),)])[0].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("f32[]", "f64[]"),
+        ("duration[Y][]", "duration[D][]"),
+        ("duration[h][]", "f64[]"),
+        ("duration[h][2]", "duration[ms][3]"),
+        ("{x: f64[]}", "{y: f64[]}"),
+        ("{x: f64[]}", "{x: f32[]}"),
+        ("{instant: {periods: f64[3]}}", "duration[h][2]"),
+        ("{at: duration[h][]}", "{at: f64[]}"),
+    ],
+)
+def test_what_is_no_tangent_of_one_thing_does_not_add_up(one, other):
+    with pytest.raises(TypeRuleError, match="type mismatch"):
+        add(type_of(one), type_of(other))
+
+
+VECTORS = ["duration[h][2]", "{x: f64[2], d: (duration[s][], c128[2])}", "Trip{at: duration[ms][2], w: f64[]}", "{x: f32[]}"]
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+@pytest.mark.parametrize("first", [False, True])
+def test_numbers_scale_vectors(vector, first):
+    type_ = type_of(vector)
+    number = TensorType("f64", (2,)) if isinstance(type_, TensorType) else TensorType("f64")
+    x, c = random_value(type_, np.random.default_rng(1)), random_value(number, np.random.default_rng(2))
+    case = SET.case("mul", NoAttrs(), None, [number, type_] if first else [type_, number])
+    assert case.results == (type_,)
+    found = SET["mul"].kernel(np, case.attrs, case.operands, case.results)(*((c, x) if first else (x, c)))
+    tree(lambda a, b: np.testing.assert_array_equal(a, b * np.asarray(c).astype(a.dtype)), found, x)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("duration[h][]", "duration[h][]"), ("f32[]", "duration[h][]"), ("f64[]", "duration[h][2]"), ("i64[]", "duration[h][]"),
+     ("f64[2]", "{x: f64[2]}"), ("{x: f64[]}", "{x: f64[]}"), ("f64[]", "{n: i32[]}"), ("f64[]", "Trip"),
+     ("c128[]", "{x: c128[]}")],
+)  # fmt: skip
+def test_other_products_are_refused(one, other):
+    for types in ([one, other], [other, one]):
+        with pytest.raises(TypeRuleError):
+            SET.case("mul", NoAttrs(), None, [type_of(t) for t in types])
+
+
+@pytest.mark.parametrize("format_", ["json", "msgpack"])
+def test_derivatives_of_scaled_and_joined_tangents_go_through_files(format_):
+    """y = c (u + v), of hours and milliseconds: forwards and backwards, and detached residuals."""
+    sketch = Sketch({"c": "f64[2]", "u": "duration[h][2]", "v": "duration[ms][2]"}, cases=CaseTable())
+    c, u, v = sketch.inputs
+    doc = document(sketch.build("f", {"y": op("mul")(c, sketch.apply("add", u, v))}))
+    wrt = [key("c"), key("u"), key("v")]
+    forward = parse_document(format_document(linearize(doc, wrt), format_), "test")[0]
+    back = parse_document(format_document(materialize(transpose(forward)), format_), "test")[0]
+    at = {key("c"): np.array([2.0, 3.0]), key("u"): np.array([1.0, 2.0]), key("v"): np.array([5.0, 7.0])}
+    seeds = {key("c@1"): np.array([1.0, 0.0]), key("u@1"): np.array([0.0, 1.0]), key("v@1"): np.array([1.0, 1.0])}
+    (y,) = evaluate(forward, at | seeds).values()
+    assert y.tolist() == [3_600_005.0 + 2.0, 3.0 * 3_600_001.0]
+    found = evaluate(back, at | {key("y@-1"): np.array([1.0, 10.0])})
+    assert {str(k): x.tolist() for k, x in found.items()} == {
+        "c@-1": [3_600_005.0, 72_000_070.0],
+        "u@-1": [2.0 * 3_600_000, 30.0 * 3_600_000],
+        "v@-1": [2.0, 30.0],
+    }
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("format_", ["json", "msgpack"])
+def test_products_with_detached_numbers_and_durations(format_, reverse):
+    """y = sin(c) u: what is hidden is a duration or a number, as the types that files state tell."""
+    sketch = Sketch({"c": "f64[]", "u": "duration[h][]"}, cases=CaseTable())
+    c, u = sketch.inputs
+    doc = document(sketch.build("f", {"y": op("mul")(op("sin")(c), u)}))
+    linear = linearize(doc, [key("u"), key("c")])
+    apart = parse_document(format_document(detach(linear, 1), format_), "test")[0]
+    derived, whole = (transpose(apart), transpose(linear)) if reverse else (apart, linear)
+    together = resolve([doc, parse_document(format_document(derived, format_), "test")[0]])
+    seeds = {key("y@-1"): 3.0} if reverse else {key("u@1"): 0.5, key("c@1"): 2.0}
+    at = {key("c"): 0.25, key("u"): 5.0} | seeds
+    assert evaluate(together, at) == evaluate(whole, at)

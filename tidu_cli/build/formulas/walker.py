@@ -1,0 +1,355 @@
+"""Walking a formula's syntax tree to arrays. Nothing of it is executed: each kind of node has a method here, or is refused."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.operands import arrays_in
+from tidu_cli.build.arrays.records import Record
+from tidu_cli.build.errors import BuildError
+from tidu_cli.build.formulas.language import (
+    CONSTANTS,
+    CREATION,
+    OF_TWO,
+    OPTIONS_REFUSED,
+    Several,
+    function_named,
+    function_names,
+    recorded,
+)
+from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
+from tidu_cli.build.recorder import Recorder
+from tidu_cli.errors import TiduError, did_you_mean
+from tidu_cli.graph.types import ITEMSIZE
+from tidu_cli.lax.arrays.structural import numpy_dtype
+
+MAX_DEPTH = 60
+"""How deep a formula may nest. Chains of operators, such as a + b + c, do not nest."""
+
+_UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
+_BINARY = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "power", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor", ast.LShift: "left_shift", ast.RShift: "right_shift",
+}  # fmt: skip
+_COMPARE = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+_NUMBERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "divide": lambda a, b: a / b,
+    "floor_divide": lambda a, b: a // b, "remainder": lambda a, b: a % b, "bitwise_and": lambda a, b: a & b,
+    "bitwise_or": lambda a, b: a | b, "bitwise_xor": lambda a, b: a ^ b, "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b, "greater": lambda a, b: a > b, "greater_equal": lambda a, b: a >= b,
+    "equal": lambda a, b: a == b, "not_equal": lambda a, b: a != b,
+}  # fmt: skip
+"""Arithmetic of plain numbers, as Python has it, kept small by `_small`."""
+
+_TAKES_TEXT = frozenset({"einsum", "indexing", "ord", "mode", "side", "method"})
+"""The function whose first argument, and the options whose values, are text."""
+
+Number = bool | int | float | complex
+_LARGEST = 2**64
+
+
+class FormulaError(BuildError):
+    """A formula says what formulas cannot say."""
+
+
+class Walker:
+    """Evaluates the nodes of a syntax tree to Arrays, and where no Array takes part to numbers."""
+
+    def __init__(self, text: str, recorder: Recorder, scope: Mapping[str, Any]) -> None:
+        self.text = text
+        self.offset = len(text) - len(text.lstrip())
+        self.recorder = recorder
+        self.scope = scope
+        self.depth = 0
+
+    def refuse(self, node: Any, message: str) -> NoReturn:
+        """Raise FormulaError at the place of a node."""
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        # ast counts bytes.
+        lines = self.text.strip().split("\n")
+        before = lines[line - 1].encode(errors="replace")[:column].decode(errors="replace") if line <= len(lines) else ""
+        place = f"column {len(before) + 1 + (self.offset if line == 1 else 0)}"
+        raise FormulaError(f"formula, {place if line == 1 else f'line {line}, {place}'}: {message}")
+
+    def output(self, node: ast.expr) -> Array:
+        """The value of an expression as an Array."""
+        return self.recorded(node, self.value(node))
+
+    def several(self, node: ast.expr, count: int) -> list[Array]:
+        """The `count` arrays that an expression gives: the results of a function, the parts of a tuple, or the rows of an array."""
+        value = self.value(node, several=True)
+        if isinstance(value, Record):
+            value = self.checked(node, "it", lambda: list(value))
+        if isinstance(value, int | float | complex) or (isinstance(value, Array) and not value.ndim):
+            self.refuse(node, f"gives one number and not {count} arrays")
+        parts = value if isinstance(value, list | tuple) else range(value.shape[0] if isinstance(value, Array) else 0)
+        if len(parts) != count:
+            self.refuse(node, f"gives {len(parts)} arrays for {count} names")
+        rows = [value[k] for k in parts] if isinstance(value, Array) else parts
+        return [self.recorded(node, part) for part in rows]
+
+    def recorded(self, node: ast.expr, value: Any) -> Array:
+        """A value as an Array."""
+        if isinstance(value, Record):
+            self.refuse(node, str(value))
+        found: Array = self.checked(node, "it", lambda: recorded(self.recorder, value))
+        return found
+
+    def value(self, node: ast.expr, *, several: bool = False) -> Any:
+        """The value of an expression: an Array, a number, a list or tuple, or, where they are wanted, `Several` results."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.refuse(node, f"nests too deeply; the most is {MAX_DEPTH} levels")
+        visit = _VISITS.get(type(node))
+        if visit is None:
+            self.refuse(node, f"{_WORDS.get(type(node), type(node).__name__)} has no place in a formula")
+        found = visit(self, node)
+        self.depth -= 1
+        if isinstance(found, Several) and not several:
+            self.refuse(node, f"gives {len(found)} arrays; name them, as in a, b = ..., or take one: (...)[0]")
+        return found
+
+    def checked(self, node: ast.AST, what: str, compute: Callable[[], Any]) -> Any:
+        """What `compute` gives. Whatever it raises is told with the place of the node."""
+        try:
+            return compute()
+        except FormulaError:
+            raise
+        except Exception as error:
+            message = " ".join(str(error).split()) or type(error).__name__
+            if isinstance(error, TypeError) and not isinstance(error, TiduError):
+                message = message.replace("<lambda>()", f"{what}()").replace("accumulate()", f"{what}()")
+            self.refuse(node, message if isinstance(error, TiduError | IndexError) else f"{what}: {message}")
+
+    # One method per kind of node.
+
+    def _constant(self, node: ast.Constant) -> Any:
+        if node.value is Ellipsis or node.value is None:
+            return node.value
+        if isinstance(node.value, bool | int | float | complex):
+            if isinstance(node.value, float | complex) and abs(node.value) == math.inf:
+                written = str(ast.get_source_segment(self.text.strip(), node))[:40]
+                self.refuse(node, f"the number {written} is beyond every float; write inf")
+            return self._small(node, node.value)
+        return self.refuse(
+            node,
+            "text has no place in a formula but as einsum's subscripts and dtype="
+            if isinstance(node.value, str)
+            else "bytes have no place in a formula",
+        )
+
+    def _name(self, node: ast.Name) -> Any:
+        if node.id in self.scope:
+            return self.scope[node.id]
+        if node.id in CONSTANTS:
+            return CONSTANTS[node.id]
+        known = [*self.scope, *CONSTANTS]
+        if node.id in function_names():
+            self.refuse(node, f"'{node.id}' is a function; write {node.id}(...)")
+        more = did_you_mean(node.id, known) or f"; give it a type with -i {node.id[:40]}:TYPE"
+        return self.refuse(node, f"unknown name '{node.id[:60]}'{more}")
+
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        # A run of signs is a chain, too, but nobody needs a long one.
+        operand = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            self.refuse(node, "'not' has no place in a formula; write ~ for arrays of bools")
+        name = _UNARY[type(node.op)]
+        if not isinstance(operand, Array):
+            if not isinstance(operand, bool | int | float | complex):
+                self.refuse(node, f"{name} takes numbers and arrays")
+            if name == "invert" and not isinstance(operand, int):
+                self.refuse(node, "~ takes integers and bools")
+            return self._small(node, -operand if name == "negative" else +operand if name == "positive" else ~int(operand.real))
+        return self.checked(node, name, lambda: apply_ufunc(name, operand))
+
+    def _binary(self, node: ast.BinOp) -> Any:
+        # The left spine of a chain is walked and not recursed into.
+        spine: list[ast.BinOp] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp):
+            spine.append(left)
+            left = left.left
+        found = self.value(left)
+        for step in reversed(spine):
+            found = self._combined(step, _BINARY[type(step.op)], found, self.value(step.right))
+        return found
+
+    def _compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) != 1:
+            self.refuse(node, "comparisons do not chain; write (a < b) & (b < c)")
+        name = _COMPARE.get(type(node.ops[0]))
+        if name is None:
+            self.refuse(node, "'in' and 'is' have no place in a formula")
+        return self._combined(node, name, self.value(node.left), self.value(node.comparators[0]))
+
+    def _boolean(self, node: ast.BoolOp) -> NoReturn:
+        self.refuse(node, "'and' and 'or' have no place in a formula; write & and | with parentheses: (a > 0) & (b > 0)")
+
+    def _conditional(self, node: ast.IfExp) -> NoReturn:
+        self.refuse(node, "'if' has no place in a formula; write where(condition, a, b)")
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        operand = self.value(node.value)
+        if isinstance(operand, Record):
+            return self.checked(node, "field", lambda: operand[node.attr])
+        if node.attr != "T":
+            self.refuse(node, "attributes other than .T have no place in a formula; functions are called, as in sum(x)")
+        array = self.recorded(node, operand)
+        return array.permuted(range(array.ndim)[::-1])
+
+    def _sequence(self, node: ast.List | ast.Tuple) -> Any:
+        return (tuple if isinstance(node, ast.Tuple) else list)(self.value(item) for item in node.elts)
+
+    def _subscript(self, node: ast.Subscript) -> Any:
+        operand = self.value(node.value, several=True)
+        index = self._index(node.slice)
+        if isinstance(operand, Several):
+            if not isinstance(index, int) or not -len(operand) <= index < len(operand):
+                self.refuse(node, f"of {len(operand)} arrays one is taken by an integer")
+            return operand[index]
+        if isinstance(operand, Record):
+            return self.checked(node, "field", lambda: operand[index])
+        if any(
+            isinstance(i, float | complex) and not isinstance(i, int) for i in (index if isinstance(index, tuple) else (index,))
+        ):
+            self.refuse(node, "indices are integers")
+        array = self.recorded(node, operand)
+        return self.checked(node, "index", lambda: array[index])
+
+    def _call(self, node: ast.Call) -> Any:
+        if not isinstance(node.func, ast.Name):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            dotted = f"; write {name}(...)" if function_named(name) else ""
+            self.refuse(node, f"only functions can be called, by their names{dotted}")
+        name = node.func.id
+        function = function_named(name)
+        if function is None:
+            self.refuse(node, f"unknown function '{name[:60]}'{did_you_mean(name, list(function_names()))}")
+        args, options = self._arguments(node, name)
+        if name in OF_TWO and len(args) > 1:
+            self._refuse_two(node, name, args[1])
+        if name in CREATION:
+            return self.checked(node, name, lambda: CREATION[name](self.recorder, *args, **options))
+        if not arrays_in([*args, *options.values()]):
+            at = next((k for k, a in enumerate(args) if isinstance(a, Number | list | tuple)), None)
+            if at is None:
+                self.refuse(node, f"{name} takes an array or a number")
+            args[at] = self.recorded(node, args[at])
+        found = self.checked(node, name, lambda: function(*args, **options))
+        if isinstance(found, list | tuple) and all(isinstance(x, Array) for x in found):
+            return Several(found)
+        if not isinstance(found, Array):
+            self.refuse(node, f"{name} gives no array here")
+        return found
+
+    def _starred(self, node: ast.expr) -> NoReturn:
+        self.refuse(node, "'*' before an argument has no place in a formula")
+
+    def _refuse_two(self, node: ast.Call, name: str, second: Any) -> NoReturn:
+        """max(x, 0) is the greatest element along axis 0 to NumPy, and the greater of x and 0 to readers of mathematics."""
+        texts = [ast.unparse(a) for a in node.args[:2]]
+        x, y = (text if len(text) <= 40 else letter for text, letter in zip(texts, "xy", strict=True))
+        if isinstance(second, int | list | tuple | None) and not arrays_in([second]):
+            both = f"write {OF_TWO[name]}({x}, {y}) elementwise, or {name}({x}, axis={y}) along an axis"
+            self.refuse(node, f"{name}({x}, {y}) can be read in two ways; {both}")
+        self.refuse(node, f"{name} is of the elements of one array; write {OF_TWO[name]}({x}, {y})")
+
+    # Their parts.
+
+    def _arguments(self, node: ast.Call, name: str) -> tuple[list[Any], dict[str, Any]]:
+        args = [self._argument(a, name if k == 0 else "", k) for k, a in enumerate(node.args)]
+        options: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.refuse(keyword, "'**' has no place in a formula")
+            if keyword.arg in OPTIONS_REFUSED:
+                self.refuse(keyword.value, f"{keyword.arg}= has no place in a formula")
+            options[keyword.arg] = (
+                self._dtype(keyword.value) if keyword.arg == "dtype" else self._argument(keyword.value, keyword.arg, 0)
+            )
+        if name == "convert" and len(node.args) == 2:
+            args[1] = self._dtype(node.args[1])
+        return args, options
+
+    def _argument(self, node: ast.expr, where: str, position: int) -> Any:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and where in _TAKES_TEXT:
+            return node.value[:400]
+        if isinstance(node, ast.Name) and node.id in ITEMSIZE and node.id not in self.scope:
+            return numpy_dtype(np, node.id)
+        return self.value(node)
+
+    def _dtype(self, node: ast.expr) -> Any:
+        name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(name, str) or name not in ITEMSIZE:
+            hint = did_you_mean(name, list(ITEMSIZE)) if isinstance(name, str) else ""
+            self.refuse(node, f"not a dtype{hint or '; they are ' + ', '.join(ITEMSIZE)}")
+        return numpy_dtype(np, name)
+
+    def _index(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Tuple):
+            return tuple(self._index(item) for item in node.elts)
+        if isinstance(node, ast.Slice):
+            ends = [None if end is None else self.value(end) for end in (node.lower, node.upper, node.step)]
+            if any(not (end is None or (isinstance(end, int) and not isinstance(end, bool))) for end in ends):
+                self.refuse(node, "slices go from integer to integer")
+            return slice(*ends)
+        return self.value(node)
+
+    def _combined(self, node: ast.expr, name: str, left: Any, right: Any) -> Any:
+        for side in (left, right):
+            if not isinstance(side, Array | Number | list | tuple):
+                self.refuse(node, f"{name} takes numbers and arrays")
+        if not (isinstance(left, Number) and isinstance(right, Number)):
+            if not arrays_in([left, right]):
+                left = self.recorded(node, left)
+            return self.checked(node, name, lambda: apply_operator(name, left, right))
+        if name == "power":
+            return self._small(node, self._number_power(node, left, right))
+        if name not in _NUMBERS:
+            self.refuse(node, f"{name} of two numbers has no place in a formula")
+        return self._small(node, self.checked(node, name, lambda: _NUMBERS[name](left, right)))
+
+    def _number_power(self, node: ast.AST, base: Any, exponent: Any) -> Any:
+        if isinstance(base, int) and isinstance(exponent, int) and exponent > 0 and base.bit_length() * exponent > 128:
+            if abs(base) > 1:
+                self.refuse(node, "a number past 2**64; write it as a float, such as 1e30")
+            exponent = exponent % 2 + 2  # of 0, 1 and -1
+        return self.checked(node, "power", lambda: base**exponent)
+
+    def _small(self, node: ast.AST, value: Any) -> Any:
+        if isinstance(value, int) and abs(value) >= _LARGEST:
+            self.refuse(node, "a number past 2**64; write it as a float, such as 1e30")
+        return value
+
+
+_VISITS: Mapping[type[ast.AST], Callable[[Walker, Any], Any]] = {
+    ast.Constant: Walker._constant,
+    ast.Name: Walker._name,
+    ast.UnaryOp: Walker._unary,
+    ast.BinOp: Walker._binary,
+    ast.Compare: Walker._compare,
+    ast.BoolOp: Walker._boolean,
+    ast.IfExp: Walker._conditional,
+    ast.Attribute: Walker._attribute,
+    ast.List: Walker._sequence,
+    ast.Tuple: Walker._sequence,
+    ast.Subscript: Walker._subscript,
+    ast.Call: Walker._call,
+    ast.Starred: Walker._starred,
+}
+
+_WORDS: Mapping[type[ast.AST], str] = {
+    ast.Lambda: "a lambda", ast.ListComp: "a comprehension", ast.SetComp: "a comprehension", ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension", ast.Dict: "a dict", ast.Set: "a set", ast.JoinedStr: "text", ast.NamedExpr: "':='",
+    ast.Await: "'await'", ast.Yield: "'yield'", ast.YieldFrom: "'yield'", ast.Slice: "':'",
+}  # fmt: skip

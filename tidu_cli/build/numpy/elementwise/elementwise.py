@@ -1,0 +1,270 @@
+"""What ufuncs are made of: for each a rule from operands of one shape and dtype to primitives."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.errors import BuildError
+from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, SIGNED
+
+Rule = Callable[..., Any]
+"""From operands of one shape and the dtypes that NumPy would compute in, to the result (or a tuple of results)."""
+
+
+def _op(name: str, **attrs: object) -> Rule:
+    return lambda *operands: operands[0].emit(name, *operands[1:], **attrs)
+
+
+def _number(x: Array, value: float) -> Array:
+    return x.constant(x.dtype.type(value)).broadcast(x.shape)
+
+
+def select(condition: Array, if_true: Array, if_false: Array) -> Array:
+    """if_true where the condition (bool) holds, else if_false; all of one shape."""
+    return condition.emit("select_n", if_false, if_true)
+
+
+def truth(x: Array) -> Array:
+    """Whether elements are other than 0."""
+    return x if x.type.dtype == "bool" else x.emit("ne", _number(x, 0))
+
+
+def _by_bool(of_bools: str, otherwise: str) -> Rule:
+    return lambda x, y: x.emit(of_bools if x.type.dtype == "bool" else otherwise, y)
+
+
+def _logical(op: str) -> Rule:
+    return lambda *operands: truth(operands[0]).emit(op, *map(truth, operands[1:]))
+
+
+def _scaled(name: str, factor: float) -> Rule:
+    return lambda x: x.emit(name) * factor
+
+
+def _remainder(x: Array, y: Array) -> Array:
+    # NumPy's has the sign of the divisor, the primitive that of the dividend.
+    rest = x.emit("rem", y)
+    return select(_crosses(rest, y), rest + y, rest)
+
+
+def _crosses(rest: Array, y: Array) -> Array:
+    zero = _number(y, 0)
+    return rest.emit("ne", zero).emit("and", rest.emit("lt", zero).emit("ne", y.emit("lt", zero)))
+
+
+def _floor_divide(x: Array, y: Array) -> Array:
+    if x.type.dtype in INTEGERS:
+        quotient = x.emit("div", y)
+        return select(_crosses(x.emit("rem", y), y), quotient - 1, quotient) if x.type.dtype in SIGNED else quotient
+    exact = (x - _remainder(x, y)).emit("div", y).emit("round", rounding_method="TO_NEAREST_EVEN")
+    return select(y.emit("eq", _number(y, 0)), x.emit("div", y), exact)
+
+
+def _logaddexp(x: Array, y: Array) -> Array:
+    gap = x - y
+    safe = x.emit("max", y) + (-abs(gap)).emit("exp").emit("log1p")
+    return select(gap.emit("ne", gap), x + y, safe)  # of infinities, and NaN
+
+
+def _trunc(x: Array) -> Array:
+    return select(x.emit("lt", _number(x, 0)), x.emit("ceil"), x.emit("floor"))
+
+
+def _unless_integer(op: str) -> Rule:
+    return lambda x: x.emit(op) if x.type.dtype in FLOATS else x
+
+
+def _heaviside(x: Array, at_zero: Array) -> Array:
+    zero = _number(x, 0)
+    step = select(x.emit("lt", zero), zero, _number(x, 1))
+    return select(x.emit("ne", x), x, select(x.emit("eq", zero), at_zero, step))
+
+
+def _comparison(op: str) -> Rule:
+    def compare(x: Array, y: Array) -> Array:
+        if x.type.dtype == y.type.dtype:
+            return x.emit(op, y)
+        # NumPy compares i64 with u64 exactly: what is negative is less than all that is unsigned.
+        signed = x if x.type.dtype in SIGNED else y
+        of_negative = getattr(operator, op)(*((-1, 0) if signed is x else (0, -1)))
+        negative = signed.emit("lt", _number(signed, 0))
+        return select(negative, _number(negative, of_negative), x.convert("u64").emit(op, y.convert("u64")))
+
+    return compare
+
+
+def _is_finite(x: Array) -> Array:
+    if x.type.complex:
+        return x.emit("real").emit("is_finite").emit("and", x.emit("imag").emit("is_finite"))
+    return x.emit("is_finite") if x.type.dtype in FLOATS else x.emit("eq", x)
+
+
+def _is_inf(x: Array) -> Array:
+    if x.type.complex:
+        return _is_inf(x.emit("real")).emit("or", _is_inf(x.emit("imag")))
+    return abs(x).emit("eq", _number(x, math.inf)) if x.type.dtype in FLOATS else x.emit("ne", x)
+
+
+def _fmax(op: str) -> Rule:
+    return lambda x, y: select(x.emit("ne", x), y, select(y.emit("ne", y), x, x.emit(op, y)))
+
+
+def _abs(x: Array) -> Array:
+    return x if x.type.dtype == "bool" else x.emit("abs")
+
+
+def _x_times(log: str) -> Rule:
+    def times(x: Array, y: Array) -> Array:
+        zero = _number(x, 0)
+        nothing = x.emit("eq", zero).emit("and", y.emit("eq", y))
+        # The logarithm is of 1 where the product is 0 anyway, so that no derivative is 0 times infinity.
+        inside = select(nothing, _number(x, 1 if log == "log" else 0), y)
+        return select(nothing, zero, x * inside.emit(log))
+
+    return times
+
+
+def _power(x: Array, y: Array) -> Array:
+    if x.type.dtype not in INEXACT:
+        raise BuildError(
+            f"power of integers ({x.type}) with an exponent that is no constant number; convert the base first: x.astype(float)"
+        )
+    return x.emit("pow", y)
+
+
+def _shift_right(x: Array, y: Array) -> Array:
+    return x.emit("shift_right_arithmetic" if x.type.dtype in SIGNED else "shift_right_logical", y)
+
+
+def _rint(x: Array) -> Array:
+    if x.type.complex:
+        return _rint(x.emit("real")).emit("complex", _rint(x.emit("imag")))
+    return x.emit("round", rounding_method="TO_NEAREST_EVEN")
+
+
+def _signbit(x: Array) -> Array:
+    if x.type.dtype not in FLOATS:
+        return x.emit("lt", _number(x, 0))
+    # The angle of the point (-1, x) tells -0 from 0. NaN counts as positive: no primitive sees its sign.
+    return x.emit("atan2", _number(x, -1)).emit("lt", _number(x, 0))
+
+
+def _copysign(x: Array, y: Array) -> Array:
+    return select(_signbit(x).emit("eq", _signbit(y)), x, x.emit("neg"))
+
+
+def _modf(x: Array) -> tuple[Array, Array]:
+    whole = _trunc(x)
+    rest = select(x.emit("eq", whole), _number(x, 0), x - whole)  # of infinities it is 0, and not their difference
+    return _copysign(rest, x), whole
+
+
+_LOG2 = math.log(2)
+
+UFUNCS: Mapping[str, Rule] = {
+    "add": _by_bool("or", "add"),
+    "subtract": _op("sub"),
+    "multiply": _by_bool("and", "mul"),
+    "divide": _op("div"),
+    "floor_divide": _floor_divide,
+    "remainder": _remainder,
+    "fmod": _op("rem"),
+    "divmod": lambda x, y: (_floor_divide(x, y), _remainder(x, y)),
+    "power": _power,
+    "float_power": _power,
+    "negative": _op("neg"),
+    "positive": lambda x: x,
+    "absolute": _abs,
+    "fabs": _abs,
+    "sign": _op("sign"),
+    "conjugate": lambda x: x.emit("conj") if x.type.complex else x,
+    "maximum": _op("max"),
+    "minimum": _op("min"),
+    "fmax": _fmax("max"),
+    "fmin": _fmax("min"),
+    "exp": _op("exp"),
+    "exp2": _op("exp2"),
+    "expm1": _op("expm1"),
+    "log": _op("log"),
+    "log2": _scaled("log", 1 / _LOG2),
+    "log10": _scaled("log", 1 / math.log(10)),
+    "log1p": _op("log1p"),
+    "logaddexp": _logaddexp,
+    "logaddexp2": lambda x, y: _logaddexp(x * _LOG2, y * _LOG2) * (1 / _LOG2),
+    "sqrt": _op("sqrt"),
+    "cbrt": _op("cbrt"),
+    "square": _op("square"),
+    "reciprocal": lambda x: _number(x, 1).emit("div", x),
+    "hypot": lambda x, y: (x.emit("square") + y.emit("square")).emit("sqrt"),
+    "sin": _op("sin"),
+    "cos": _op("cos"),
+    "tan": _op("tan"),
+    "arcsin": _op("asin"),
+    "arccos": _op("acos"),
+    "arctan": _op("atan"),
+    "arctan2": _op("atan2"),
+    "sinh": _op("sinh"),
+    "cosh": _op("cosh"),
+    "tanh": _op("tanh"),
+    "arcsinh": _op("asinh"),
+    "arccosh": _op("acosh"),
+    "arctanh": _op("atanh"),
+    "degrees": lambda x: x * (180 / math.pi),
+    "rad2deg": lambda x: x * (180 / math.pi),
+    "radians": lambda x: x * (math.pi / 180),
+    "deg2rad": lambda x: x * (math.pi / 180),
+    "floor": _unless_integer("floor"),
+    "ceil": _unless_integer("ceil"),
+    "trunc": lambda x: _trunc(x) if x.type.dtype in FLOATS else x,
+    "rint": _rint,
+    "modf": _modf,
+    "signbit": _signbit,
+    "copysign": _copysign,
+    "heaviside": _heaviside,
+    "nextafter": _op("nextafter"),
+    "equal": _comparison("eq"),
+    "not_equal": _comparison("ne"),
+    "less": _comparison("lt"),
+    "less_equal": _comparison("le"),
+    "greater": _comparison("gt"),
+    "greater_equal": _comparison("ge"),
+    "logical_and": _logical("and"),
+    "logical_or": _logical("or"),
+    "logical_xor": _logical("xor"),
+    "logical_not": _logical("not"),
+    "bitwise_and": _op("and"),
+    "bitwise_or": _op("or"),
+    "bitwise_xor": _op("xor"),
+    "invert": _op("not"),
+    "left_shift": _op("shift_left"),
+    "right_shift": _shift_right,
+    "bitwise_count": _op("population_count"),
+    "isfinite": _is_finite,
+    "isinf": _is_inf,
+    "isnan": lambda x: x.emit("ne", x),
+}
+"""NumPy's ufuncs by name."""
+
+SPECIAL: Mapping[str, Rule] = {
+    "expit": _op("logistic"),
+    "logit": lambda x: x.emit("log") - (-x).emit("log1p"),
+    "log_expit": lambda x: -_logaddexp(_number(x, 0), -x),
+    "erf": _op("erf"),
+    "erfc": _op("erfc"),
+    "erfinv": _op("erf_inv"),
+    "gammaln": _op("lgamma"),
+    "psi": _op("digamma"),
+    "gammainc": _op("igamma"),
+    "gammaincc": _op("igammac"),
+    "betainc": _op("regularized_incomplete_beta"),
+    "i0e": _op("bessel_i0e"),
+    "i1e": _op("bessel_i1e"),
+    "xlogy": _x_times("log"),
+    "xlog1py": _x_times("log1p"),
+    "entr": lambda x: -_x_times("log")(x, x),
+}
+"""Ufuncs of scipy.special by name."""

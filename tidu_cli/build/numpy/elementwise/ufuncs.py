@@ -1,0 +1,190 @@
+"""Calling ufuncs: NumPy says the dtypes and the broadcasting, the tables of `elementwise` say the primitives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.arrays.aliasing import renewed
+from tidu_cli.build.arrays.array import Array, dtype_of, name_of
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, kind, lift
+from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
+from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
+from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
+from tidu_cli.errors import did_you_mean
+from tidu_cli.graph.types import COMPLEXES, INTEGERS
+
+CONTRACTIONS = ("matmul", "vecdot", "matvec", "vecmat")
+"""Ufuncs that are not elementwise; among NumPy's functions they are in the table of `functions`."""
+
+_REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+    "logaddexp": "logsumexp",
+}
+_ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+
+
+def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Array:
+    """The result of one of `UFUNCS` or `SPECIAL` on these operands, of which one is an Array, or holds one.
+
+    Dtypes and broadcasting are NumPy's. Raises BuildError for dtypes that it does not take.
+    """
+    if name in CONTRACTIONS:
+        from tidu_cli.build.numpy.functions import FUNCTIONS
+
+        found: Array = FUNCTIONS[name](*operands)
+        return found
+    if name in ("power", "float_power") and dtype is None:
+        simple = _fixed_power(name, operands[0], operands[1])
+        if simple is not None:
+            return simple
+    return apply_ufunc_all(name, *operands, dtype=dtype)[0]
+
+
+def apply_operator(name: str, x: Operand, y: Operand) -> Array:
+    """What an operator between x and y gives: the result of the ufunc, but for the square of bools.
+
+    NumPy computes `x ** 2` as np.square, which makes i8 of bools, where np.power makes i64.
+    """
+    if name == "power" and type(y) is int and y == 2 and isinstance(x, Array) and x.type.dtype == "bool":
+        return apply_ufunc("square", x)
+    return apply_ufunc(name, x, y)
+
+
+def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[Array, ...]:
+    """All results, as `apply_ufunc` gives the first."""
+    loop, results = _dtypes(name, tuple([kind(x) for x in operands]), dtype)
+    found_array = next((x for x in operands if isinstance(x, Array)), None)
+    like = arrays_in(operands)[0] if found_array is None else found_array
+    arrays = [lift(x, like, d) for x, d in zip(operands, loop, strict=True)]
+    shape = common_shape(*[x.type.shape for x in arrays])
+    found = (UFUNCS.get(name) or SPECIAL[name])(*[x.broadcast(shape) for x in arrays])
+    parts = found if isinstance(found, tuple) else (found,)
+    converted = [x.convert(d) for x, d in zip(parts, results, strict=True)]
+    return tuple([renewed(x) if any(x is y for y in arrays) else x for x in converted])
+
+
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that these broadcast to. Raises ValueError in the user's terms."""
+    if shapes and all(s == shapes[0] for s in shapes):
+        return tuple(shapes[0])
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    common = []
+    for sizes in zip(*padded, strict=True):
+        others = {n for n in sizes if n != 1}
+        if len(others) > 1:
+            raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together")
+        common.append(others.pop() if others else 1)
+    return tuple(common)
+
+
+def ufunc_named(name: str) -> Any:
+    """The ufunc of `UFUNCS` or `SPECIAL` of that name, NumPy's or SciPy's."""
+    if name in UFUNCS:
+        return getattr(np, name)
+    from scipy import special  # type: ignore[import-untyped]  # slow to import, and rarely needed
+
+    return getattr(special, name)
+
+
+@lru_cache(maxsize=4096)
+def _dtypes(name: str, kinds: tuple[Any, ...], dtype: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The dtypes that NumPy would compute a ufunc in, and those of its results, by tidu's names."""
+    ufunc = ufunc_named(name)
+    if "bf16" in kinds:
+        example = {int: 0, float: 0.0, complex: 0j}
+        strong = [dtype_of(k) for k in kinds if k not in example]
+        common = np.result_type(*strong, *([0j] if complex in kinds else [])) if dtype is None else np.dtype(dtype)
+        kinds = (name_of(common),) * len(kinds)
+    given = [dtype_of(k) if isinstance(k, str) else k for k in kinds]
+    signature = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
+    try:
+        found = ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout), signature=signature)
+    except TypeError:
+        if set(kinds) == {"bf16"}:
+            return kinds, ("bf16",) * ufunc.nout  # SciPy's have no loops for it
+        shown = ", ".join(k if isinstance(k, str) else f"a Python {k.__name__}" for k in kinds)
+        raise BuildError(f"{name} does not take {shown}") from None
+    names = tuple(map(name_of, found))
+    if COMPLEXES.intersection(names[: ufunc.nin]) and name in _NO_COMPLEX:
+        raise BuildError(f"{name} of complex numbers {_NO_COMPLEX[name]}")
+    return names[: ufunc.nin], names[ufunc.nin :]
+
+
+_UNORDERED = "has no counterpart in graphs, as they have no order; take it of their magnitudes, np.abs(z), or of z.real and z.imag"
+_REAL_ONLY = "has no counterpart in graphs; take it of real numbers"
+_NO_COMPLEX = {
+    **dict.fromkeys(("maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater", "greater_equal"), _UNORDERED),
+    **dict.fromkeys(("erf", "erfc", "psi"), _REAL_ONLY),
+}
+"""What NumPy and SciPy do with complex numbers, and graphs do not."""
+
+
+def _fixed_power(name: str, base: Operand, exponent: Operand) -> Array | None:
+    """The power with a constant whole exponent, or 1/2, which have derivatives at 0; None for all others."""
+    if not isinstance(base, Array) or isinstance(exponent, Array | list | tuple) or np.ndim(exponent):  # type: ignore[arg-type]
+        return None
+    value = exponent.item() if isinstance(exponent, np.ndarray | np.generic) else exponent
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    (loop, _), (result,) = _dtypes(name, (kind(base), kind(exponent)), None)
+    x = base.convert(loop)
+    if value == int(value) and abs(value) < 2**31:
+        if x.type.dtype in INTEGERS and value < 0:
+            raise ValueError("integers to negative integer powers are not allowed; convert to a float first")
+        return x.emit("integer_pow", y=int(value)).convert(result)
+    return x.emit("sqrt").convert(result) if value == 0.5 and x.type.inexact else None
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapping[str, Any]) -> Any:
+    """What `__array_ufunc__` does. Raises UnknownFunctionError and UntraceableError for what has no counterpart."""
+    from tidu_cli.build.numpy.functions import FUNCTIONS
+
+    name = ufunc.__name__
+    options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
+    if "out" in options:
+        raise UntraceableError(
+            f"np.{name} would write into a NumPy array (+= on one, or out=), which holds numbers; write x = x + y for x += y, "
+            "and leave out= out"
+        )
+    if method == "reduce" and name in _REDUCTIONS:
+        if name == "logaddexp":
+            ((loop, _), _), (x, *rest) = _dtypes(name, (kind(inputs[0]),) * 2, None), inputs
+            inputs = [an_array(x).convert(loop), *rest]
+        return FUNCTIONS[_REDUCTIONS[name]](*inputs, **{"axis": 0, **options})
+    if method == "accumulate" and name in _ACCUMULATIONS:
+        return FUNCTIONS[_ACCUMULATIONS[name]](*inputs, **{"axis": 0, **options})
+    if method == "at":
+        raise UntraceableError(
+            f"np.{name}.at writes into an array, which a graph cannot do; add up products with one-hot rows: "
+            "(index[:, None] == np.arange(n)).T @ x"
+        )
+    if method not in ("__call__", "outer"):
+        raise UntraceableError(f"np.{name}.{method} cannot be traced; write it with functions that make new arrays")
+    if name in CONTRACTIONS:
+        return FUNCTIONS[name](*inputs, **options)
+    if name not in UFUNCS and name not in SPECIAL:
+        instead = f"; {REFUSED[name]}" if name in REFUSED else did_you_mean(name, [*UFUNCS, *SPECIAL])
+        raise UnknownFunctionError(f"{name} cannot be traced{instead}")
+    if method == "outer":
+        x, y = (v if isinstance(v, Array) else np.asarray(v) for v in inputs)
+        inputs = (x.reshape(x.shape + (1,) * y.ndim), y)
+    dtype = options.pop("dtype", None)
+    unknown = set(options) - {"casting", "order", "subok"}
+    if unknown:
+        raise UntraceableError(
+            f"np.{name} with {unknown.pop()}= cannot be traced; write np.where(mask, np.{name}(x), y) for where="
+        )
+    if ufunc.nout > 1:
+        return apply_ufunc_all(name, *inputs, dtype=dtype)
+    return apply_ufunc(name, *inputs, dtype=dtype)

@@ -1,0 +1,217 @@
+"""Indexing as NumPy has it: integers, slices, None, Ellipsis, and arrays of integers, which become gathers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift
+from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.numpy.elementwise.elementwise import select
+from tidu_cli.build.numpy.elementwise.ufuncs import common_shape
+
+ALL_OF_IT = slice(None)
+
+
+def indexed(x: Array, index: Operand) -> Array:
+    """x[index]. Raises IndexError as NumPy does, UntraceableError for masks that are traced."""
+    entries = _expanded(x, index)
+    advanced = [k for k, e in enumerate(entries) if isinstance(e, Array | np.ndarray)]
+    x = _sliced(x, [e for e in entries if e is not None])
+    kept = [e for e in entries if advanced or not isinstance(e, int)]
+    if not advanced:
+        shape = iter([n for n, e in zip(x.shape, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
+        return x.reshaped(tuple(1 if e is None else next(shape) for e in kept))
+    return _gathered(x, kept)
+
+
+def _expanded(x: Array, index: Operand) -> list[Any]:
+    """One entry per axis, and None for each new axis: integers from 0 up, slices, arrays of integers."""
+    entries: list[Any] = []
+    for e in index if isinstance(index, tuple) else (index,):
+        if isinstance(e, list | range):
+            e = (
+                lift(e, x)
+                if isinstance(e, list) and any(isinstance(i, Array) for i in e)
+                else np.asarray(e, None if len(e) else int)
+            )
+        if isinstance(e, Array) and e.type.dtype == "bool":
+            raise UntraceableError(
+                "indexing with a mask that is traced gives an unknown shape; write np.where(mask, x, 0), or use a constant mask"
+            )
+        if isinstance(e, bool | np.bool_) or (isinstance(e, np.ndarray) and e.dtype == bool):
+            mask = np.asarray(e)
+            at = sum(1 for d in entries if d is not None and d is not Ellipsis)
+            if (
+                Ellipsis not in [d for d in entries if not isinstance(d, Array | np.ndarray)]
+                and mask.shape != x.shape[at : at + mask.ndim]
+            ):
+                raise IndexError(f"a mask of shape {list(mask.shape)} does not fit {x.type}")
+            if mask.ndim == 0:
+                raise UntraceableError("indexing with one bool cannot be traced; write np.where")
+            entries += list(np.nonzero(mask))
+            continue
+        if isinstance(e, np.ndarray | np.generic) and not np.issubdtype(e.dtype, np.integer):
+            raise IndexError(f"an index of dtype {e.dtype}; indices are integers")
+        if isinstance(e, Array) and not np.issubdtype(e.dtype, np.integer):
+            raise IndexError(f"an index of type {e.type}; indices are integers")
+        if isinstance(e, np.integer) or (isinstance(e, np.ndarray) and e.ndim == 0):
+            e = int(e)
+        if not (e is None or e is Ellipsis or isinstance(e, int | slice | Array | np.ndarray)):
+            raise IndexError(f"an index is an integer, a slice, None, ... or an array of integers, not {type(e).__name__}")
+        entries.append(e)
+    dots = [k for k, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index has at most one ...")
+    given = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    if given > x.ndim:
+        raise IndexError(f"too many indices: {given} for {x.type}")
+    at = dots[0] if dots else len(entries)
+    entries[at : at + len(dots)] = [ALL_OF_IT] * (x.ndim - given)
+    sizes = iter(x.shape)
+    return [None if e is None else _normal(e, next(sizes), x) for e in entries]
+
+
+def _normal(e: Any, n: int, x: Array) -> Any:
+    """An index from 0 up for an axis of n elements."""
+    if isinstance(e, slice):
+        return e
+    if isinstance(e, int):
+        if not -n <= e < n:
+            raise IndexError(f"index {e} is out of range for an axis of {n} elements of {x.type}")
+        return e % n
+    if isinstance(e, np.ndarray):
+        if e.size and (e.min() < -n or e.max() >= n):
+            wrong = int(e.min() if e.min() < -n else e.max())
+            raise IndexError(f"index {wrong} is out of range for an axis of {n} elements of {x.type}")
+        return np.where(e < 0, e.astype(np.int64) + n, e.astype(np.int64))
+    e = e.convert("i64")
+    return select(e < 0, e + n, e)
+
+
+def _sliced(x: Array, entries: list[Any]) -> Array:
+    """x with the slices taken; an integer leaves an axis of size 1, unless there are index arrays, which take it."""
+    arrays = any(isinstance(e, Array | np.ndarray) for e in entries)
+    starts, limits, strides, reverse = [], [], [], []
+    for axis, (n, e) in enumerate(zip(x.shape, entries, strict=True)):
+        if isinstance(e, int) and not arrays:
+            start, stop, step = e, e + 1, 1
+        elif isinstance(e, slice):
+            start, stop, step = e.indices(n)
+            count = len(range(start, stop, step))
+            if step < 0:
+                reverse.append(axis)
+                start, step = start + (count - 1) * step if count else 0, -step
+            stop = start + (count - 1) * step + 1 if count else start
+            step = min(step, max(n, 1))
+        else:
+            start, stop, step = 0, n, 1
+        starts.append(min(start, n))
+        limits.append(min(max(stop, min(start, n)), n))
+        strides.append(step)
+    if (starts, limits) != ([0] * x.ndim, list(x.shape)) or any(s != 1 for s in strides):
+        some = None if all(s == 1 for s in strides) else tuple(strides)
+        x = x.emit("slice", start_indices=tuple(starts), limit_indices=tuple(limits), strides=some)
+    return x.emit("rev", dimensions=tuple(reverse)) if reverse else x
+
+
+def _gathered(x: Array, entries: list[Any]) -> Array:
+    """The axes of integers and index arrays become those of the arrays, broadcast: in their place if it is one, else in front."""
+    places = [k for k, e in enumerate(entries) if isinstance(e, int | Array | np.ndarray)]
+    axis_of = {k: sum(1 for e in entries[:k] if e is not None) for k in range(len(entries))}
+    axes = tuple(axis_of[k] for k in places)
+    constant = all(isinstance(entries[k], int | np.ndarray) for k in places)
+    batch = common_shape(*(np.shape(entries[k]) for k in places))
+    if constant:
+        vectors = x.constant(np.stack([np.broadcast_to(entries[k], batch) for k in places], axis=-1), np.int64)
+    else:
+        columns = [lift(entries[k], x, np.dtype(np.int64)).broadcast(batch).reshaped((*batch, 1)) for k in places]
+        vectors = columns[0] if len(columns) == 1 else columns[0].emit("concatenate", *columns[1:], dimension=len(batch))
+    together = places[-1] - places[0] + 1 == len(places)
+    windows = [k for k, e in enumerate(entries) if e is not None and k not in places]
+    first = sum(1 for k in windows if k < places[0]) if together else 0
+    offsets = tuple(k if k < first else k + len(batch) for k in range(len(windows)))
+    numbers = (("offset_dims", offsets), ("collapsed_slice_dims", tuple(sorted(axes))), ("start_index_map", axes))
+    if math.prod(batch) == 0 or 0 in [x.shape[a] for a in axes]:
+        sizes = [x.shape[axis_of[k]] for k in windows]
+        found = x.constant(x.dtype.type(0)).broadcast((*sizes[:first], *batch, *sizes[first:]))
+    else:
+        found = x.emit(
+            "gather",
+            vectors,
+            dimension_numbers=_Frozen(numbers),
+            slice_sizes=tuple(1 if a in axes else n for a, n in enumerate(x.shape)),
+            mode="promise_in_bounds" if constant else "clip",
+        )
+    # New axes go where None stands among what is not an index array.
+    shape = iter(found.shape)
+    head = places[0] if together else 0
+    final: list[int] = []
+    rest = [e for k, e in enumerate(entries) if k not in places]
+    if not together:
+        final += [next(shape) for _ in batch]
+    for k, e in enumerate(rest):
+        if together and k == head:
+            final += [next(shape) for _ in batch]
+        final.append(1 if e is None else next(shape))
+    if together and head >= len(rest):
+        final += list(shape)
+    return found.reshaped(tuple(final))
+
+
+class _Frozen(dict[str, Any]):
+    """Attrs of an object, hashable, so that equal nodes are found to be equal."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+
+def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:
+    """np.take. With mode "raise" traced places that are out of range are clipped, as in indexing."""
+    like = arrays_in([x, indices])[0]
+    x = lift(x, like)
+    if axis is None:
+        x, axis = x.reshaped((x.size,)), 0
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"axis {axis} is out of range for {x.type}")
+    axis %= x.ndim
+    n = x.shape[axis]
+    places: Any = an_array(indices) if arrays_in([indices]) else np.asarray(indices)
+    if mode == "wrap":
+        places = places % n
+    elif mode == "clip":
+        low, high = places.dtype.type(0), places.dtype.type(n - 1)
+        places = np.minimum(np.maximum(places, low), high)
+    elif mode != "raise":
+        raise ValueError(f"mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+    return indexed(x, (ALL_OF_IT,) * axis + (places,))
+
+
+def taken_along(x: Operand, indices: Operand, axis: int | None = -1) -> Array:
+    """np.take_along_axis: one index per element."""
+    like = arrays_in([x, indices])[0]
+    x, places = lift(x, like), lift(indices, like)
+    if axis is None:
+        x, axis = x.reshaped((x.size,)), 0
+    if places.ndim != x.ndim:
+        raise ValueError(f"take_along_axis takes as many axes of places as of elements, got {places.type} for {x.type}")
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"axis {axis} is out of range for {x.type}")
+    axis %= x.ndim
+    shape = common_shape(
+        tuple(1 if k == axis else n for k, n in enumerate(x.shape)),
+        tuple(1 if k == axis else n for k, n in enumerate(places.shape)),
+    )
+    full = tuple(places.shape[axis] if k == axis else n for k, n in enumerate(shape))
+    index = [
+        places.broadcast(full)
+        if k == axis
+        else x.recorder.emit("iota", dtype="i64", shape=full, dimension=k)
+        if n != 1
+        else x.constant(0).broadcast(full)
+        for k, n in enumerate(x.shape)
+    ]
+    return indexed(x, tuple(index))

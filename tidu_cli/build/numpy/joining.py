@@ -1,0 +1,319 @@
+"""Joining, splitting, repeating and padding."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, lifted_weak
+from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.numpy.indexing import indexed
+from tidu_cli.build.numpy.shaping import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    expand_dims,
+    flip,
+    moveaxis,
+    normal_axes,
+    normal_axis,
+    ravel,
+    sizes_of,
+    swapaxes,
+)
+
+MAX_REPEATS = 10_000_000
+"""As many places as different counts of repeats, or padding from the array itself, may make: they become a constant."""
+
+
+def concatenate(
+    arrays: Sequence[Operand], axis: int | None = 0, out: object = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Array:
+    """np.concatenate. Python numbers, which it takes for axis=None, give way."""
+    if isinstance(arrays, Array):
+        arrays = list(arrays)
+    parts = lifted_weak(*arrays)
+    if dtype is not None:
+        parts = [x.astype(dtype) for x in parts]
+    if axis is None:
+        parts, axis = [x.reshaped((x.size,)) for x in parts], 0
+    if not parts[0].shape:
+        raise ValueError("arrays without axes cannot be concatenated; use stack")
+    axis = normal_axis(axis, parts[0].ndim)
+    return parts[0].emit("concatenate", *parts[1:], dimension=axis) if len(parts) > 1 else parts[0]
+
+
+def stack(arrays: Sequence[Operand], axis: int = 0, out: object = None, *, dtype: Any = None, casting: str = "same_kind") -> Array:
+    """np.stack."""
+    parts = lifted_as_arrays(*arrays)
+    if any(x.shape != parts[0].shape for x in parts):
+        raise ValueError(f"stack takes arrays of one shape, got {', '.join(str(x.type) for x in parts[:8])}")
+    axis = normal_axis(axis, parts[0].ndim + 1)
+    return concatenate([expand_dims(x, axis) for x in parts], axis, dtype=dtype)
+
+
+def vstack(arrays: Sequence[Operand], **options: Any) -> Array:
+    """np.vstack."""
+    return concatenate([atleast_2d(x) for x in lifted_as_arrays(*arrays)], 0, **options)
+
+
+def hstack(arrays: Sequence[Operand], **options: Any) -> Array:
+    """np.hstack."""
+    parts = [atleast_1d(x) for x in lifted_as_arrays(*arrays)]
+    return concatenate(parts, 0 if parts[0].ndim == 1 else 1, **options)
+
+
+def dstack(arrays: Sequence[Operand]) -> Array:
+    """np.dstack."""
+    return concatenate([atleast_3d(x) for x in lifted_as_arrays(*arrays)], 2)
+
+
+def column_stack(arrays: Sequence[Operand]) -> Array:
+    """np.column_stack."""
+    return concatenate([x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*arrays)], 1)
+
+
+def append(x: Operand, values: Operand, axis: int | None = None) -> Array:
+    """np.append."""
+    return concatenate(lifted_as_arrays(x, values), axis)
+
+
+def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Array]:
+    """np.array_split."""
+    x = an_array(x)
+    axis = normal_axis(axis, x.ndim)
+    n = x.shape[axis]
+    if isinstance(sections, int | np.integer):
+        if not 0 < sections <= 100_000:
+            raise ValueError("the number of sections is from 1 to 100,000")
+        each, more = divmod(n, int(sections))
+        ends = np.cumsum([each + 1] * more + [each] * (int(sections) - more)).tolist()[:-1]
+    else:
+        ends = [operator.index(k) for k in sections]
+    return [indexed(x, (slice(None),) * axis + (slice(a, b),)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
+
+
+def split(x: Operand, sections: Any, axis: int = 0) -> list[Array]:
+    """np.split."""
+    n = an_array(x).shape[normal_axis(axis, an_array(x).ndim)]
+    if isinstance(sections, int) and (sections < 1 or n % sections):
+        raise ValueError(f"{n} elements do not split into {sections} equal sections")
+    return array_split(x, sections, axis)
+
+
+def hsplit(x: Operand, sections: Any) -> list[Array]:
+    """np.hsplit."""
+    return split(x, sections, 0 if an_array(x).ndim == 1 else 1)
+
+
+def vsplit(x: Operand, sections: Any) -> list[Array]:
+    """np.vsplit."""
+    return split(x, sections, 0)
+
+
+def dsplit(x: Operand, sections: Any) -> list[Array]:
+    """np.dsplit."""
+    return split(x, sections, 2)
+
+
+def unstack(x: Operand, *, axis: int = 0) -> tuple[Array, ...]:
+    """np.unstack."""
+    return tuple(moveaxis(x, axis, 0))
+
+
+def tile(x: Operand, reps: Any) -> Array:
+    """np.tile."""
+    x, counts = an_array(x), sizes_of(reps)
+    rank = max(x.ndim, len(counts))
+    sizes = (1,) * (rank - x.ndim) + x.shape
+    counts = (1,) * (rank - len(counts)) + counts
+    paired = x.reshaped(tuple(k for n in sizes for k in (1, n))).broadcast(
+        tuple(k for c, n in zip(counts, sizes, strict=True) for k in (c, n))
+    )
+    return paired.reshaped(tuple(c * n for c, n in zip(counts, sizes, strict=True)))
+
+
+def repeat(x: Operand, repeats: Any, axis: int | None = None) -> Array:
+    """np.repeat."""
+    x = an_array(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normal_axis(axis, x.ndim)
+    if np.ndim(repeats):
+        if sum(operator.index(n) for n in repeats) > MAX_REPEATS:
+            raise ValueError(f"counts of repeats add up to {MAX_REPEATS:,} at most; write one count for all")
+        return indexed(x, (slice(None),) * axis + (np.repeat(np.arange(x.shape[axis]), np.asarray(repeats)),))
+    n, before, after = operator.index(repeats), x.shape[:axis], x.shape[axis + 1 :]
+    spread = x.reshaped((*before, x.shape[axis], 1, *after)).broadcast((*before, x.shape[axis], n, *after))
+    return spread.reshaped((*before, x.shape[axis] * n, *after))
+
+
+def roll(x: Operand, shift: Any, axis: Any = None) -> Array:
+    """np.roll."""
+    x = an_array(x)
+    if axis is None:
+        return roll(ravel(x), shift, 0).reshaped(x.shape)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(axes)
+    for by, a in zip(shifts, axes, strict=True):
+        k = normal_axis(a, x.ndim)
+        at = -operator.index(by) % x.shape[k] if x.shape[k] else 0
+        if at:
+            whole = (slice(None),) * k
+            x = concatenate([indexed(x, (*whole, slice(at, None))), indexed(x, (*whole, slice(None, at)))], k)
+    return x
+
+
+def fftshift(x: Operand, axes: Any = None) -> Array:
+    """np.fft.fftshift."""
+    x = an_array(x)
+    every = normal_axes(axes, x.ndim)
+    return roll(x, [x.shape[k] // 2 for k in every], list(every))
+
+
+def ifftshift(x: Operand, axes: Any = None) -> Array:
+    """np.fft.ifftshift."""
+    x = an_array(x)
+    every = normal_axes(axes, x.ndim)
+    return roll(x, [-(x.shape[k] // 2) for k in every], list(every))
+
+
+_PAD_BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
+
+
+def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
+    """np.pad, with the modes constant, edge, reflect, symmetric and wrap."""
+    x = an_array(x, constant_values)
+    widths = _each_side(pad_width, x.ndim)
+    if any(w < 0 for pair in widths for w in pair):
+        raise ValueError("pad widths cannot be negative")
+    if mode in _PAD_BY_PLACES:
+        for axis, (before, after) in enumerate(widths):
+            if before or after:
+                x = indexed(x, (slice(None),) * axis + (_padded_places(x, axis, before, after, mode),))
+        return x
+    if mode != "constant":
+        modes = ", ".join(("constant", *_PAD_BY_PLACES))
+        raise UntraceableError(f"np.pad with mode={mode!r} cannot be traced (modes: {modes}); write np.concatenate")
+    if isinstance(constant_values, Array | int | float | complex | np.generic) and not np.ndim(constant_values):
+        value = lift(constant_values, x, x.dtype)
+        return x.emit("pad", value, padding_config=tuple((a, b, 0) for a, b in widths))
+    if arrays_in([constant_values]):
+        raise UntraceableError("np.pad with several traced constant_values= cannot be traced; write np.concatenate")
+    for axis, ((before, after), values) in enumerate(zip(widths, np.broadcast_to(constant_values, (x.ndim, 2)), strict=True)):
+        for config, value in zip((((before, 0, 0)), ((0, after, 0))), values, strict=True):
+            around = tuple(config if k == axis else (0, 0, 0) for k in range(x.ndim))
+            x = x.emit("pad", lift(value, x, x.dtype), padding_config=around) if any(config) else x
+    return x
+
+
+def _each_side(pad_width: Any, rank: int) -> list[tuple[int, int]]:
+    if isinstance(pad_width, dict):
+        pairs = [(0, 0)] * rank
+        for axis, width in pad_width.items():
+            pairs[normal_axis(axis, rank)] = tuple(np.broadcast_to(width, 2).tolist())
+        return pairs
+    return [(operator.index(a), operator.index(b)) for a, b in np.broadcast_to(np.asarray(pad_width), (rank, 2)).tolist()]
+
+
+def _padded_places(x: Array, axis: int, before: int, after: int, mode: str) -> Any:
+    n = x.shape[axis]
+    if before + n + after > MAX_REPEATS:
+        raise ValueError(f"np.pad with mode={mode!r} makes axes of {MAX_REPEATS:,} elements at most")
+    # NumPy pads the places of the elements, and so says what goes where.
+    return np.pad(np.arange(n), (before, after), mode=mode)  # type: ignore[call-overload]
+
+
+def block(arrays: Any) -> Array:
+    """np.block."""
+
+    def depth(value: object) -> int:
+        return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+    def leaves(value: Any) -> list[Operand]:
+        return [leaf for part in value for leaf in leaves(part)] if isinstance(value, list) else [value]
+
+    levels, parts = depth(arrays), lifted_as_arrays(*leaves(arrays))
+    rank, rest = max(levels, *(x.ndim for x in parts)), iter(parts)
+
+    def joined(value: Any, level: int) -> Array:
+        if not isinstance(value, list):
+            if level != levels:
+                raise ValueError("np.block takes lists that nest equally deep")
+            x = next(rest)
+            return x.reshaped((1,) * (rank - x.ndim) + x.shape)
+        return concatenate([joined(part, level + 1) for part in value], rank - levels + level)
+
+    return joined(arrays, 0)
+
+
+def delete(x: Operand, obj: Any, axis: int | None = None) -> Array:
+    """np.delete, of places that are constant."""
+    x = an_array(x)
+    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
+    if arrays_in([obj]):
+        raise UntraceableError("np.delete at traced places cannot be traced; make them a constant")
+    if x.shape[axis] > MAX_REPEATS:
+        raise ValueError(f"np.delete takes axes of {MAX_REPEATS:,} elements at most")
+    return indexed(x, (slice(None),) * axis + (np.delete(np.arange(x.shape[axis]), obj),))
+
+
+def insert(x: Operand, obj: Any, values: Operand, axis: int | None = None) -> Array:
+    """np.insert at one constant place."""
+    if arrays_in([obj]) or not isinstance(obj, int | np.integer):
+        raise UntraceableError("np.insert is traced for one constant place; write np.concatenate for more")
+    x = an_array(x, values)
+    new = lift(values, x, x.dtype)
+    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
+    n, whole = x.shape[axis], (slice(None),) * axis
+    if not -n <= obj <= n:
+        raise IndexError(f"np.insert at {obj} is out of range for an axis of {n} elements of {x.type}")
+    at = int(obj) + n if obj < 0 else int(obj)
+    one = tuple(1 if k == axis else size for k, size in enumerate(x.shape))
+    if new.ndim == x.ndim:
+        between = new.broadcast(tuple(new.shape[axis] if k == axis else size for k, size in enumerate(x.shape)))
+    else:
+        between = new.broadcast(x.shape[:axis] + x.shape[axis + 1 :]).reshaped(one)
+    return concatenate([indexed(x, (*whole, slice(None, at))), between, indexed(x, (*whole, slice(at, None)))], axis)
+
+
+def rot90(x: Operand, k: int = 1, axes: Any = (0, 1)) -> Array:
+    """np.rot90."""
+    x = an_array(x)
+    a, b = normal_axes(axes, x.ndim)
+    k = operator.index(k) % 4
+    if k % 2 == 0:
+        return flip(x, (a, b)) if k else x
+    return flip(swapaxes(x, a, b), a) if k == 1 else swapaxes(flip(x, a), a, b)
+
+
+def resize(x: Operand, new_shape: Any) -> Array:
+    """np.resize: elements in a row, repeated as often as it takes."""
+    x, sizes = ravel(x), sizes_of(new_shape)
+    n = math.prod(sizes)
+    if not x.size or not n:
+        return x.constant(x.dtype.type(0)).broadcast(sizes)
+    return indexed(tile(x, -(-n // x.size)), slice(0, n)).reshaped(sizes)
+
+
+def sliding_window_view(x: Operand, window_shape: Any, axis: Any = None, **options: Any) -> Array:
+    """np.lib.stride_tricks.sliding_window_view, a copy."""
+    x = an_array(x)
+    sizes = sizes_of(window_shape)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(normal_axis(a, x.ndim) for a in sizes_of(axis))
+    if len(axes) != len(sizes):
+        raise ValueError(f"{len(sizes)} windows for {len(axes)} axes")
+    for a, size in zip(axes, sizes, strict=True):
+        count = x.shape[a] - size + 1
+        if count < 1 or size < 0:
+            raise ValueError(f"a window of {size} elements does not fit axis {a} of {x.type}")
+        if count * size > MAX_REPEATS:
+            raise ValueError(f"windows hold {MAX_REPEATS:,} elements at most")
+        places = np.arange(count)[:, None] + np.arange(size)
+        x = moveaxis(indexed(x, (slice(None),) * a + (places,)), a + 1, -1)
+    return x

@@ -1,0 +1,186 @@
+"""Linear systems, inverses and determinants, by LU factors and triangular systems; Cholesky factors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays
+from tidu_cli.build.errors import BuildError
+from tidu_cli.build.numpy.elementwise.elementwise import select
+from tidu_cli.build.numpy.elementwise.ufuncs import common_shape
+from tidu_cli.build.numpy.linear_algebra.contracting import matmul
+from tidu_cli.build.numpy.linear_algebra.matrices import positions
+from tidu_cli.build.numpy.reductions.reducing import prod
+from tidu_cli.build.numpy.reductions.reducing import sum as sum_
+from tidu_cli.build.numpy.shaping import moveaxis
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
+from tidu_cli.lax.linear_algebra.factorizations import DTYPES
+
+
+class SlogdetResult(NamedTuple):
+    """What np.linalg.slogdet gives: sign times exp(logabsdet) is the determinant."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def solve(a: Operand, b: Operand) -> Array:
+    """np.linalg.solve: b is a vector if it has one axis, and else holds matrices."""
+    a, b = _system(a, b, "solve")
+    if b.ndim == 0:
+        raise ValueError("solve takes a vector or matrices as right-hand side, got a number")
+    if b.shape[-2 if b.ndim > 1 else 0] != a.shape[-1]:
+        raise ValueError(f"solve takes as many rows on the right as on the left, got {a.type} and {b.type}")
+    if b.ndim == 1:
+        return solve(a, b.reshaped((b.size, 1))).reshaped(a.shape[:-1])
+    lu, _, order = a.recorder.emit_all("lu", (a,))
+    if a.ndim == 2 and b.ndim > 2:
+        # Right-hand sides of one matrix are columns of one system, whose matrix need not be repeated.
+        columns = moveaxis(b, -2, 0)
+        found = _solved(lu, order, columns.reshaped((b.shape[-2], math.prod(columns.shape[1:]))))
+        return moveaxis(found.reshaped(columns.shape), 0, -2)
+    batch = common_shape(a.shape[:-2], b.shape[:-2])
+    lu, order, b = (x.broadcast((*batch, *x.shape[-k:])) for x, k in ((lu, 2), (order, 1), (b, 2)))
+    return _solved(lu, order, b)
+
+
+def _solved(lu: Array, order: Array, b: Array) -> Array:
+    """From L U x = P b."""
+    rank = b.ndim
+    batch = tuple(range(rank - 2))
+    numbers = GatherDimensionNumbers(
+        offset_dims=(rank - 1,),
+        collapsed_slice_dims=(rank - 2,),
+        start_index_map=(rank - 2,),
+        operand_batching_dims=batch,
+        start_indices_batching_dims=batch,
+    )
+    indices = order.reshaped((*order.shape, 1))
+    sizes = (*[1] * (rank - 1), b.shape[-1])
+    rows = b.emit("gather", indices, dimension_numbers=numbers, slice_sizes=sizes, mode="promise_in_bounds")
+    forward = lu.emit("triangular_solve", rows, left_side=True, lower=True, unit_diagonal=True)
+    return lu.emit("triangular_solve", forward, left_side=True)
+
+
+def inv(a: Operand) -> Array:
+    """np.linalg.inv."""
+    a = _square(a, "inv")
+    return solve(a, a.constant(np.eye(a.shape[-1]), a.dtype))
+
+
+def slogdet(a: Operand) -> SlogdetResult:
+    """np.linalg.slogdet."""
+    a = _square(a, "slogdet")
+    diagonal, parity = _diagonal_and_parity(a)
+    size = abs(diagonal)
+    return SlogdetResult(parity * prod(diagonal.emit("sign"), -1), sum_(size.emit("log"), -1))
+
+
+def det(a: Operand) -> Array:
+    """np.linalg.det."""
+    diagonal, parity = _diagonal_and_parity(_square(a, "det"))
+    return parity * prod(diagonal, -1)
+
+
+def _diagonal_and_parity(a: Array) -> tuple[Array, Array]:
+    """The diagonal of U, and the determinant of P: 1 or -1."""
+    lu, pivots, _ = a.recorder.emit_all("lu", (a,))
+    places = a.recorder.emit("iota", dtype="i32", shape=pivots.shape, dimension=pivots.ndim - 1)
+    is_odd = (pivots.emit("ne", places).convert("i32").emit("reduce_sum", axes=(pivots.ndim - 1,)) & 1) == 1
+    one = a.constant(a.dtype.type(1)).broadcast(is_odd.shape)
+    rows, columns = positions(lu)
+    off = lu.constant(lu.dtype.type(0)).broadcast(lu.shape)
+    diagonal = select(rows.emit("eq", columns), lu, off).emit("reduce_sum", axes=(lu.ndim - 1,))
+    return diagonal, select(is_odd, -one, one)
+
+
+def cholesky(a: Operand, /, *, upper: bool = False) -> Array:
+    """np.linalg.cholesky: it reads one triangle, the lower by default."""
+    a = _square(a, "cholesky")
+    return a.mT.conj().emit("cholesky").mT.conj() if upper else a.emit("cholesky")
+
+
+def solve_triangular(a: Operand, b: Operand, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Array:
+    """scipy.linalg.solve_triangular, of one matrix and a vector or a matrix."""
+    a, b = _system(a, b, "solve_triangular")
+    turned = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}.get(trans)
+    if turned is None:
+        raise ValueError("trans is 0, 1 or 2")
+    if a.ndim != 2 or b.ndim not in (1, 2):
+        raise ValueError(f"solve_triangular takes a matrix and a vector or a matrix, got {a.type} and {b.type}")
+    columns = b if b.ndim == 2 else b.reshaped((b.size, 1))
+    options = {"left_side": True, "lower": lower, "unit_diagonal": unit_diagonal}
+    found = a.emit("triangular_solve", columns, **options, transpose_a=turned > 0, conjugate_a=turned == 2 and a.type.complex)
+    return found.reshaped(b.shape)
+
+
+def matrix_power(x: Operand, n: int) -> Array:
+    """np.linalg.matrix_power."""
+    x = an_array(x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power takes square matrices, got {x.type}")
+    if not -10_000 <= n <= 10_000:
+        raise BuildError("matrix_power takes exponents from -10,000 to 10,000")
+    if n == 0:
+        return x.constant(np.eye(x.shape[-1]), x.dtype).broadcast(x.shape)
+    if n < 0:
+        x, n = inv(x), -n
+    found: Array | None = None
+    while n:
+        if n & 1:
+            found = x if found is None else matmul(found, x)
+        n >>= 1
+        x = matmul(x, x) if n else x
+    assert found is not None
+    return found
+
+
+def tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Array:
+    """np.linalg.tensorsolve."""
+    like = arrays_in([a, b])[0]
+    a, b = lift(a, like), lift(b, like)
+    if axes is not None:
+        a = moveaxis(a, tuple(axes), tuple(range(a.ndim - len(axes), a.ndim)))
+    shape = a.shape[b.ndim :]
+    if math.prod(shape) != b.size or a.size != b.size**2:
+        raise ValueError(f"tensorsolve takes arrays that reshape to a square matrix and a vector, got {a.type} and {b.type}")
+    return solve(a.reshaped((b.size, b.size)), b.reshaped((b.size,))).reshaped(shape)
+
+
+def tensorinv(a: Operand, ind: int = 2) -> Array:
+    """np.linalg.tensorinv."""
+    a = an_array(a)
+    if not 0 < ind <= a.ndim:
+        raise ValueError(f"ind is from 1 to the number of axes, got {ind} for {a.type}")
+    n = math.prod(a.shape[ind:])
+    if n * n != a.size:
+        raise ValueError(f"tensorinv takes arrays that reshape to a square matrix, got {a.type} with ind {ind}")
+    return inv(a.reshaped((n, n))).reshaped(a.shape[ind:] + a.shape[:ind])
+
+
+def _inexact(x: Operand, like: Array, name: str) -> Array:
+    """An operand as an Array of a dtype that linear algebra takes: as NumPy has it, integers and bools become f64."""
+    found = lift(x, like)
+    if not found.type.inexact:
+        return found.convert("f64") if isinstance(x, Array) else lift(np.asarray(x, np.float64), like)
+    if found.type.dtype not in DTYPES:
+        raise TypeError(f"{name} takes f32, f64, c64 and c128, got {found.type}; convert it first")
+    return found
+
+
+def _square(x: Operand, name: str) -> Array:
+    x = an_array(x)
+    found = _inexact(x, x, name)
+    if found.ndim < 2 or found.shape[-1] != found.shape[-2]:
+        raise ValueError(f"{name} takes square matrices, got {found.type}")
+    return found
+
+
+def _system(a: Operand, b: Operand, name: str) -> list[Array]:
+    """Square matrices and right-hand sides, of one dtype."""
+    like = arrays_in([a, b])[0]
+    return lifted_as_arrays(_square(lift(a, like), name), _inexact(b, like, name))

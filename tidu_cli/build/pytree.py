@@ -1,0 +1,165 @@
+"""Nested inputs and outputs: dicts, lists, tuples and dataclasses, whose keys are the path to them: `params.w`, `layers.0.b`."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.arrays.aliasing import require_current
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.records import Record
+from tidu_cli.build.errors import BuildError
+from tidu_cli.build.recorder import Recorder
+from tidu_cli.errors import TypeTextError
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.types import ITEMSIZE, RecordType, TensorType, Type
+from tidu_cli.lax.arrays.structural import dtype_name
+
+MAX_LEVELS = 64
+"""How deep inputs and outputs may nest."""
+
+Tree = dict[str, Any]
+"""The keys of inputs by the parts of their names: at the leaves the whole key."""
+
+
+def tree_of(inputs: Mapping[str, Type]) -> Tree:
+    """The tree of keys. Raises BuildError where an array would hold others."""
+    tree: Tree = {}
+    for key in inputs:
+        *path, last = key.split(".")
+        if len(path) > MAX_LEVELS:
+            raise BuildError(f"input '{key[:60]}' nests deeper than {MAX_LEVELS} levels")
+        level = tree
+        for part in path:
+            level = level.setdefault(part, {})
+            if not isinstance(level, dict):
+                raise BuildError(f"input '{key}' is inside of '{level}', which is an array")
+        if last in level:
+            raise BuildError(f"input '{key}' is given twice, or holds others")
+        level[last] = key
+    return tree
+
+
+@dataclasses.dataclass(frozen=True)
+class Filling:
+    """What becomes of a parameter: a tree of keys, and the annotation that says what holds them."""
+
+    tree: Any
+    hint: Any
+
+
+def filled(filling: Filling, arrays: Mapping[str, Array | Record]) -> Any:
+    """What a parameter is: an Array or Record, or a dataclass if annotated with one, a list if its keys count from 0, or a dict."""
+    tree, hint = filling.tree, filling.hint
+    if isinstance(tree, str):
+        return arrays[tree]
+    origin = typing.get_origin(hint) or hint
+    parts = typing.get_args(hint)
+    if isinstance(origin, type) and (dataclasses.is_dataclass(origin) or hasattr(origin, "_fields")):
+        try:
+            hints = typing.get_type_hints(origin)
+        except Exception:
+            hints = {}
+        values = {k: filled(Filling(v, hints.get(k)), arrays) for k, v in tree.items()}
+        try:
+            return origin(**values)
+        except TypeError as error:
+            raise BuildError(f"{origin.__name__}: {error}") from None
+    if sorted(tree) == sorted(map(str, range(len(tree)))):
+        each = [
+            parts[k] if origin is tuple and k < len(parts) and parts[-1] is not ... else parts[0] if parts else None
+            for k in range(len(tree))
+        ]
+        items = [filled(Filling(tree[str(k)], each[k]), arrays) for k in range(len(tree))]
+        return tuple(items) if origin is tuple else items
+    below = parts[1] if len(parts) == 2 and origin is dict else None
+    return {k: filled(Filling(v, below), arrays) for k, v in tree.items()}
+
+
+def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
+    """The structure of types `value` with Arrays in their place, declared in order."""
+    if level > MAX_LEVELS:
+        raise BuildError(f"input '{path[:60]}' nests deeper than {MAX_LEVELS} levels")
+    if isinstance(value, dict):
+        return {k: inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        names = getattr(value, "_fields", range(len(value)))
+        items = [inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in zip(names, value, strict=True)]
+        return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | TensorType | RecordType):
+        fields = {
+            f.name: inputs_of(recorder, getattr(value, f.name), f"{path}.{f.name}", level + 1)
+            for f in dataclasses.fields(value)
+            if f.init
+        }
+        return dataclasses.replace(value, **fields)
+    return recorder.input(Key(path), _type(value, path))
+
+
+def _type(value: Any, path: str) -> Type:
+    if isinstance(value, TensorType | RecordType):
+        return value
+    if isinstance(value, str):
+        try:
+            return parse_value_type(value)
+        except TypeTextError as error:
+            raise BuildError(f"input '{path}': {error}") from None
+    if isinstance(value, bool | int | float | complex):
+        value = np.asarray(value)
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        dtype = dtype_name(np.dtype(value.dtype))
+        if dtype in ITEMSIZE:
+            return TensorType(dtype, tuple(map(int, value.shape)))
+    raise BuildError(
+        f"input '{path}': {type(value).__name__} is no type; give text such as 'f64[3]', an array, or leave it out for its default"
+    )
+
+
+def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
+    """What a function returned, by the keys of outputs; one array is called `alone`. Raises BuildError for what is no array."""
+    found: dict[str, Array] = {}
+    for path, value in _leaves(result, "", alone, 0):
+        key = path
+        if value is None:
+            raise BuildError(f"output '{key}' is None; write return, with what the function computes")
+        if isinstance(value, Record):
+            raise BuildError(f"output '{key}' is {value}")
+        if not isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex):
+            raise BuildError(
+                f"output '{key}' is a {type(value).__name__}; a function returns arrays, in dicts, lists, tuples or dataclasses"
+            )
+        if key in found:
+            raise BuildError(f"two outputs are called '{key}'")
+        found[key] = value if isinstance(value, Array) else recorder.constant(np.asarray(value))
+        if found[key].recorder is not recorder:
+            raise BuildError(f"output '{key}' is of another trace")
+        try:
+            require_current(found[key])
+        except BuildError as error:
+            raise BuildError(f"output '{key}': {error}") from None
+    if not found:
+        raise BuildError("the function returns nothing; it must return what it computes")
+    return found
+
+
+def _leaves(value: Any, path: str, alone: str, level: int) -> Iterator[tuple[str, Any]]:
+    if level > MAX_LEVELS:
+        raise BuildError(f"output '{path[:60]}' nests deeper than {MAX_LEVELS} levels")
+    if isinstance(value, dict):
+        members = [(str(k), v) for k, v in value.items()]
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        members = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
+    elif isinstance(value, tuple | list):
+        names = getattr(value, "_fields", None)
+        members = [(str(k), v) for k, v in zip(names or range(len(value)), value, strict=True)]
+        path = path or ("" if names else alone)
+    else:
+        yield path or alone, value
+        return
+    for k, v in members:
+        yield from _leaves(v, f"{path}.{k}" if path else k, alone, level + 1)

@@ -1,0 +1,126 @@
+"""Comparing documents to the letter: graphs, nodes, names, order and meta: all that it says, but not how a file writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from tidu_cli.checking.comparing.type_texts import spelled_out, told_apart
+from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.rules.contract import PrimitiveSet
+
+Reference = tuple[int, int] | int | str
+"""What an argument stands for: a local id, a value of another graph, or a digest."""
+
+
+def structural_differences(a: Document, b: Document) -> Iterator[str]:
+    """What differs between A and B, a line each. Linear in their sizes."""
+    if a.meta != b.meta:
+        yield "the meta of the document differs"
+    yield from _record_types(vocabulary(a.cases), vocabulary(b.cases))
+    if len(a.graphs) != len(b.graphs):
+        yield f"A has {_graphs(a)}, B has {_graphs(b)}"
+    for g, (x, y) in enumerate(zip(a.graphs, b.graphs, strict=False)):
+        if x.name != y.name:
+            yield f"graph {g} is '{x.name}' in A, '{y.name}' in B"
+        for difference in _of_graphs(a, x, b, y):
+            yield f"graph {g} '{x.name}': {difference}"
+    bindings = [{(binding.key, binding.graph, binding.value) for binding in document.bindings} for document in (a, b)]
+    for key in sorted({str(key) for key, *_ in bindings[0] ^ bindings[1]}):
+        yield f"the binding of input '{key}' differs"
+    for number in sorted(n for n in a.passes.keys() | b.passes.keys() if a.passes.get(n) != b.passes.get(n)):
+        yield (
+            f"pass {number} is another call of linearize in B"
+            if number in a.passes.keys() & b.passes.keys()
+            else (f"pass {number} has an identity in {'A' if number in a.passes else 'B'} only")
+        )
+
+
+def _record_types(a: PrimitiveSet, b: PrimitiveSet) -> Iterator[str]:
+    for name in dict.fromkeys((*a.records, *b.records)):
+        one, other = a.records.get(name), b.records.get(name)
+        if one is None or other is None:
+            yield f"record type '{name}' is declared in {'A' if other is None else 'B'} only"
+        elif one != other:
+            yield f"record type '{name}' is {spelled_out(one)} in A, {spelled_out(other)} in B"
+
+
+def _graphs(document: Document) -> str:
+    n = len(document.graphs)
+    return f"{n} graph{'' if n == 1 else 's'}"
+
+
+def _of_graphs(a: Document, x: Graph, b: Document, y: Graph) -> Iterator[str]:
+    if x.linear != y.linear:
+        yield f"it is {_pass(x)} in A, {_pass(y)} in B"
+    if x.meta != y.meta:
+        yield "its meta differs"
+    yield from _ports("inputs", x.inputs, y.inputs)
+    references = _references(a, x), _references(b, y)
+    yield from _ports("outputs", x.outputs, y.outputs)
+    for p, q in zip(x.outputs, y.outputs, strict=False):
+        if p.key == q.key and _referred(references[0], p.value) != _referred(references[1], q.value):
+            yield f"output '{p.key}' is another value"
+    yield from _nodes(x, references[0], y, references[1])
+
+
+def _pass(graph: Graph) -> str:
+    return "not linear" if graph.linear is None else f"linear in pass {graph.linear}"
+
+
+def _ports(what: str, a: Sequence[Input | Output], b: Sequence[Input | Output]) -> Iterator[str]:
+    keys = [[str(port.key) for port in ports] for ports in (a, b)]
+    if keys[0] != keys[1]:
+        order = " in another order" if sorted(keys[0]) == sorted(keys[1]) else ""
+        yield f"its {what} differ{order}"
+        return
+    for p, q in zip(a, b, strict=True):
+        if p.type != q.type:
+            yield f"{what[:-1]} '{p.key}' is {told_apart(p.type, q.type)}"
+        if p.meta != q.meta:
+            yield f"the meta of {what[:-1]} '{p.key}' differs"
+
+
+def _references(document: Document, graph: Graph) -> list[Reference]:
+    """What arguments -1, -2, … stand for, in reverse, so that they index it; before them, local ids are themselves."""
+    return [document.detached[v].digest if g == Externals.DETACHED else (g, v) for g, v in reversed(list(graph.external))]
+
+
+def _referred(references: list[Reference], argument: int | None) -> Reference | None:
+    return argument if argument is None or argument >= 0 else references[argument]
+
+
+def _nodes(x: Graph, of_x: list[Reference], y: Graph, of_y: list[Reference]) -> Iterator[str]:
+    if x.n_nodes != y.n_nodes:
+        yield f"it has {x.n_nodes} nodes in A, {y.n_nodes} in B"
+    unlike: dict[tuple[int, int], str] = {}
+    end_x = end_y = 0
+    for node, (c, d) in enumerate(zip(x.code, y.code, strict=False)):
+        start_x, end_x = end_x, end_x + x.cases.arity[c]
+        start_y, end_y = end_y, end_y + y.cases.arity[d]
+        what = unlike.get((c, d))
+        if what is None:
+            what = unlike[c, d] = _unlike(x.cases[c], y.cases[d])
+        if not what and any(
+            p != q if p >= 0 or q >= 0 else of_x[p] != of_y[q]
+            for p, q in zip_longest(x.args[start_x:end_x], y.args[start_y:end_y], fillvalue=0)
+        ):
+            what = "other inputs"
+        if what:
+            yield f"node {node} ({x.cases[c].op}) has {what} in B"
+    metas = {n for n in x.node_meta.keys() | y.node_meta.keys() if x.node_meta.get(n) != y.node_meta.get(n)}
+    for node in sorted(metas):
+        yield f"the meta of node {node} differs"
+
+
+def _unlike(a: Case, b: Case) -> str:
+    if a == b:
+        return ""
+    if a.op != b.op:
+        return f"op {b.op}"
+    if a.attrs != b.attrs:
+        return "other attrs"
+    if a.mask != b.mask:
+        return "another role"
+    return "other types" if len(a.operands) == len(b.operands) else f"{len(b.operands)} inputs"

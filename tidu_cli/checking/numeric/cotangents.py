@@ -1,0 +1,126 @@
+"""Which primal values the cotangents in a transposed graph belong to, though the linear graph between the two is gone.
+
+A cotangent of v is the cotangent of an e in v + e. So e is added to every value that depends on the inputs, and the graph is
+linearized by all the e and transposed again; what is structurally equal in the new graph and in the given one is the same value.
+Where the given graph is not such a transpose, nothing is equal, and nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.transpose import transpose
+
+Place = tuple[int, int]
+
+
+def cotangent_owners(document: Document) -> Mapping[int, Sequence[Place]]:
+    """For values of a transposed head, by local id, the values (graph number, local id) whose whole cotangents they are.
+
+    Values of which nothing is known are left out. Linear in the size of the document.
+    """
+    head = document.head
+    seeds = [i.key for i in head.inputs if i.key.path[-1:] == (-(head.linear or 0),)]
+    if head.linear is None or not seeds:
+        return {}
+    outputs = [Key(key.name, key.path[:-1]) for key in seeds]
+    g = next((g for g in range(len(document.graphs) - 2, -1, -1) if _has(document.graphs[g], outputs)), None)
+    if g is None:
+        return {}
+    wrt = [Key(o.key.name, o.key.path[:-1]) for o in head.outputs]
+    added, owners = _with_added(document, g, wrt)
+    try:
+        linear = linearize(added, [*wrt, *owners], outputs=outputs, pass_number=head.linear)
+        again = transpose(linear)
+    except TiduError:
+        return {}
+    numbers: dict[Hashable, int] = {}
+    known: dict[int, list[Place]] = {}
+    of_again = _numbered(again, numbers, owners)[-1]
+    for output in again.head.outputs:
+        if output.value is not None and output.value >= 0 and (e := Key(output.key.name, output.key.path[:-1])) in owners:
+            known.setdefault(of_again[output.value], []).append((g, owners[e]))
+    given = enumerate(_numbered(document, numbers, ())[-1])
+    return {value: known[number] for value, number in given if number in known}
+
+
+def _has(graph: Graph, outputs: Collection[Key]) -> bool:
+    return {o.key for o in graph.outputs}.issuperset(outputs)
+
+
+def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Document, dict[Key, int]]:
+    """The document up to graph g, with v + e for each value v of its nodes that depends on wrt; and the v by the keys of the e."""
+    graph, depends = document.graphs[g], _depending(document, g, wrt)
+    first = len(graph.inputs)
+    # Not to records: a sum of records is put together, where the given graph may have taken their fields as they come.
+    chosen = [v for v in range(first, graph.n_values) if depends[v] and isinstance(t := graph.type_of(v), TensorType) and t.inexact]
+    owners = {Key(f"\0{v}"): v for v in chosen}  # no key of a document has such a name but by malice, and then linearize refuses it
+    builder = GraphBuilder(document.cases, [*graph.inputs, *(Input(e, graph.type_of(v)) for e, v in owners.items())])
+    e_of = {v: first + k for k, v in enumerate(chosen)}
+    new = list(range(first))
+    attrs = BUILTIN.parse_attrs(BUILTIN.add, {})
+
+    def moved(argument: int) -> int:
+        return new[argument] if argument >= 0 else builder.refer(*_external(graph, argument))
+
+    for node, code in enumerate(graph.code):
+        made = builder.append(code, [moved(argument) for argument in graph.operands(node)])
+        for slot, type_ in enumerate(document.cases[code].results):
+            v = len(new)
+            add = document.cases.intern(BUILTIN.case(BUILTIN.add, attrs, None, [type_, type_])) if v in e_of else None
+            new.append(made + slot if add is None else builder.append(add, [made + slot, e_of[v]]))
+    outputs = [Output(o.key, None if o.value is None else moved(o.value), o.type) for o in graph.outputs]
+    changed = builder.build(graph.name, outputs)
+    bindings = tuple(Binding(b.key, b.graph, new[b.value] if b.graph == g else b.value) for b in document.bindings if b.graph <= g)
+    return replace(document, graphs=(*document.graphs[:g], changed), bindings=bindings), owners
+
+
+def _depending(document: Document, last: int, wrt: Collection[Key]) -> Sequence[bool]:
+    """Of each value of graph `last` whether it is computed from one of the inputs wrt."""
+    bound = {b.key: (b.graph, b.value) for b in document.bindings}
+    wanted = set(wrt)
+    depends: list[list[bool]] = []
+    for graph in document.graphs[: last + 1]:
+        own = [i.key in wanted or (i.key in bound and depends[bound[i.key][0]][bound[i.key][1]]) for i in graph.inputs]
+        external = [g != Externals.DETACHED and depends[g][v] for g, v in graph.external]
+        for node, code in enumerate(graph.code):
+            active = any(own[a] if a >= 0 else external[-1 - a] for a in graph.operands(node))
+            own += [active] * document.cases.n_results[code]
+        depends.append(own)
+    return depends[last]
+
+
+def _numbered(document: Document, numbers: dict[Hashable, int], added: Collection[Key]) -> list[list[int]]:
+    """One number for structurally equal values, also of documents that share `numbers`. v + e counts as v for each e `added`."""
+
+    def number(*structure: Hashable) -> int:
+        return numbers.setdefault(structure, len(numbers))
+
+    extra = {number("input", key) for key in added}
+    found: list[list[int]] = []
+    for graph in document.graphs:
+        own = [number("input", i.key) for i in graph.inputs]
+        external = [
+            number("detached", document.detached[v].digest) if g == Externals.DETACHED else found[g][v] for g, v in graph.external
+        ]
+        for node in range(graph.n_nodes):
+            case = graph.case(node)
+            operands = [own[a] if a >= 0 else external[-1 - a] for a in graph.operands(node)]
+            if extra and len(operands) == 2 and operands[1] in extra:
+                own.append(operands[0])
+                continue
+            own += [number(case.op, case.attrs, case.mask, slot, *operands) for slot in range(len(case.results))]
+        found.append(own)
+    return found
+
+
+def _external(graph: Graph, argument: int) -> Place:
+    return graph.external.graph[-1 - argument], graph.external.value[-1 - argument]

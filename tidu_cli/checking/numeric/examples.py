@@ -1,0 +1,58 @@
+"""Examples of primitives, as cases and as one-node documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.types import ITEMSIZE, Type
+from tidu_cli.rules.contract import Example, Primitive, PrimitiveSet
+
+DTYPES = (*ITEMSIZE, "datetime[ms]", "duration[h]")
+"""The dtypes that examples are tried in: of times one each, since rules tell units apart only in conversions."""
+
+_GENERIC = re.compile(r"\bT\b")
+
+
+def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tuple[Example, Case]]:
+    """Every example of a primitive in every dtype that it takes, as a primary case."""
+    for example in primitive.examples:
+        texts = [*example.operands, *(value for value in example.attrs.values() if isinstance(value, str))]
+        generic = any(map(_GENERIC.search, texts))
+        for dtype in [d for d in DTYPES if d in primitive.dtypes] if generic else ["f64"]:
+            attrs = {name: _GENERIC.sub(dtype, value) if isinstance(value, str) else value for name, value in example.attrs.items()}
+            types = [parse_value_type(_GENERIC.sub(dtype, type_), primitives.records) for type_ in example.operands]
+            yield example, primitives.case(primitive.name, primitives.parse_attrs(primitive.name, attrs), None, types)
+
+
+def one_node_document(case: Case) -> Document:
+    """A document of one graph, named like the op, of one node: inputs x0, x1, ..., outputs y0, y1, ..."""
+    assert None not in case.operands
+    cases = CaseTable()
+    operands: list[Type] = [t for t in case.operands if t is not None]
+    builder = GraphBuilder(cases, [Input(Key(f"x{k}"), t) for k, t in enumerate(operands)])
+    first = builder.append(cases.intern(case), range(len(operands)))
+    outputs = [Output(Key(f"y{k}"), first + k, t) for k, t in enumerate(case.results)]
+    return Document((builder.build(case.op, outputs),), cases)
+
+
+def interval_of(example: Example, k: int) -> tuple[float, float]:
+    """The interval from which operand k of an example is drawn."""
+    return example.within[min(k, len(example.within) - 1)]
+
+
+def diagonal_of(example: Example, k: int) -> float:
+    """What is added to the diagonals of operand k of an example."""
+    return example.diagonals[min(k, len(example.diagonals) - 1)]
+
+
+def with_diagonal(x: Any, added: float) -> Any:
+    """Matrices with a number added to their diagonals, in their own dtype; arrays as they are where it is 0."""
+    import numpy as np
+
+    return np.asarray(x + added * np.eye(*x.shape[-2:]), x.dtype) if added else x

@@ -1,0 +1,161 @@
+"""Comparing derivatives: with extrapolated difference quotients, and with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tidu_cli.checking.numeric.arrays import Arrays
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tidu_cli.checking.numeric.arrays import Place
+
+TOLERANCE = {"f64": 1e-8, "f32": 2e-2}
+"""By the real dtype of the least precise value: what a difference quotient can resolve, relative to the result."""
+
+_CONVERGED = 1e-4
+"""Of the tolerance, how well estimates of a derivative must agree for no more of them to be made."""
+
+_SEQUENCES = 3
+"""By so many sequences of steps a derivative must be wrong, and by each as much, to be called so."""
+
+_AGREEMENT = 1e-2
+"""How much less or more wrong it may be by another, of what it is."""
+
+_ROUNDINGS = 16
+"""Errors up to so many roundings of the values that are subtracted say nothing."""
+
+
+def cast(x: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+    """An array in the dtype of another."""
+    import numpy as np
+
+    return np.asarray(x, like.dtype)
+
+
+def difference(f: Callable[[Arrays], Arrays], x: Arrays, v: Arrays, derivative: Arrays, images: Container[Place]) -> float | None:
+    """The relative error of the derivative along v; None if the difference quotients do not converge, as near a kink."""
+    import numpy as np
+
+    due = [p for p in derivative if p in images]
+    greatest = 0.0
+
+    def quotient(h: float) -> NDArray[Any]:
+        nonlocal greatest
+        ahead = f(x | {k: cast(x[k] + h * t, x[k]) for k, t in v.items()})
+        behind = f(x | {k: cast(x[k] - h * t, x[k]) for k, t in v.items()})
+        greatest = max([greatest, *(float(np.abs(ahead[p]).max(initial=0)) for p in due)])
+        return _flat([(ahead[p].astype(_wide(ahead[p])) - behind[p]) / (2 * h) for p in due])
+
+    exact = _flat([derivative[p] for p in due])
+    if not exact.size:
+        return 0.0
+    single = any(a.dtype.itemsize < (16 if a.dtype.kind == "c" else 8) for a in (*(derivative[p] for p in due), *v.values()))
+    step, tolerance = (0.25, TOLERANCE["f32"]) if single else (0.05, TOLERANCE["f64"])
+    if _lost(x, v, step) > tolerance / 4:
+        return None
+    errors = []
+    for number in range(_SEQUENCES):
+        # What is wrong is so by other steps, too, and by more than rounding explains; which may show in no estimate of the error.
+        best, uncertainty, h = _extrapolated(quotient, step / (1 + 0.3 * number), tolerance)
+        if best is None or not np.isfinite(best).all():
+            return None
+        scale = max(float(np.abs(exact).max()), float(np.abs(best).max()))
+        if scale == 0:
+            return 0.0
+        if not single and uncertainty > TOLERANCE["f64"] / 4 * scale:
+            return None
+        errors.append(float(np.abs(exact - best).max() / scale))
+        if errors[-1] <= tolerance:
+            return errors[-1] if number == 0 else None
+        if errors[-1] * scale <= _ROUNDINGS * np.finfo(np.float32 if single else float).eps * greatest / h:
+            return None
+    return errors[-1] if max(errors) - min(errors) <= max(tolerance, _AGREEMENT * errors[-1]) else None
+
+
+def _extrapolated(quotient: Any, step: float, tolerance: float) -> tuple[NDArray[Any] | None, float, float]:
+    """The best estimate of a derivative by steps from this one on, how uncertain it is, and its smallest step."""
+    import numpy as np
+
+    best, uncertainty, smallest = None, np.inf, step
+    for estimate, error, h in _ridders(quotient, step):
+        if error < uncertainty:
+            best, uncertainty, smallest = estimate, error, h
+            if error <= _CONVERGED * tolerance * float(np.abs(estimate).max()):
+                break
+    return best, uncertainty, smallest
+
+
+def _lost(x: Arrays, v: Arrays, step: float) -> float:
+    """The greatest part of a step along v that is lost in rounding, as where datetimes are far from 1970."""
+    import numpy as np
+
+    lost = 0.0
+    for place, t in v.items():
+        greatest = float(np.abs(t).max(initial=0))
+        if greatest:
+            lost = max(lost, float(np.spacing(np.abs(x[place]).max().astype(t.real.dtype))) / (step * greatest))
+    return lost
+
+
+def _ridders(quotient: Any, h: float) -> Iterator[tuple[NDArray[Any], float, float]]:
+    """Estimates of a derivative from ever smaller steps, extrapolated to step 0, each with its estimated error and last step.
+
+    Source: C. J. F. Ridders, "Accurate computation of F'(x) and F'(x)F''(x)", Advances in Engineering Software 4 (1982) 75-76.
+    """
+    import numpy as np
+
+    shrink, row = 1.6, [quotient(h)]
+    moves = row[0].any()
+    for _ in range(14):
+        h /= shrink
+        new = [quotient(h)]
+        if moves and not new[0].any():
+            return  # such steps are lost in rounding
+        factor = shrink**2
+        for previous in row:
+            new.append((new[-1] * factor - previous) / (factor - 1))
+            factor *= shrink**2
+            error = max(float(np.abs(new[-1] - new[-2]).max()), float(np.abs(new[-1] - previous).max()))
+            yield new[-1], error, h
+        row = new
+
+
+def adjoint_error(u: Arrays, jv: Arrays, pulled: Arrays, v: Arrays) -> float | None:
+    """How far <u, J v> is from <J* u, v>, relative to the sum of their parts; None where something is not finite."""
+    import numpy as np
+
+    def inner(a: NDArray[Any], b: NDArray[Any]) -> float:
+        return float(np.vdot(a.astype(_wide(a)), b.astype(_wide(b))).real)
+
+    forward = [inner(c, jv[p]) for p, c in u.items()]
+    backward = [inner(pulled[p], t) for p, t in v.items()]
+    if not np.isfinite([*forward, *backward]).all():
+        return None
+    scale = sum(inner(np.abs(c), np.abs(jv[p])) for p, c in u.items())
+    return abs(sum(forward) - sum(backward)) / scale if scale else abs(sum(backward))
+
+
+def relative(one: Arrays, other: Arrays) -> float | None:
+    """The greatest difference, relative to the greatest part; None where something is not finite."""
+    import numpy as np
+
+    left, right = _flat(list(one.values())), _flat([other[p] for p in one])
+    if not left.size:
+        return 0.0
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return None
+    scale = max(float(np.abs(left).max()), float(np.abs(right).max()))
+    return float(np.abs(left - right).max() / scale) if scale else 0.0
+
+
+def _flat(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.concatenate([np.asarray(a, _wide(a)).ravel() for a in arrays]) if arrays else np.zeros(0)
+
+
+def _wide(a: NDArray[Any]) -> Any:
+    return complex if a.dtype.kind == "c" else float

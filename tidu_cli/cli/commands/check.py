@@ -1,0 +1,134 @@
+"""tidu check: validate documents, and show that rules and derivatives are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.options import (
+    counted,
+    emit_json,
+    emit_lines,
+    example,
+    known_primitives,
+    load_subject,
+    plugins_option,
+    require_stdin_once,
+    shown,
+)
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.types import ITEMSIZE
+
+if TYPE_CHECKING:
+    from tidu_cli.checking.report import Report
+    from tidu_cli.graph.graph import Document
+    from tidu_cli.graph.keys import Key
+
+_DTYPES = ("f64", "c128")
+_DTYPES_HELP = "The dtypes that --ops tries derivatives in; repeats. [default: f64, c128]"
+
+
+@click.command(
+    cls=Command,
+    epilog=example(
+        "tidu check samples/f.json", "tidu linearize samples/f.json --wrt x | tidu check --all", "tidu check --ops mul sin"
+    ),
+)
+@click.argument("subjects", nargs=-1, metavar="[FILES]...")
+@click.option("--static", "static", is_flag=True, help="Masks, linearity, dead nodes, unused inputs. The default of documents.")
+@click.option("--closure", "closure", is_flag=True, help="Every rule that derivatives of any order need is there.")
+@click.option("--numeric", "numeric", is_flag=True, help="Derivatives against difference quotients, and laws among them.")
+@click.option("--all", "everything", is_flag=True, help="All three. The default of --ops.")
+@click.option("--ops", is_flag=True, help="Check primitives, not documents: those named in place of FILES, or the whole set.")
+@click.option(
+    "--inputs", "files", multiple=True, metavar="FILE", help="Where to try derivatives; repeats. [default: at random inputs]"
+)
+@click.option(
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    type=click.Choice(list(ITEMSIZE)),
+    metavar="DTYPE",
+    help="Of --ops --numeric; repeats. [default: f64, c128]",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of the random inputs.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@plugins_option
+def command(
+    subjects: tuple[str, ...],
+    static: bool,
+    closure: bool,
+    numeric: bool,
+    everything: bool,
+    ops: bool,
+    files: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Say whether documents and their derivatives are right.
+
+    Documents are read as every command reads them, up to the first that is not valid. The status is 1 if anything is wrong;
+    notes are of what is useless. The numeric part prints the greatest relative error of each law. Ops that a document defines are
+    judged as it uses them: the graphs that say how they are differentiated against the one that says what they compute. Those of a
+    library, which has ops and no graphs, are judged at small types.
+    """
+    from tidu_cli.checking.report import PARTS
+
+    asked = {"static": static, "closure": closure, "numeric": numeric}
+    none = not any(asked.values())
+    parts = [part for part in PARTS if asked[part] or everything or (none and (ops or part == "static"))]
+    if ops:
+        reports = _of_primitives(subjects, parts, dtypes or _DTYPES)
+    else:
+        require_stdin_once(*subjects, *files)
+        reports = _of_files(subjects or ("-",), parts, files, seed)
+    data, failures = {}, []
+    for subject, verdict, report in reports:
+        data[subject] = report.to_data()
+        failures += [f"{subject}: {failure}" for failure in report.failures]
+        if not as_json:
+            emit_lines([f"{subject}: {verdict}" if verdict else subject, *(f"  {line}" for line in report.lines())])
+    if as_json:
+        emit_json(data, indent=1)
+    if failures:
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        raise TiduError(failures[0] + more)
+
+
+def _of_files(paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int) -> Iterator[tuple[str, str, Report]]:
+    from tidu_cli.checking.report import check_document, check_library
+    from tidu_cli.lax.builtin import vocabulary
+    from tidu_cli.rules.contract import PrimitiveSet
+
+    for path in paths:
+        subject, format_ = load_subject(path)
+        if isinstance(subject, PrimitiveSet):
+            verdict = f"valid {format_}, a library of {counted(len(subject.definitions), 'op')}"
+            yield shown(path), verdict, check_library(subject, parts, seed=seed)
+            continue
+        given = _given(subject, files) if files else {}
+        nodes = sum(graph.n_nodes for graph in subject.graphs)
+        verdict = f"valid {format_}, {counted(len(subject.graphs), 'graph')}, {counted(nodes, 'node')}"
+        yield shown(path), verdict, check_document(subject, vocabulary(subject.cases), parts, given=given, seed=seed)
+
+
+def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:
+    from tidu_cli.checking.report import check_primitive
+
+    known = known_primitives()
+    for primitive in [known[name] for name in names] or known:
+        yield primitive.name, "", check_primitive(primitive, known, parts, dtypes=dtypes)
+
+
+def _given(document: Document, files: tuple[str, ...]) -> dict[Key, Any]:
+    from tidu_cli.formats.files import read_bytes
+    from tidu_cli.formats.values import read_values
+    from tidu_cli.runtime.inputs import value_of_input
+
+    types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
+    values = {key: value for file in files for key, value in read_values(read_bytes(file), shown(file), types).items()}
+    return {key: value_of_input(key, types[key], value) for key, value in values.items() if key in types}

@@ -1,0 +1,234 @@
+"""tidu info: summarise a document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
+from unicodedata import combining, east_asian_width
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.options import counted, emit_json, emit_lines, example, file_argument, load
+from tidu_cli.errors import printable
+from tidu_cli.graph.graph import Document, Externals, Graph
+
+_NAME = 32  # how much of a name the table shows
+_OPS = 4  # and how many ops
+_PORTS = 8  # how many inputs and outputs a graph's lines name
+_TYPE = 80  # how much of a type
+_TYPES = 20  # how many record types are listed
+_PREFIXES = ("", " k", " M", " G", " T", " P", " E")
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu info"))
+@file_argument
+@click.option(
+    "--digests",
+    "with_digests",
+    is_flag=True,
+    help="Also the digest of each value, which --output, --bind and other files know it by.",
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for programs, with exact numbers.")
+def command(file: str, with_digests: bool, as_json: bool) -> None:
+    """Summarise a document.
+
+    A table tells of each graph what it is, how many inputs, outputs and nodes it has, the bytes of the former two, the depth (the
+    most nodes on a path that ends in it, those of graphs that it reads included), the operations that its nodes take, and its
+    most frequent ops. A star marks the head. Then come the record types of the document, what evaluating the head takes, and each
+    graph's inputs and outputs.
+    """
+    document, format_ = load(file)
+    summary = _summary(document, format_)
+    if with_digests:
+        from tidu_cli.graph.identity import digest_text, digests
+
+        for graph, values in zip(summary["graphs"], digests(document), strict=True):
+            graph["digests"] = list(map(digest_text, values))
+    if as_json:
+        emit_json(summary)
+    else:
+        emit_lines(_lines(summary, document))
+
+
+def _summary(document: Document, format_: str) -> dict[str, Any]:
+    from tidu_cli.custom.vocabulary import used_records
+    from tidu_cli.runtime.cost import depths, evaluation
+
+    cost = evaluation(document)
+    return {
+        "format": format_,
+        "next_pass": document.next_pass(),
+        "passes": {str(number): document.passes.get(number) for number in sorted(document.used_passes())},
+        "bindings": [str(b.key) for b in document.bindings],
+        "detached": [d.digest for d in document.detached],
+        "types": {
+            record.name: {"fields": {name: str(type_) for name, type_ in record.fields}, "bytes": record.nbytes}
+            for record in used_records(document)
+        },
+        "graphs": [
+            {**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, depths(document), strict=True)
+        ],
+        "evaluation": {
+            "nodes": cost.nodes,
+            "depth": cost.depth,
+            "flops": cost.flops.known,
+            "nodes_of_unknown_flops": cost.flops.unknown,
+            "peak_bytes": cost.peak,
+        },
+    }
+
+
+def _graph_summary(graph: Graph) -> dict[str, Any]:
+    from tidu_cli.graph.kind import kind_of
+    from tidu_cli.runtime.cost import flops
+
+    ops: Counter[str] = Counter()
+    for code, n in Counter(graph.code).items():
+        ops[graph.cases[code].op] += n
+    operations = flops(graph)
+    sources = Counter(graph.external.graph)
+    return {
+        "name": graph.name,
+        "kind": kind_of(graph),
+        "linear": graph.linear,
+        "inputs": {str(i.key): str(i.type) for i in graph.inputs},
+        "outputs": {str(o.key): str(o.type) + (" (zero)" if o.value is None else "") for o in graph.outputs},
+        "input_bytes": sum(i.type.nbytes for i in graph.inputs),
+        "output_bytes": sum(o.type.nbytes for o in graph.outputs),
+        "nodes": graph.n_nodes,
+        "externals": len(graph.external),
+        "reads": {"detached" if g == Externals.DETACHED else str(g): n for g, n in sorted(sources.items())},
+        "flops": operations.known,
+        "nodes_of_unknown_flops": operations.unknown,
+        "ops": dict(sorted(ops.items(), key=lambda item: (-item[1], item[0]))),
+    }
+
+
+def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:
+    from tidu_cli.limits import format_size
+
+    graphs, cost = summary["graphs"], summary["evaluation"]
+    yield f"{summary['format']}, {counted(len(graphs), 'graph')}, next pass {summary['next_pass']}"
+    if summary["bindings"]:
+        yield f"bound inputs: {', '.join(summary['bindings'])}"
+    if summary["detached"]:
+        yield f"detached values: {len(summary['detached'])}"
+    yield ""
+    yield from _table(graphs)
+    if summary["types"]:
+        yield ""
+        yield from _types(summary["types"])
+    yield ""
+    peak = "unknown" if cost["peak_bytes"] is None else format_size(cost["peak_bytes"])
+    nodes = counted(cost["nodes"], "node")
+    yield f"evaluating the head: {nodes}, depth {cost['depth']}, {_operations(cost)} flops, peak memory {peak}"
+    for number, graph in enumerate(graphs):
+        yield ""
+        yield f"graph {number} '{graph['name']}'{', the head' if number == len(graphs) - 1 else ''}"
+        yield f"  inputs:  {_typed(graph['inputs'])}"
+        yield f"  outputs: {_typed(graph['outputs'])}"
+        if len(graph["ops"]) > _OPS:
+            yield f"  ops:     {_ops(graph['ops'], len(graph['ops']))}"
+        if graph["reads"]:
+            yield f"  reads:   {', '.join(_read(*read) for read in graph['reads'].items())}"
+        if "digests" in graph:
+            yield "  digests:"
+            yield from (
+                f"    {digest}  {of}" for digest, of in zip(graph["digests"], _values(document.graphs[number]), strict=True)
+            )
+
+
+def _values(graph: Graph) -> Iterable[str]:
+    """What the local values of a graph are: inputs, and the results of nodes by number and op."""
+    yield from (f"input {i.key}" for i in graph.inputs)
+    for node, code in enumerate(graph.code):
+        n = graph.cases.n_results[code]
+        yield from (f"node {node} ({graph.cases[code].op})" + (f", result {slot}" if n > 1 else "") for slot in range(n))
+
+
+def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
+    from tidu_cli.limits import format_size
+    from tidu_cli.render.text import short
+
+    rows = [("", "#", "graph", "kind", "inputs", "bytes", "outputs", "bytes", "nodes", "depth", "flops", "ops")]
+    for number, graph in enumerate(graphs):
+        rows.append(
+            (
+                "*" if number == len(graphs) - 1 else "",
+                str(number),
+                short(printable(graph["name"]), _NAME),
+                graph["kind"] if graph["linear"] is None else f"{graph['kind']}, pass {graph['linear']}",
+                str(len(graph["inputs"])),
+                format_size(graph["input_bytes"]),
+                str(len(graph["outputs"])),
+                format_size(graph["output_bytes"]),
+                _count(graph["nodes"]),
+                _count(graph["depth"]),
+                _operations(graph),
+                _ops(graph["ops"], _OPS),
+            )
+        )
+    for star, *cells in _aligned(rows, left=(0, 2, 3, 11)):
+        yield f"{star} {'  '.join(cells)}".rstrip()
+
+
+def _types(types: dict[str, Any]) -> Iterable[str]:
+    """A table of the record types: what they are of, and the bytes that a value takes."""
+    from tidu_cli.limits import format_size
+    from tidu_cli.render.text import short
+
+    rows = [("type", "fields", "bytes")]
+    for name, known in list(types.items())[:_TYPES]:
+        fields = ", ".join(f"{field}: {type_}" for field, type_ in known["fields"].items())
+        rows.append((short(name, _NAME), short(fields, _TYPE), format_size(known["bytes"])))
+    for cells in _aligned(rows, left=(0, 1)):
+        yield "  " + "  ".join(cells)
+    if len(types) > _TYPES:
+        yield f"  ... {len(types)} in all"
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> Iterator[list[str]]:
+    """The cells of a table, all of a column of one width; text stands on the left in the columns `left`."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = [(cell, " " * (width - _width(cell))) for cell, width in zip(row, widths, strict=True)]
+        yield [cell + space if k in left else space + cell for k, (cell, space) in enumerate(padded)]
+
+
+def _ops(ops: dict[str, int], shown: int) -> str:
+    listed = [f"{_count(n)} {op}" for op, n in list(ops.items())[:shown]]
+    return ", ".join(listed) + (f", ... {len(ops)} in all" if len(ops) > shown else "")
+
+
+def _read(source: str, n: int) -> str:
+    return counted(n, "detached value") if source == "detached" else f"{counted(n, 'value')} of graph {source}"
+
+
+def _operations(cost: dict[str, Any]) -> str:
+    """Operations for people; `>=` where some nodes' are unknown."""
+    return f"{'>= ' if cost['nodes_of_unknown_flops'] else ''}{_count(cost['flops'])}"
+
+
+def _count(n: int) -> str:
+    """A number for people: exact below 10,000, else three digits, `12.3 k`."""
+    if n < 10_000:
+        return str(n)
+    power = min((len(str(n)) - 1) // 3, len(_PREFIXES) - 1)
+    shown = f"{n / 1000**power:.3g}"
+    if shown == "1e+03" and power < len(_PREFIXES) - 1:
+        shown, power = "1", power + 1
+    return shown + _PREFIXES[power]
+
+
+def _width(text: str) -> int:
+    """How many columns a terminal gives the text: two to a wide character, none to a combining one."""
+    return len(text) if text.isascii() else sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _typed(ports: dict[str, str]) -> str:
+    from tidu_cli.render.text import short
+
+    shown = [f"{key}: {short(type_, _TYPE)}" for key, type_ in list(ports.items())[:_PORTS]]
+    return ", ".join(shown) + (f", ... {len(ports)} in all" if len(ports) > _PORTS else "") or "none"

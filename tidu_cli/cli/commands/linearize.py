@@ -1,0 +1,79 @@
+"""tidu linearize: append the JVP of the head's outputs."""
+
+from __future__ import annotations
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.options import KEY, PASS, document_output_options, emit, example, file_argument, load, output_keys_option
+from tidu_cli.errors import KeyTextError, TypeTextError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.types import Type
+
+
+def _assignment(setting: str) -> tuple[Key, str]:
+    # Types hold no =, so what stands before the last one is the key.
+    key, equals, type_ = setting.rpartition("=")
+    if not equals:
+        raise click.BadParameter(f"'{setting}' is not KEY=TYPE, such as n=f32[]", param_hint="'--tangent'")
+    try:
+        return parse_key(key), type_
+    except KeyTextError as error:
+        raise click.BadParameter(str(error), param_hint="'--tangent'") from None
+
+
+def _type(document: Document, text: str) -> Type:
+    # Types may be those of records that the document declares.
+    from tidu_cli.lax.builtin import vocabulary
+
+    try:
+        return parse_value_type(text, vocabulary(document.cases).records, open_shapes=True)
+    except TypeTextError as error:
+        raise click.BadParameter(str(error), param_hint="'--tangent'") from None
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x"))
+@file_argument
+@click.option("--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats.")
+@output_keys_option
+@click.option("--pass", "pass_number", type=PASS, metavar="N", help="The pass number. [default: the next free one]")
+@click.option(
+    "--detach", is_flag=True, help="Write only the new graphs, which refer to the others by digest; `tidu resolve` links them."
+)
+@click.option(
+    "--tangent",
+    "tangents",
+    multiple=True,
+    metavar="KEY=TYPE",
+    callback=lambda ctx, param, settings: dict(map(_assignment, settings)),
+    help="The type of an input's tangent, one that its own type admits: f32 for x of f64[], duration[h], {at: duration[h]}; "
+    "repeats. [default: the natural one]",
+)
+@document_output_options
+def command(
+    file: str,
+    wrt: tuple[Key, ...],
+    outputs: tuple[Key, ...],
+    pass_number: int | None,
+    detach: bool,
+    tangents: dict[Key, str],
+    out: str | None,
+    format_: str | None,
+) -> None:
+    """Append the JVP of the head's outputs.
+
+    It is a linear graph, and comes after a residual graph where the derivative needs values that the document does not have. It
+    takes the tangents of the --wrt inputs, in that order, and gives those of the outputs: from x@1 to y@1, say.
+    """
+    from tidu_cli.transforms.linearize import linearize
+
+    document, came_in = load(file)
+    types = {key: _type(document, text) for key, text in tangents.items()}
+    result = linearize(document, wrt, outputs=outputs, pass_number=pass_number, tangent_types=types)
+    if detach:
+        from tidu_cli.transforms.linking.detach import detach as detached
+
+        result = detached(result, len(document.graphs))
+    emit(result, out, format_, came_in)

@@ -1,0 +1,129 @@
+"""tidu materialize: one self-contained graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import note
+from tidu_cli.cli.options import Parsed, document_output_options, emit, example, file_argument, load, output_keys_option
+from tidu_cli.cli.value_options import given_constants, set_option
+from tidu_cli.errors import TiduError, did_you_mean
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key, parse_key
+
+if TYPE_CHECKING:
+    from tidu_cli.transforms.memory.checkpoints import Policy
+
+_WAYS = ("sqrt", "cheap", "cheap=OPERATIONS", "value=KEY", "graph=NAME")
+
+
+def _policy(text: str) -> Policy:
+    from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Sqrt
+
+    way, given, argument = text.partition("=")
+    if way == "sqrt" and not given:
+        return Sqrt()
+    if way == "cheap":
+        return Cheap(_per_byte(argument)) if given else Cheap()
+    if way == "value" and argument:
+        return Named(values=(parse_key(argument),))
+    if way == "graph" and argument:
+        return Named(graphs=(argument,))
+    raise TiduError(f"'{text}' is none of {', '.join(_WAYS)}{did_you_mean(way, ['sqrt', 'cheap', 'value', 'graph'])}")
+
+
+def _per_byte(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise TiduError(f"'cheap={text}' gives no number of operations for each byte; write cheap=0.5, say")
+    return number
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
+@file_argument
+@output_keys_option
+@set_option("Make an input a constant: its value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@click.option(
+    "--recompute",
+    "policies",
+    type=Parsed("policy", _policy),
+    multiple=True,
+    metavar="POLICY",
+    help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; cheap, cheap=N: "
+    "those of at most N operations for each byte, by default 1; value=KEY, graph=NAME: an output, a graph; these two repeat.",
+)
+@click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
+@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
+@document_output_options
+def command(
+    file: str,
+    outputs: tuple[Key, ...],
+    settings: tuple[str, ...],
+    policies: tuple[Policy, ...],
+    inline: bool,
+    needed_inputs: bool,
+    out: str | None,
+    format_: str | None,
+) -> None:
+    """Make one self-contained graph of a document.
+
+    Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
+    that are not bound, in order, needed or not, so that a pipeline works the same for every function.
+
+    With --recompute, values that a reverse sweep would hold for long are computed a second time instead. A note tells the peak of
+    memory and the operations, with and without; where the peak is no lower, the graph is as it is without. No value changes.
+    """
+    from tidu_cli.transforms.materialize import materialize
+
+    policy = _joint(policies)
+    document, came_in = load(file)
+    if settings:
+        from tidu_cli.transforms.linking.bind_constants import fix
+
+        document = fix(document, given_constants(document, settings))
+    if inline:
+        from tidu_cli.transforms.linking.inline import inline as inlined
+
+        document, outputs = inlined(materialize(document, outputs=outputs)), ()
+    result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
+    if policy is not None:
+        from tidu_cli.transforms.memory.recompute import recompute
+
+        result = _lesser(result, recompute(document, policy, outputs=outputs, needed_inputs=needed_inputs))
+    emit(result, out, format_, came_in)
+
+
+def _joint(policies: Sequence[Policy]) -> Policy | None:
+    """The one policy that is given, or all that name values and graphs as one."""
+    from tidu_cli.transforms.memory.checkpoints import Named
+
+    named = [p for p in policies if isinstance(p, Named)]
+    if len(policies) > max(len(named), 1):
+        raise click.UsageError("--recompute takes sqrt alone, cheap alone, or any number of value=KEY and graph=NAME")
+    if named:
+        return Named(sum((p.values for p in named), ()), sum((p.graphs for p in named), ()))
+    return next(iter(policies), None)
+
+
+def _lesser(before: Document, after: Document) -> Document:
+    """The graph whose evaluation peaks lower; a note tells of both."""
+    from tidu_cli.limits import format_size
+    from tidu_cli.runtime.cost import evaluation
+
+    old, new = evaluation(before), evaluation(after)
+    assert old.peak is not None and new.peak is not None  # nothing is detached here
+    if new.peak >= old.peak:
+        note(f"--recompute would not lower the peak of {format_size(old.peak)}; the graph is as it is without")
+        return before
+    note(
+        f"peak {format_size(new.peak)} instead of {format_size(old.peak)}, "
+        f"{new.flops.known:,} operations instead of {old.flops.known:,}"
+    )
+    return after

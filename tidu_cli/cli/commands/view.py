@@ -1,0 +1,110 @@
+"""tidu view: a document as a page to look at, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import note
+from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
+from tidu_cli.cli.value_options import given_values, require_assignment
+from tidu_cli.graph.graph import Document, Externals, Output
+from tidu_cli.graph.keys import Key
+
+
+@click.command(
+    cls=Command,
+    epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o reverse.html"),
+)
+@file_argument
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats."
+)
+@click.option("--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats.")
+@picture_options
+@out_option("html")
+@click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
+def command(
+    file: str,
+    settings: tuple[str, ...],
+    files: tuple[str, ...],
+    types: bool,
+    highlight: tuple[Key, ...],
+    collapse: bool,
+    limit: int | None,
+    out: str | None,
+    open_: bool,
+) -> None:
+    """Write a page that shows a document.
+
+    One HTML file that needs no network: the picture of tidu dot with pan and zoom, what each part is, and a slider that steps
+    through the head's nodes in the order in which they are computed, each told in words. With --set and --inputs, as in eval, the
+    numbers stand on the edges. It is drawn by Graphviz.
+    """
+    from tidu_cli.checking.numeric.cotangents import cotangent_owners
+    from tidu_cli.render.picture import picture
+    from tidu_cli.render.view import to_html
+
+    require_stdin_once(file, *files)
+    for setting in settings:
+        require_assignment(setting)
+    if open_ and out in (None, "-"):
+        raise click.UsageError("--open needs a file: give -o page.html")
+    document = load(file).document
+    require_drawable(document, collapse=collapse, limit=limit or LIMIT)
+    shown = picture(document, collapse=collapse, highlight=highlight)
+    values = _values(document, given_values(document, settings, files)) if settings or files else {}
+    emit_bytes(to_html(shown, types=types, values=values, owners=cotangent_owners(document)).encode(), out)
+    if open_ and out is not None:
+        import webbrowser
+
+        if not webbrowser.open(Path(out).resolve().as_uri()):
+            note(f"no browser to open {out} with")
+
+
+def _values(document: Document, given: Mapping[Key, object]) -> dict[tuple[int, int], Any]:
+    """Every value that the given inputs determine, by graph and local id. The head's outputs must be among them."""
+    from tidu_cli.graph.builder import GraphBuilder
+    from tidu_cli.runtime.evaluate import evaluate
+    from tidu_cli.transforms.materialize import materialize
+
+    known = _determined(document, given)
+    builder = GraphBuilder(document.cases)
+    outputs = [
+        Output(Key(f"{g} {v}"), builder.refer(g, v), graph.type_of(v))
+        for g, graph in enumerate(document.graphs)
+        for v in range(graph.n_values)
+        if known[g][v]
+    ]
+    # What the head needs is asked for like any other, so that what is missing is named as eval names it.
+    last = len(document.graphs) - 1
+    for k, output in enumerate(document.head.outputs):
+        if output.value is not None:
+            place = (last, output.value) if output.value >= 0 else list(document.head.external)[-1 - output.value]
+            outputs.append(Output(Key(f"head {k}"), builder.refer(*place), output.type))
+    everything = replace(document, graphs=(*document.graphs, builder.build(document.head.name, outputs)))
+    results = evaluate(materialize(everything).head, given)
+    return {(int(g), int(v)): array for key, array in results.items() for g, v in [key.name.split(" ")] if g != "head"}
+
+
+def _determined(document: Document, given: Mapping[Key, object]) -> list[list[bool]]:
+    """Of each graph's values, whether the given inputs determine them."""
+    bound = {b.key: (b.graph, b.value) for b in document.bindings}
+    known: list[list[bool]] = []
+    for graph in document.graphs:
+        external = [g != Externals.DETACHED and known[g][v] for g, v in graph.external]
+        own = [known[bound[i.key][0]][bound[i.key][1]] if i.key in bound else i.key in given for i in graph.inputs]
+        end = 0
+        for code in graph.code:
+            case = graph.cases[code]
+            start, end = end, end + len(case.operands)
+            ready = all(own[a] if a >= 0 else external[-1 - a] for a in graph.args[start:end])
+            own.extend([ready] * len(case.results))
+        known.append(own)
+    return known

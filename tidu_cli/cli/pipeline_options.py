@@ -1,0 +1,147 @@
+"""What the shorthands share: options, running or telling the pipeline, and evaluating its result."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tidu_cli.cli.options import (
+    KEY,
+    chosen_format,
+    emit,
+    emit_bytes,
+    emit_text,
+    file_argument,
+    load,
+    output_keys_option,
+    require_printable,
+    require_stdin_once,
+    result_options,
+)
+from tidu_cli.cli.value_options import given_values, inputs_option, set_option
+
+if TYPE_CHECKING:
+    from tidu_cli.graph.graph import Document
+    from tidu_cli.graph.literals import Literal
+    from tidu_cli.transforms.pipeline import Pipeline, Stage
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def shorthand_options(function: F) -> F:
+    """The argument FILE and the options of every shorthand but --wrt."""
+    decorators = (
+        file_argument,
+        output_keys_option,
+        set_option("An input's value: evaluate, and print values in place of the document; repeats."),
+        inputs_option,
+        click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
+        result_options("json", "msgpack", "npz", default="what came in; of values json"),
+    )
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def wrt_option(function: F) -> F:
+    """The option --wrt KEY, which repeats."""
+    return click.option(
+        "--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats."
+    )(function)
+
+
+def value_option(function: F) -> F:
+    """The flag --value."""
+    return click.option("--value", is_flag=True, help="Give the values of the outputs, too, before the derivative.")(function)
+
+
+def run_shorthand(
+    derive: Callable[[Document], Pipeline],
+    *,
+    file: str,
+    settings: tuple[str, ...],
+    files: tuple[str, ...],
+    tell: bool,
+    out: str | None,
+    format_: str | None,
+) -> None:
+    """Read a document, derive, and print the result: the document, values with --set or --inputs, commands with --pipeline."""
+    require_stdin_once(file, *files)
+    evaluates = bool(settings or files)
+    if not evaluates and chosen_format(out, format_, "json") == "npz":
+        raise click.UsageError("npz is for values; give them with --set or --inputs, or write the document as json or msgpack")
+    if not tell:
+        require_printable(out, chosen_format(out, format_, "json"))
+    document, came_in = load(file)
+    run = derive(document)
+    if tell:
+        emit_text(_commands(run, file, settings, files, out, format_))
+    elif not evaluates:
+        emit(run.document, out, format_, came_in)
+    else:
+        from tidu_cli.formats.values import write_values
+        from tidu_cli.runtime.evaluate import evaluate
+
+        values = given_values(run.document, settings, files)
+        graph = run.document.head
+        types = {o.key: o.type for o in graph.outputs}
+        emit_bytes(write_values(evaluate(graph, values), chosen_format(out, format_, "json"), types), out)
+
+
+def _commands(
+    run: Pipeline,
+    file: str,
+    settings: Sequence[str],
+    files: Sequence[str],
+    out: str | None,
+    format_: str | None,
+) -> str:
+    commands = [["tidu", *_words(stage)] for stage in run.stages]
+    commands[0][2:2] = [] if file == "-" else [file]
+    if settings or files:
+        commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files)])
+    commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]
+    return " | ".join(" ".join(map(_quoted, command)) for command in commands)
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell; one that would not print by the numbers of its bytes, as bash, zsh, ksh and POSIX 2024 take it."""
+    if word.isprintable():
+        return shlex.quote(word)
+    spelled = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{''.join(c if c.isprintable() else _octal(c) for c in spelled)}'"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
+
+
+def _words(stage: Stage) -> list[str]:
+    """A stage as a command's words."""
+    from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix
+
+    match stage:
+        case Linearize(wrt, outputs):
+            return ["linearize", *_repeated("--wrt", wrt), *_repeated("--output", outputs)]
+        case Matrix(holomorphic):
+            return ["matrix", *(["--holomorphic"] if holomorphic else [])]
+        case Materialize(outputs, fixed):
+            settings = [f"{key}={_number(literal)}" for key, literal in fixed.items()]
+            return ["materialize", *_repeated("--output", outputs), *_repeated("--set", settings)]
+        case _:
+            return [type(stage).__name__.lower()]
+
+
+def _number(literal: Literal) -> str:
+    # Shorthands fix real numbers, and those of a complex type: JSON has them as their real part.
+    from tidu_cli.graph.literals import literal_to_numbers
+
+    return f"{literal_to_numbers(literal)[0]:g}"
+
+
+def _repeated(option: str, values: Sequence[object]) -> list[str]:
+    return [word for value in values for word in (option, str(value))]

@@ -1,0 +1,393 @@
+"""What a word of a command line may become: commands, options, choices, files, and the keys of the file that is named.
+
+Nothing here fails: where a file is missing, broken or large, there are no candidates.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple
+
+import click
+
+from tidu_cli.cli.options import SUFFIXES
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
+
+LARGEST = 2**25
+"""Documents of more bytes than this are not read: a key is to be there at once."""
+
+_DOCUMENTS = (".json", ".msgpack")
+_VALUES = (".json", ".npz", ".msgpack")
+
+
+class Candidate(NamedTuple):
+    """A word that may be meant. Where it `goes_on`, as KEY= does, no space follows it."""
+
+    word: str
+    help: str = ""
+    goes_on: bool = False
+    is_path: bool = False
+
+
+@dataclass
+class Place:
+    """Where the word to complete stands in the command line of a subcommand.
+
+    `parameter` is the option or argument that it is a value of, or None for a word that begins like an option; `incomplete` is the
+    value so far, and `before` what stands in the same word before it, as in --wrt=x. `arguments` are the other words that are no
+    options, those after the cursor too, `given` has the values of options by their first name, and `flags` the others.
+    """
+
+    parameter: click.Parameter | None = None
+    incomplete: str = ""
+    before: str = ""
+    arguments: list[str] = field(default_factory=list)
+    given: dict[str, list[str]] = field(default_factory=dict)
+    flags: set[str] = field(default_factory=set)
+
+    def values(self, option: str) -> list[str]:
+        """The values that an option has elsewhere in the line."""
+        return self.given.get(option, [])
+
+
+def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candidate]:
+    """What word `at` of the command line may become; `words` begin after the name of the program."""
+    ctx = click.Context(group, info_name="tidu", resilient_parsing=True)
+    first = next((k for k, word in enumerate(words) if not word.startswith("-")), at)
+    if at <= first:
+        if words[at].startswith("-"):
+            return _options(group, words[at])
+        return [Candidate(name, _about(name)) for name in group.list_commands(ctx) if name.startswith(words[at])]
+    command = group.get_command(ctx, words[first])
+    if command is None:
+        return []
+    place = find(command, words[first + 1 :], at - first - 1)
+    if place.parameter is None:
+        return _options(command, place.incomplete)
+    return [found._replace(word=place.before + found.word) for found in _of_parameter(place)]
+
+
+def _about(name: str) -> str:
+    # The first line of the command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
+    with open(os.path.join(os.path.dirname(__file__), f"{name}.py"), encoding="utf-8") as source:
+        return source.readline().strip().strip('"').partition(f"tidu {name}: ")[2]
+
+
+def find(command: click.Command, words: Sequence[str], at: int) -> Place:
+    """Where word `at` stands among the words after the command's name."""
+    options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    positional = [param for param in command.params if isinstance(param, click.Argument)]
+    place = Place()
+    n_before, only_arguments, owner = 0, False, None
+    for k, word in enumerate(words):
+        here = k == at
+        if owner is not None:
+            if here:
+                place.parameter, place.incomplete = owner, word
+            else:
+                place.given.setdefault(owner.opts[0], []).append(word)
+            owner = None
+        elif not only_arguments and word.startswith("--") and "=" in word:
+            name, _, value = word.partition("=")
+            if here and name in options:
+                place.parameter, place.incomplete, place.before = options[name], value, f"{name}="
+            elif not here and name in options:
+                place.given.setdefault(options[name].opts[0], []).append(value)
+        elif not only_arguments and word.startswith("-") and word != "-":
+            if here:
+                place.incomplete = word
+            elif word == "--":
+                only_arguments = True
+            elif word in options and not options[word].is_flag:
+                owner = options[word]
+            else:
+                place.flags.add(word)
+        elif here:
+            place.parameter, place.incomplete = _argument(positional, n_before), word
+        else:
+            place.arguments.append(word)
+            n_before += k < at
+    return place
+
+
+def _argument(positional: Sequence[click.Argument], n_before: int) -> click.Parameter:
+    for param in positional:
+        if param.nargs == -1 or n_before < param.nargs:
+            return param
+        n_before -= param.nargs
+    return _SUPERFLUOUS
+
+
+_SUPERFLUOUS = click.Argument(["superfluous"])
+
+
+def _options(command: click.Command, incomplete: str) -> list[Candidate]:
+    ctx = click.Context(command, resilient_parsing=True)
+    params = [param for param in command.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
+    return [Candidate(name, param.help or "") for param in params for name in param.opts if name.startswith(incomplete)]
+
+
+def _of_parameter(place: Place) -> Iterable[Candidate]:
+    param = place.parameter
+    assert param is not None
+    if isinstance(param.type, click.Choice):
+        return [Candidate(str(choice)) for choice in param.type.choices if str(choice).startswith(place.incomplete)]
+    offer = _OFFERS.get(param.opts[0] if isinstance(param, click.Option) else param.name or "")
+    try:
+        found = [] if offer is None else list(offer(place))
+        return [
+            c
+            for c in found
+            if c.is_path or (c.word.startswith(place.incomplete) and not (c.goes_on and c.word == place.incomplete))
+        ]
+    except (TiduError, OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError):
+        return []
+
+
+# Keys of files.
+
+
+def _documents(place: Place) -> Iterator[dict[str, Any]]:
+    for path in place.arguments:
+        path = os.path.expanduser(path)
+        if os.path.isfile(path) and os.path.getsize(path) <= LARGEST:
+            with open(path, "rb") as file:
+                yield _plain(file.read())
+
+
+def _plain(data: bytes) -> dict[str, Any]:
+    # Without the checks of a reader, which take most of its time.
+    if data[:1].isspace() or data[:1] == b"{":
+        import json
+
+        plain = json.loads(data)
+    else:
+        import msgpack
+
+        plain = msgpack.unpackb(data, strict_map_key=False)
+    if not isinstance(plain, dict) or not isinstance(plain.get("graphs"), list):
+        raise ValueError("not a document")
+    return plain
+
+
+def _ports(place: Place, kind: str) -> Iterator[tuple[str, str]]:
+    """Text and type of each input or output, once each, the head's first."""
+    from tidu_cli.graph.keys import key_from_json
+
+    seen = set()
+    for document in _documents(place):
+        bound = [binding["input"] for binding in document.get("bindings", ())]
+        for graph in reversed(document["graphs"]):
+            for port in graph[kind]:
+                if kind == "inputs" and port["key"] in bound:
+                    continue
+                text = str(key_from_json(port["key"]))
+                if text not in seen and text.isprintable():
+                    seen.add(text)
+                    yield text, str(port.get("type", ""))
+
+
+def _typed_inputs(place: Place) -> Iterator[tuple[str, Type]]:
+    """Text and type of each input."""
+    from tidu_cli.formats.shape.types import record_types
+    from tidu_cli.graph.text.types import parse_value_type
+
+    records: dict[str, RecordType] = {}
+    for document in _documents(place):
+        records |= record_types(document.get("types", {}), {})
+    return ((text, parse_value_type(type_, records)) for text, type_ in _ports(place, "inputs"))
+
+
+def _differentiable(place: Place) -> Iterator[Candidate]:
+    """Inputs of which a part is no integer: by integers one may differentiate, but one seldom means to."""
+    taken = place.values("--wrt")
+    return (
+        Candidate(text, str(type_))
+        for text, type_ in _typed_inputs(place)
+        if text not in taken and any(leaf.inexact or leaf.dtype in DATETIMES for _, leaf in leaves(type_))
+    )
+
+
+def _tangents(place: Place) -> Iterator[Candidate]:
+    from tidu_cli.cli.shell.tangent_candidates import tangent_texts
+
+    wrt = place.values("--wrt")
+    for text, type_ in _typed_inputs(place):
+        before = f"{text}="
+        if place.incomplete.startswith(before):
+            for found in tangent_texts(type_, place.incomplete[len(before) :]):
+                yield Candidate(before + found.text, found.help, found.goes_on)
+        elif moves(type_) and (text in wrt or not wrt) and not any(given.startswith(before) for given in place.values("--tangent")):
+            yield Candidate(before, str(type_), goes_on=True)
+
+
+def _policies(place: Place) -> Iterator[Candidate]:
+    yield Candidate("sqrt", "compute anew all but some √n checkpoints")
+    yield Candidate("cheap", "compute anew what takes at most 1 operation for each byte")
+    yield Candidate("cheap=", "at most so many", goes_on=True)
+    if place.incomplete.startswith("value="):
+        yield from (Candidate(f"value={text}", type_) for text, type_ in _ports(place, "outputs"))
+    elif place.incomplete.startswith("graph="):
+        names = dict.fromkeys(graph["name"] for document in _documents(place) for graph in document["graphs"])
+        yield from (Candidate(f"graph={name}") for name in names if name.isprintable())
+    else:
+        yield Candidate("value=", "compute an output anew", goes_on=True)
+        yield Candidate("graph=", "compute the values of a graph anew", goes_on=True)
+
+
+def _outputs(place: Place) -> Iterator[Candidate]:
+    taken = place.values("--output")
+    return (Candidate(text, type_) for text, type_ in _ports(place, "outputs") if text not in taken)
+
+
+def _shared(place: Place) -> Iterator[Candidate]:
+    taken = place.values("--share")
+    return (Candidate(text, type_) for text, type_ in _ports(place, "inputs") if text not in taken)
+
+
+def _settings(place: Place) -> Iterator[Candidate]:
+    return _assigned(place, "--set", _ports(place, "inputs"))
+
+
+def _moves(place: Place) -> Iterator[Candidate]:
+    return _assigned(place, "--move", ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_)))
+
+
+def _assigned(place: Place, option: str, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
+    for text, type_ in ports:
+        if place.incomplete.startswith(f"{text}=@"):
+            yield from _files(place.incomplete[len(text) + 2 :], (".npy",), before=f"{text}=@")
+        elif not any(setting.startswith(f"{text}=") for setting in place.values(option)):
+            yield Candidate(f"{text}=", type_, goes_on=True)
+
+
+def _highlights(place: Place) -> Iterator[Candidate]:
+    return (Candidate(*port) for port in chain(_ports(place, "inputs"), _ports(place, "outputs")))
+
+
+def _bindings(place: Place) -> Iterator[Candidate]:
+    for text, type_ in _ports(place, "inputs"):
+        if place.incomplete.startswith(f"{text}="):
+            yield from (Candidate(f"{text}={output}", of) for output, of in _ports(place, "outputs") if of in (type_, ""))
+        else:
+            yield Candidate(f"{text}=", type_, goes_on=True)
+
+
+# What is to be built.
+
+
+def _declarations(place: Place) -> Iterator[Candidate]:
+    taken = [declaration.rpartition(":")[0] for declaration in place.values("-i")]
+    for source in place.arguments[:1]:
+        file, _, function = source.rpartition(":")
+        names = _parameters(file, function) if file.endswith(".py") else _free_names(source)
+        yield from (Candidate(f"{name}:", goes_on=True) for name in names if name not in taken)
+
+
+def _free_names(formula: str) -> Iterable[str]:
+    """The names that a formula reads, but does not call or define; NumPy's name and constants are none of its inputs."""
+    nodes = list(ast.walk(ast.parse(formula.strip())))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in called]
+    defined = {node.id for node in names if isinstance(node.ctx, ast.Store)} | {"np", "numpy", "pi", "e", "inf", "nan", "newaxis"}
+    return dict.fromkeys(node.id for node in names if node.id not in defined)
+
+
+def _functions(file: str) -> dict[str, ast.FunctionDef]:
+    """The functions of a file, which is read and not run."""
+    with open(os.path.expanduser(file), "rb") as source:
+        return {node.name: node for node in ast.parse(source.read()).body if isinstance(node, ast.FunctionDef)}
+
+
+def _parameters(file: str, function: str) -> Iterable[str]:
+    node = _functions(file).get(function)
+    return [] if node is None else [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+
+
+def _sources(place: Place) -> Iterator[Candidate]:
+    file, colon, _ = place.incomplete.rpartition(":")
+    if colon and file.endswith(".py"):
+        yield from (Candidate(f"{file}:{name}", ast.get_docstring(node) or "") for name, node in _functions(file).items())
+    else:
+        for found in _files(place.incomplete, (".py",)):
+            is_file = found.word.endswith(".py")
+            yield Candidate(f"{found.word}:", goes_on=True) if is_file else found
+
+
+# Files and names.
+
+
+def _files(incomplete: str, suffixes: tuple[str, ...], before: str = "") -> Iterator[Candidate]:
+    """Folders, and the files with these suffixes, or all files where there are none such."""
+    folder, start = os.path.split(incomplete)
+    folder = os.path.expanduser(folder)
+    with os.scandir(folder or ".") as entries:
+        found = sorted(
+            (entry.name, entry.is_dir())
+            for entry in entries
+            if entry.name.startswith(start) and entry.name.startswith(".") <= start.startswith(".") and entry.name.isprintable()
+        )
+    fitting = [name for name, is_folder in found if not is_folder and name.lower().endswith(suffixes)]
+    for name, is_folder in found:
+        path = before + os.path.join(folder, name)
+        if is_folder:
+            yield Candidate(f"{path}/", goes_on=True, is_path=True)
+        elif not fitting or name in fitting:
+            yield Candidate(path, is_path=True)
+
+
+def _with_suffix(*suffixes: str) -> Callable[[Place], Iterator[Candidate]]:
+    return lambda place: _files(place.incomplete, suffixes)
+
+
+def _subjects(place: Place) -> Iterator[Candidate]:
+    return _primitives(place) if "--ops" in place.flags else _files(place.incomplete, _DOCUMENTS)
+
+
+def _primitives(place: Place) -> Iterator[Candidate]:
+    from tidu_cli.custom.packages import announced
+    from tidu_cli.lax.builtin import BUILTIN
+
+    built_in = [Candidate(primitive.name, primitive.summary) for primitive in BUILTIN]
+    installed = [Candidate(op, f"of {known.packages[0]}") for op, known in announced().items() if op not in BUILTIN.primitives]
+    return (candidate for candidate in (*built_in, *installed) if candidate.word not in place.arguments)
+
+
+def _plugins(place: Place) -> Iterator[Candidate]:
+    from tidu_cli.custom.packages import announced
+
+    taken = place.values("--plugins")
+    found = {package.name: str(package) for known in announced().values() for package in known.packages}
+    return (Candidate(name, text) for name, text in sorted(found.items()) if name not in taken)
+
+
+_OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
+    "--wrt": _differentiable,
+    "--tangent": _tangents,
+    "--recompute": _policies,
+    "--output": _outputs,
+    "--share": _shared,
+    "--set": _settings,
+    "--move": _moves,
+    "--moves": _with_suffix(*_VALUES),
+    "--highlight": _highlights,
+    "--bind": _bindings,
+    "--inputs": _with_suffix(*_VALUES),
+    "--ops": _with_suffix(*_DOCUMENTS),
+    "--plugins": _plugins,
+    "-o": _with_suffix(*SUFFIXES),
+    "-i": _declarations,
+    "file": _with_suffix(*_DOCUMENTS),
+    "files": _with_suffix(*_DOCUMENTS),
+    "a": _with_suffix(*_DOCUMENTS),
+    "b": _with_suffix(*_DOCUMENTS),
+    "subjects": _subjects,
+    "source": _sources,
+    "names": _primitives,
+}
+"""What is offered for an option, by its first name, or an argument: of whichever command, since the same name means the same."""

@@ -1,0 +1,106 @@
+"""What the text of a tangent type may become: the types that a primal type admits, and records of tangents field by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tidu_cli.graph.types import RecordType, TensorType, Type, moves, tangent_type
+
+_MARK = re.compile(r"\[[^]]*]?|\([^)]*\)?|[{}:,]")
+"""Marks of records; and, to be passed over, what is in brackets: shapes, units and tuples."""
+
+
+class TangentText(NamedTuple):
+    """A text that may be meant, and what it is; where it goes on, more has to follow."""
+
+    text: str
+    help: str
+    goes_on: bool = False
+
+
+def tangent_texts(primal: Type, begun: str) -> Iterator[TangentText]:
+    """What `begun`, the text of a tangent type of `primal` up to the cursor, may become; shapes are left out."""
+    done, at, within = _place(primal, begun)
+    complete = begun.rstrip()
+    ends: tuple[str, ...] = ("}",)
+    if isinstance(at, TensorType) or (isinstance(at, RecordType) and at.is_tuple):
+        ends += tuple(text for text, _ in _admitted(at))
+    if within and complete.endswith(ends):
+        yield TangentText(f"{complete}}}", "the other fields are zero")
+    if at is None:
+        return
+    if isinstance(at, _Fields):
+        for name, field in at.record.fields:
+            if name not in at.named and moves(field):
+                yield TangentText(f"{done}{name}: ", str(field), goes_on=True)
+        return
+    for text, words in _admitted(at):
+        yield TangentText(done + text, words, goes_on=within)
+
+
+class _Fields(NamedTuple):
+    """A record, where the name of a field is due, and the fields that are named before."""
+
+    record: RecordType
+    named: frozenset[str]
+
+
+def _place(primal: Type, begun: str) -> tuple[str, Type | _Fields | None, bool]:
+    """The text before the word at its end, what that word is to be a tangent of or a field of, and whether it is in a record.
+
+    Where no word is due, as after a record, or nothing fits, it is of None.
+    """
+    at: Type | None = primal
+    around: list[tuple[RecordType, set[str]]] = []
+    start, name_due = 0, False
+    for match in _MARK.finditer(begun):
+        word, mark = begun[start : match.start()].strip(), match[0]
+        if mark[0] in "[(":
+            continue
+        start = match.end()
+        if mark == "{" and isinstance(at, RecordType) and not name_due:
+            around.append((at, set()))
+            at, name_due = None, True
+        elif mark == ":" and name_due:
+            record, named = around[-1]
+            named.add(word)
+            at, name_due = record.get(word), False
+        elif mark == "," and around and not name_due:
+            at, name_due = None, True
+        elif mark == "}" and around:
+            around.pop()
+            at, name_due = None, False
+        else:
+            return begun, None, False
+    done = begun[:start] + (" " if begun[start:].startswith(" ") or begun[:start].endswith((":", ",")) else "")
+    if name_due:
+        record, named = around[-1]
+        return done, _Fields(record, frozenset(named)), True
+    return done, at, bool(around)
+
+
+def _admitted(primal: Type) -> list[tuple[str, str]]:
+    """The types of tangents that a type admits, the natural one first: of records that, and those of one field each."""
+    from tidu_cli.rules.tangents import admitted, structural
+
+    if not moves(primal):
+        return []
+    natural = tangent_type(primal)
+    if isinstance(primal, TensorType):
+        others = [t.dtype for t in admitted(primal) if t != natural]
+        found = [(_open(natural), "the natural one"), *((dtype, "") for dtype in others)]
+        return [*found, (_open(structural(primal.shape)), "a count of units")] if primal.dtype.startswith("datetime") else found
+    assert isinstance(natural, RecordType)
+    parts = [(f"{{{name}: {_open(field)}}}", "the other fields are zero") for name, field in natural.fields]
+    return [(_open(natural), "the natural one"), *(parts if len(parts) > 1 and not natural.is_tuple else [])]
+
+
+def _open(type_: Type) -> str:
+    """A type as short as it may be written: without names of records and without shapes."""
+    if isinstance(type_, TensorType):
+        return type_.dtype
+    if type_.is_tuple:
+        return f"({', '.join(_open(t) for _, t in type_.fields)}{',' if len(type_.fields) == 1 else ''})"
+    return f"{{{', '.join(f'{name}: {_open(t)}' for name, t in type_.fields)}}}"

@@ -1,0 +1,226 @@
+"""Primitives of other packages: those that installed packages announce as entry points of the group `tidu.primitives`.
+
+An entry point's name is that of its op, and its object a `Primitive`. To import a package is to run its code, so only packages are
+imported that the user has named (`--plugins`, TIDU_PLUGINS), and of these only such as have an op that occurs: one that is broken
+stops nobody who does not use it. What the others bring is known from their metadata, so that messages can tell of it. Metadata are
+read where a package has been named or an op is unknown, once a process. As most people have no such packages, the files that would
+name the group are looked through before `importlib.metadata` is imported to read them: about 1 ms where 70 packages are installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING
+
+from tidu_cli.errors import PluginError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
+
+    from tidu_cli.rules.contract import Primitive
+
+GROUP = "tidu.primitives"
+"""The group of entry points."""
+
+VARIABLE = "TIDU_PLUGINS"
+"""The environment variable of packages that may be imported: their names, with commas between."""
+
+Named = frozenset[str]
+"""The packages that may be imported, by their normalized names."""
+
+NONE: Named = frozenset()
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed package. `version` is empty where its metadata do not tell."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".rstrip()
+
+    def is_in(self, named: Named) -> bool:
+        """Whether it is one of these."""
+        return _normalized(self.name) in named
+
+
+@dataclass(frozen=True)
+class Announced:
+    """An op that packages announce, each by its entry point. More than one that are named clash."""
+
+    op: str
+    by: tuple[tuple[Package, EntryPoint], ...]
+
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        """The packages that announce it."""
+        return tuple(package for package, _ in self.by)
+
+    def among(self, named: Named) -> tuple[Package, ...]:
+        """Those of the packages that may be imported."""
+        return tuple(package for package in self.packages if package.is_in(named))
+
+
+@cache
+def announced() -> dict[str, Announced]:
+    """The ops that packages announce, sorted by name. Imports no package, and passes over metadata that cannot be read."""
+    found: dict[str, list[tuple[Package, EntryPoint]]] = {}
+    if not _may_be_some():
+        return {}
+    for distribution in _distributions():
+        for point in _entry_points(distribution):
+            found.setdefault(point.name, []).append((_package(distribution, point), point))
+    return {op: Announced(op, tuple(sorted(found[op], key=lambda by: str(by[0])))) for op in sorted(found)}
+
+
+def named(names: Iterable[str]) -> Named:
+    """The packages of these names, and those of the variable. Raises UnknownNameError if there is none of one of these names."""
+    found = set(filter(None, map(_normalized, os.environ.get(VARIABLE, "").split(","))))
+    for name in names:
+        known = sorted({package.name for ops in announced().values() for package in ops.packages})
+        if _normalized(name) not in map(_normalized, known):
+            hint = did_you_mean(name, known)
+            raise UnknownNameError(f"no package '{name}' with primitives is installed{hint} (tidu ops lists what is)")
+        found.add(_normalized(name))
+    return frozenset(found)
+
+
+def _normalized(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace(".", "_")
+
+
+def installed(op: str, named: Named) -> Primitive | None:
+    """The primitive of that name that a package brings, or None. Raises PluginError for a clash and for a broken package.
+
+    And where all packages that bring it are none of those that may be imported.
+    """
+    known = announced().get(op)
+    if known is None:
+        return None
+    among = known.among(named)
+    if not among:
+        raise PluginError(f"op '{op}': {not_named(known)}")
+    if len(among) > 1:
+        raise PluginError(_clash(op, among))
+    return _loaded(op, among[0])
+
+
+def not_named(known: Announced) -> str:
+    """What to say of an op whose packages may not be imported."""
+    ways = " or ".join(f"--plugins {name}" for name in dict.fromkeys(package.name for package in known.packages))
+    several = len(known.packages) > 1
+    return (
+        f"{_listed(known.packages)} bring{'' if several else 's'} one, and a package is imported only if it is named; "
+        f"add {ways}, or set {VARIABLE}"
+    )
+
+
+@cache
+def _loaded(op: str, package: Package) -> Primitive:
+    from tidu_cli.custom.guarding import guarded
+    from tidu_cli.rules.contract import Primitive
+
+    point = dict(announced()[op].by)[package]
+    broken = f"op '{op}': package {package} is broken"
+    try:
+        with redirect_stdout(sys.stderr):  # standard output is for documents
+            primitive = point.load()
+    except (Exception, SystemExit) as error:
+        reason = " ".join(str(error).split())
+        raise PluginError(f"{broken} ({point.value}: {type(error).__name__}: {reason}); mend or uninstall it") from None
+    if not isinstance(primitive, Primitive):
+        raise PluginError(f"{broken} ({point.value} is no Primitive but of type {type(primitive).__name__}); mend or uninstall it")
+    if primitive.name != op:
+        raise PluginError(f"{broken} ({point.value} is a Primitive of another name, '{primitive.name}'); mend or uninstall it")
+    return guarded(primitive, str(package))
+
+
+def clashes(built_in: Collection[str], named: Named) -> Iterator[tuple[str, str]]:
+    """The ops that more than one of these packages brings, or one of them and tidu; and what to say of each."""
+    for op, known in announced().items():
+        among = known.among(named)
+        if op in built_in and among:
+            yield op, _clash_with_built_in(op, among)
+        elif len(among) > 1:
+            yield op, _clash(op, among)
+
+
+def refuse_clash(op: str, named: Named) -> None:
+    """Raises PluginError if one of these packages announces this op, which tidu has built in."""
+    if named and op in announced() and (among := announced()[op].among(named)):
+        raise PluginError(_clash_with_built_in(op, among))
+
+
+def _clash(op: str, packages: tuple[Package, ...]) -> str:
+    return f"op '{op}': {_listed(packages)} both bring one of this name; name one of them only"
+
+
+def _clash_with_built_in(op: str, packages: tuple[Package, ...]) -> str:
+    several = len(packages) > 1
+    return f"op '{op}': {_listed(packages)} bring{'' if several else 's'} one, but tidu has one of this name; uninstall the former"
+
+
+def _listed(packages: tuple[Package, ...]) -> str:
+    return f"package{'s' if len(packages) > 1 else ''} {' and '.join(map(str, packages))}"
+
+
+def _may_be_some() -> bool:
+    """Whether any package may have entry points of the group: not where none of the files that would announce them names it."""
+    finders = (finder for finder in sys.meta_path if finder is not PathFinder)
+    return any(hasattr(finder, "find_distributions") for finder in finders) or any(map(_names_group, sys.path))
+
+
+def _names_group(folder: str) -> bool:
+    try:
+        with os.scandir(folder or ".") as entries:
+            metadata = [entry.path for entry in entries if entry.name.lower().endswith((".dist-info", "egg-info"))]
+    except FileNotFoundError:
+        return False
+    except OSError:  # an archive, perhaps
+        return True
+    for path in metadata:
+        with suppress(OSError), open(f"{path}/entry_points.txt", "rb") as file:
+            if GROUP.encode() in file.read():
+                return True
+    return False
+
+
+def _distributions() -> Iterator[Distribution]:
+    """Installed packages with entry points of the group; of one name the first on the import path, which is what is imported."""
+    from importlib.metadata import distribution, distributions
+
+    seen: set[str] = set()
+    for found in distributions():
+        points = _entry_points(found)
+        if not points:
+            continue
+        name = _package(found, points[0]).name
+        if _normalized(name) not in seen:
+            seen.add(_normalized(name))
+            try:
+                yield distribution(name)
+            except Exception:  # its metadata do not tell its name
+                yield found
+
+
+def _entry_points(distribution: Distribution) -> list[EntryPoint]:
+    try:
+        return [point for point in distribution.entry_points if point.group == GROUP]
+    except Exception:  # whatever the files of a package hold, commands that do not use it go on
+        return []
+
+
+def _package(distribution: Distribution, point: EntryPoint) -> Package:
+    try:
+        name, version = distribution.metadata["Name"], distribution.version
+    except Exception:
+        name = None
+    return Package(name, version) if name else Package(point.value.partition(":")[0].strip(), "")

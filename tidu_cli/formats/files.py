@@ -1,0 +1,128 @@
+"""Files and pipes: bytes in, and bytes out in one piece or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import BinaryIO
+
+from tidu_cli.errors import DocumentError
+from tidu_cli.formats.replacing import replace
+from tidu_cli.formats.source import Source
+
+Piece = bytes | memoryview
+"""A part of what is written."""
+
+AT_ONCE = 2**16
+"""So many bytes are written at once, where there are as many: what a pipe holds."""
+
+STDOUT = (None, "-", "/dev/stdout")
+"""The paths that mean standard output. /dev/stdout by name would replace the file that the shell redirected it to."""
+
+
+@contextmanager
+def reading(path: str) -> Iterator[Source]:
+    """The bytes of a file, or of stdin for "-", to be read in the block. Raises DocumentError if they cannot be read."""
+    with _one_line_errors("stdin" if path == "-" else path, "read"), _opened(path) as file:
+        yield Source(file)
+
+
+def read_bytes(path: str) -> bytes:
+    """All bytes of a file, or of stdin for "-". Raises DocumentError if there are none or they cannot be read."""
+    where = "stdin" if path == "-" else path
+    with reading(path) as source:
+        if source.head(1) == b"\0":  # a device, perhaps, which has no end
+            raise DocumentError(f"{where}: begins with a byte 0, as no format that tidu reads does")
+        data = source.read()
+    if not data:
+        raise DocumentError(f"{where}: empty; expected a document in JSON or msgpack")
+    return data
+
+
+def write_bytes(data: bytes, path: str | None) -> None:
+    """Write to a file, or to stdout for None and "-". Raises DocumentError; BrokenPipeError if the reader has gone.
+
+    A file is replaced at once when all is written, under its old permissions, and left as it was if anything fails.
+    A link stays a link: the file that it points to is replaced. Devices and pipes are written to directly.
+    """
+    write_pieces((data,), path)
+
+
+def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
+    """Likewise of what is made while it is written; give its length."""
+    with _one_line_errors("stdout" if path in STDOUT else str(path), "write"):
+        if path in STDOUT:
+            if sys.stdout is None:
+                raise DocumentError("stdout: is closed")
+            return _write(sys.stdout.buffer, pieces)
+        if _is_special(path):
+            with open(path, "wb") as file:
+                return _write(file, pieces)
+        return replace(os.path.realpath(path), lambda file: _write(file, pieces))
+
+
+def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
+    length = 0
+    for piece in _gathered(pieces):
+        rest = memoryview(piece).cast("B")
+        length += len(rest)
+        while rest:  # An unbuffered stdout, as with PYTHONUNBUFFERED, may take a part only.
+            rest = rest[file.write(rest) :]
+    file.flush()
+    return length
+
+
+def _gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces, the small ones joined. So a reader like `head`, which goes when it has seen enough, has all of a small file."""
+    small: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        small.append(piece)
+        size += memoryview(piece).nbytes
+        if size >= AT_ONCE:
+            yield b"".join(small) if len(small) > 1 else piece
+            small, size = [], 0
+    yield b"".join(small)
+
+
+def _opened(path: str) -> AbstractContextManager[BinaryIO]:
+    if path != "-":
+        return open(path, "rb")
+    if sys.stdin is None:
+        raise DocumentError("stdin: is closed")
+    return nullcontext(sys.stdin.buffer)
+
+
+def _is_special(path: str) -> bool:
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def _one_line_errors(where: str, action: str) -> Iterator[None]:
+    if not _is_path(where):
+        raise DocumentError(f"{where!r}: not a path")
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # not the user's mistake: `tidu … | head` ends like this
+    except FileNotFoundError:
+        what = "no such file" if action == "read" else "no such directory"
+        raise DocumentError(f"{where}: {what}") from None
+    except IsADirectoryError:
+        raise DocumentError(f"{where}: is a directory") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise DocumentError(f"{where}: cannot {action}: {reason}") from None
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False

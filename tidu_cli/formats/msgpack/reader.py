@@ -1,0 +1,185 @@
+"""msgpack to plain data, as it comes in.
+
+Documents are walked down to the columns of packed nodes, which become `columns` in blocks; all else is what msgpack's own reader
+makes of it. So of a large document neither the bytes are ever held as a whole, nor an object for each entry.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, NamedTuple, NoReturn
+
+import msgpack
+
+from tidu_cli.errors import DocumentError
+from tidu_cli.formats.nodes.columns import TYPECODES, Pairs
+from tidu_cli.formats.source import Source
+from tidu_cli.formats.syntax import repeated
+
+BLOCK = 2**20
+"""So many bytes of a column at once."""
+
+PAIRS = 2**13
+"""So many pairs at once, as Python objects before they are columns."""
+
+
+def unpacked(source: Source) -> object:
+    """The plain data of the map that a source holds. Raises DocumentError if it is malformed, or there is more."""
+    try:
+        reader = _Reader(source)
+        document = reader.document()
+        reader.end()
+    except (_IncompleteError, msgpack.OutOfData):
+        raise DocumentError("malformed msgpack: ends within the document; is it cut off?") from None
+    except UnicodeDecodeError:
+        raise DocumentError("malformed msgpack: a string is not valid UTF-8") from None
+    except (msgpack.StackError, RecursionError):
+        raise DocumentError("nests too deeply") from None
+    except (msgpack.FormatError, MemoryError, TypeError):
+        raise DocumentError("malformed msgpack") from None
+    except ValueError as error:
+        raise DocumentError(f"malformed msgpack: {error}") from None
+    return document
+
+
+class _IncompleteError(Exception):
+    """The source ends too early."""
+
+
+class _Kind(NamedTuple):
+    """What values of a kind begin with: `fixed` and a length in its lower half, or a byte that so many bytes of length follow."""
+
+    fixed: int
+    n_bytes: Mapping[int, int]
+
+
+# https://github.com/msgpack/msgpack/blob/master/spec.md
+_MAP = _Kind(0x80, {0xDE: 2, 0xDF: 4})
+_LIST = _Kind(0x90, {0xDC: 2, 0xDD: 4})
+_BINARY = _Kind(-1, {0xC4: 1, 0xC5: 2, 0xC6: 4})
+
+_Fields = Mapping[str, Callable[[dict[str, object]], object]]
+"""How the values of some keys of a map are read. They are told those of the keys before."""
+
+
+class _Reader:
+    """Reads a document. After the first byte of a value it is known what it is, and who reads on."""
+
+    def __init__(self, source: Source) -> None:
+        self._unpacker = msgpack.Unpacker(source, max_buffer_size=0, **_HOOKS)
+
+    def document(self) -> object:
+        """The document, which is a map."""
+        return self._map({"graphs": self._graphs})
+
+    def end(self) -> None:
+        """Raises DocumentError unless all has been read."""
+        if self._unpacker.read_bytes(1):
+            raise DocumentError("malformed msgpack: more data after the document; a file or pipe holds one document")
+
+    def _graphs(self, _: object) -> object:
+        n = self._length(first := self._bytes(1), _LIST)
+        return self._rest(first) if n is None else [self._map({"nodes": self._nodes}) for _ in range(n)]
+
+    def _nodes(self, _: object) -> object:
+        return self._map({"code": self._column, "args": self._column, "external": self._pairs})
+
+    def _column(self, _: object) -> object:
+        return self._map({"data": self._data})
+
+    def _data(self, before: dict[str, object]) -> object:
+        n = self._length(first := self._bytes(1), _BINARY)
+        if n is None:
+            return self._rest(first)
+        dtype = before.get("dtype")
+        known = array(TYPECODES[dtype]) if isinstance(dtype, str) and dtype in TYPECODES else None
+        values = array("B") if known is None or n % known.itemsize else known
+        for begin in range(0, n, BLOCK):
+            values.frombytes(self._bytes(min(BLOCK, n - begin)))
+        return values if values is known else values.tobytes()
+
+    def _pairs(self, _: object) -> object:
+        n = self._length(first := self._bytes(1), _LIST)
+        if n is None:
+            return self._rest(first)
+        pairs = Pairs()
+        while len(pairs) < n:
+            block = self._entries(min(PAIRS, n - len(pairs)))
+            if not pairs.take(block):
+                return [*pairs, *block, *self._entries(n - len(pairs) - len(block))]
+        return pairs
+
+    def _map(self, fields: _Fields) -> object:
+        """The next value, of which these fields are read like this if it is a map."""
+        n = self._length(first := self._bytes(1), _MAP)
+        if n is None:
+            return self._rest(first)
+        pairs: list[tuple[object, object]] = []
+        before: dict[str, object] = {}
+        for _ in range(n):
+            key = self._unpacker.unpack()
+            value = fields[key](before) if isinstance(key, str) and key in fields else self._unpacker.unpack()
+            pairs.append((key, value))
+            if isinstance(key, str):
+                before[key] = value
+        return _object(pairs)
+
+    def _rest(self, first: bytes) -> object:
+        """The value that begins with this byte."""
+        if (n := self._length(first, _MAP)) is not None:
+            return _object([(self._unpacker.unpack(), self._unpacker.unpack()) for _ in range(n)])
+        if (n := self._length(first, _LIST)) is not None:
+            return self._entries(n)
+        # Never so in a document. A reader that takes a byte at a time leaves what follows where it is.
+        return msgpack.Unpacker(_Resumed(first, self._unpacker), read_size=1, max_buffer_size=0, **_HOOKS).unpack()
+
+    def _entries(self, n: int) -> list[object]:
+        found = list(islice(self._unpacker, n))
+        if len(found) < n:
+            raise _IncompleteError
+        return found
+
+    def _length(self, first: bytes, kind: _Kind) -> int | None:
+        """How many entries or bytes a value of a kind has, if it begins with this byte; None if it is of another kind."""
+        if first[0] & 0xF0 == kind.fixed:
+            return first[0] & 0x0F
+        n = kind.n_bytes.get(first[0])
+        return None if n is None else int.from_bytes(self._bytes(n), "big")
+
+    def _bytes(self, n: int) -> bytes:
+        found: bytes = self._unpacker.read_bytes(n)
+        if len(found) < n:
+            raise _IncompleteError
+        return found
+
+
+class _Resumed:
+    """A byte that an unpacker has given away, and what follows it there, as a file."""
+
+    def __init__(self, first: bytes, unpacker: msgpack.Unpacker) -> None:
+        self._first = first
+        self._unpacker = unpacker
+
+    def read(self, n: int) -> bytes:
+        """The next `n` bytes; the first alone."""
+        data, self._first = self._first or self._unpacker.read_bytes(n), b""
+        return data
+
+
+def _object(pairs: list[tuple[object, object]]) -> dict[object, object]:
+    for key, _ in pairs:
+        if type(key) is not str:
+            raise DocumentError(f"malformed msgpack: the map key {key!r} is not a string")
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise DocumentError(f"a map has the key {repeated(key for key, _ in pairs)!r} twice")
+    return result
+
+
+def _refuse_extension(code: int, data: bytes) -> NoReturn:
+    raise DocumentError(f"malformed msgpack: documents have no extension types, but here is one of type {code}")
+
+
+_HOOKS: dict[str, Any] = {"object_pairs_hook": _object, "ext_hook": _refuse_extension, "strict_map_key": False}

@@ -1,0 +1,175 @@
+"""Packed nodes of large graphs, checked and renumbered as whole columns with NumPy.
+
+What is said here to be right is right. Of what is not, the loops in `nodes` find out more, and say where it is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from tidu_cli.formats.nodes.columns import Pairs
+from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, spans, sums
+from tidu_cli.graph.graph import Column, Externals, column
+
+
+def args_in_range(
+    code: Column[int], args: Column[int], arity: Sequence[int], n_results: Sequence[int], n: int, n_external: int
+) -> bool:
+    """Whether each argument is an external, or one of the `n` values of inputs and those of the nodes before its own.
+
+    `arity` and `n_results` are of each row of the table.
+    """
+    rows, found = array_of(code), array_of(args)
+    n_args, n_values = np.asarray(arity, np.int32), np.asarray(n_results, np.int64)
+    end = 0
+    for block in blocks(0, len(rows)):
+        own = n_values[rows[block]]
+        after = np.cumsum(own) + n
+        n = int(after[-1])
+        bound = np.repeat(after - own, n_args[rows[block]])
+        start, end = end, end + len(bound)
+        read = found[start:end]
+        if (read >= bound).any() or (read < -n_external).any():
+            return False
+    return True
+
+
+def externals_in_order(external: Sequence[object], args: Column[int], n_values: Sequence[int]) -> Externals | None:
+    """The externals of a file, if they are what this program writes: pairs, each once, in the order in which arguments use them.
+
+    `n_values` counts the values of each earlier graph.
+    """
+    pairs = Pairs.of(external)
+    if pairs is None or not _are_values(pairs, n_values):
+        return None
+    found = Externals(pairs.first, pairs.second)
+    return found if is_in_order(args, found) else None
+
+
+def is_in_order(args: Column[int], external: Externals) -> bool:
+    """Whether a graph's externals are as files have them: none detached, each once, in the order in which arguments use them."""
+    if (array_of(external.graph) < 0).any() or not _in_order_of_use(args, len(external)):
+        return False
+    handles = _handles(external.graph, external.value)
+    handles.sort()
+    return not (handles[1:] == handles[:-1]).any()
+
+
+def _are_values(pairs: Pairs, n_values: Sequence[int]) -> bool:
+    """Whether each pair is the number of an earlier graph and that of one of its values."""
+    graph, value = array_of(pairs.first), array_of(pairs.second)
+    if not ((graph >= 0) & (graph < len(n_values)) & (value >= 0)).all():
+        return False
+    return bool((value < np.asarray(n_values)[graph]).all())
+
+
+def _handles(graph: Column[int], value: Column[int]) -> npt.NDArray[np.int64]:
+    """A number for each pair: pairs are in order as their numbers are."""
+    handles = array_of(graph).astype(np.int64)
+    handles <<= 32
+    handles |= array_of(value)
+    return handles
+
+
+def _in_order_of_use(args: Column[int], n_external: int) -> bool:
+    found, n_used = array_of(args), 0
+    for block in blocks(0, len(found)):
+        some = found[block]
+        highest = np.maximum.accumulate(np.append(n_used - 1, ~some[some < 0]))
+        if (highest[1:] - highest[:-1] > 1).any():
+            return False
+        n_used = int(highest[-1]) + 1
+    return n_used == n_external
+
+
+def externals_as_read(pairs: Pairs, n_values: Sequence[int]) -> tuple[Externals, Column[int]] | None:
+    """The distinct ones of these pairs in order of first use, and for each pair which it is; None if there is no such value.
+
+    `n_values` counts the values of each earlier graph.
+    """
+    if not _are_values(pairs, n_values):
+        return None
+    graph, value = array_of(pairs.first), array_of(pairs.second)
+    _, first, which = np.unique(_handles(pairs.first, pairs.second), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    chosen = first[order]
+    return Externals(column_of(graph[chosen]), column_of(value[chosen])), column_of(number[which])
+
+
+def with_externals(args: Column[int], number: Column[int]) -> Column[int]:
+    """Arguments of which the negative ones, in order, are the externals of these numbers."""
+    found = array_of(args).copy()
+    found[found < 0] = ~array_of(number)
+    return column_of(found)
+
+
+def types_of(external: Externals, types: Sequence[Column[int]]) -> Column[int]:
+    """The type numbers of externals, from those of the values of each graph."""
+    graph, value = array_of(external.graph), array_of(external.value)
+    found = np.empty(len(graph), np.int32)
+    for g in np.flatnonzero(np.bincount(graph)).tolist():
+        chosen = graph == g
+        found[chosen] = array_of(types[g])[value[chosen]]
+    return column_of(found)
+
+
+def numbers_in(code: Column[int], n: int) -> list[int]:
+    """Which of the numbers below n are in a column."""
+    found = np.zeros(n, np.bool_)
+    rows = array_of(code)
+    for block in blocks(0, len(rows)):
+        found[rows[block]] = True
+    return np.flatnonzero(found).tolist()
+
+
+def are_local(code: Column[int], args: Column[int], masks: Mapping[int, Sequence[bool]]) -> bool:
+    """Whether of each node the arguments that the mask of its case says are local values, and the others externals."""
+    n_args = np.zeros(max(masks) + 1, np.int32)
+    n_args[list(masks)] = [len(mask) for mask in masks.values()]
+    first = np.zeros(len(n_args), np.int32)
+    first[list(masks)] = np.cumsum([0, *(len(mask) for mask in masks.values())])[:-1]
+    flags = np.array([*chain.from_iterable(masks.values())], np.bool_)
+    rows, found, end = array_of(code), array_of(args) >= 0, 0
+    for block in blocks(0, len(rows)):
+        begin = first[rows[block]]
+        which = spans(begin, begin + n_args[rows[block]])
+        start, end = end, end + len(which)
+        if (flags[which] != found[start:end]).any():
+            return False
+    return True
+
+
+def operands_of(
+    code: Column[int], args: Column[int], arity: Sequence[int], chosen: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[int, int, int]]:
+    """A node, the number of its operand, and the argument, once for each argument that some node has as one chosen by its case."""
+    rows, found, n_args = array_of(code), array_of(args), np.asarray(arity, np.int32)
+    is_chosen = np.zeros((1 + max(chain.from_iterable(chosen.values()), default=0), len(n_args)), np.bool_)
+    for number, operands in chosen.items():
+        is_chosen[list(operands), number] = True
+    is_one = is_chosen[0] if len(is_chosen) == 1 else np.logical_or.reduce(is_chosen)
+    nodes = np.flatnonzero(is_one[rows])
+    if not len(nodes):
+        return
+    start = sums(n_args, rows)[nodes]
+    for k, is_due in enumerate(is_chosen):
+        some = is_due[rows[nodes]]
+        values, where = np.unique(found[start[some] + k], return_index=True)
+        yield from ((node, k, value) for node, value in zip(nodes[some][where].tolist(), values.tolist(), strict=True))
+
+
+def renamed(code: Column[int], number: dict[int, int]) -> Column[int]:
+    """A column with `number[c]` in the place of each c."""
+    table = np.zeros(max(number, default=0) + 1, np.int32)
+    table[list(number)] = list(number.values())
+    made = column([0]) * len(code)  # whose memory is written to, as a copy would take as much again
+    old, new = array_of(code), array_of(made)
+    for block in blocks(0, len(code)):
+        new[block] = table[old[block]]
+    return made

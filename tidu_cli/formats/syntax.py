@@ -1,0 +1,155 @@
+"""Bytes to plain data: JSON and msgpack, told apart by content, in the strict forms that documents use.
+
+What is accepted means the same to every reader: UTF-8, no key twice in one object, no NaN literals, one value and nothing
+after it. Nothing here knows what a document is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Hashable, Iterable
+from typing import Any, NoReturn, TypeVar
+
+from tidu_cli.errors import DocumentError, printable
+from tidu_cli.formats.json.numerals import settled
+from tidu_cli.formats.source import Source
+from tidu_cli.graph.text.decimals import number
+
+T = TypeVar("T", bound=Hashable)
+
+MAX_MESSAGE = 600
+"""Messages are cut to this length: they quote names, which may be of any length in a broken file."""
+
+BLOCK = 2**20
+"""JSON comes in by so many bytes."""
+
+LARGE = 2**17
+"""From so many bytes on JSON is read in pieces, if it can be."""
+
+# In UTF-8 text only escapes can make half of a surrogate pair, and they are rare enough to look closer at.
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_CONTAINER = re.compile(rb"\s*[{\[]")
+_TOO_DEEP = "nests too deeply"
+
+
+def one_line(message: str) -> str:
+    """`message` as one printable line of limited length: other characters are escaped."""
+    line = printable(message[: 2 * MAX_MESSAGE])
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+def shown(value: object) -> str:
+    """A part of a broken file as a message quotes it: as JSON, and no longer than a few words."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, ValueError):
+        return "that"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def parse(source: Source) -> tuple[object, str]:
+    """The plain data of a source, read to its end, and its format: "json" or "msgpack".
+
+    Of msgpack the columns of packed nodes are `columns`, as `unpacking` says. Raises DocumentError if it is neither format, or
+    malformed.
+    """
+    if (first := source.head(1)) and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
+        # The heads of msgpack's maps, none of which begins UTF-8 text.
+        from tidu_cli.formats.msgpack.reader import unpacked
+
+        return unpacked(source), "msgpack"
+    data, has_begun = bytearray(), False
+    while block := source.read(BLOCK):  # one read of all would hold all twice
+        if not has_begun and not block.isspace():
+            _check_beginning(block)
+            has_begun = True
+        if b"\0" in block:  # a device, perhaps, which has no end
+            raise DocumentError("malformed JSON: holds a byte 0, which is in no JSON text")
+        data += block
+    if not has_begun:
+        raise DocumentError("empty; expected a document in JSON or msgpack")
+    return _parse_json(data), "json"
+
+
+def _check_beginning(data: bytes) -> None:
+    """Raises DocumentError if what begins so is no document, however it goes on, and whether or not it ends."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DocumentError("the text is UTF-16; documents are UTF-8 without a byte order mark")
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise DocumentError("begins with a UTF-8 byte order mark; save the document without one")
+    if not _CONTAINER.match(data):
+        raise DocumentError("neither JSON, which begins with '{', nor msgpack, which begins with a map")
+
+
+def _parse_json(data: bytearray) -> object:
+    beside: list[float] = []
+
+    def finite_float(digits: str) -> float:
+        value = number(digits)
+        if math.isinf(value):
+            raise DocumentError(f'the number {digits[:40]} is beyond every float; in constant data write "Infinity" or "-Infinity"')
+        if type(value) is not float:
+            beside.append(value)
+        return value
+
+    strict: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": finite_float}
+    keys_once: dict[str, Any] = {"object_pairs_hook": _json_object}
+    may_have_halves = b"\\u" in data and _SURROGATE_ESCAPE.search(data)
+    if len(data) >= LARGE and not may_have_halves:
+        from tidu_cli.formats.json.pieces import parsed_in_pieces
+
+        found = parsed_in_pieces(data, strict, keys_once)
+        if found is not None and not beside:
+            return found
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"malformed JSON: invalid UTF-8 at byte {error.start}") from None
+    try:
+        value: object = json.loads(text, **strict, **keys_once)
+        if beside:
+            value = settled(value)
+        if may_have_halves:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"malformed JSON: {_syntax_error(error, text)}") from None
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise DocumentError(f"malformed JSON: a string holds {half}, half of a surrogate pair, which is not Unicode text") from None
+    except RecursionError:
+        raise DocumentError(_TOO_DEEP) from None
+    except ValueError:  # int() refuses to read thousands of digits
+        raise DocumentError("malformed JSON: an integer has too many digits") from None
+    return value
+
+
+def _syntax_error(error: json.JSONDecodeError, text: str) -> str:
+    place = f"line {error.lineno}, column {error.colno}"
+    if error.msg == "Extra data":
+        return f"more data after the document at {place}; a file or pipe holds one document"
+    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+        return f"ends within the document at {place}; is it cut off?"
+    return f"{error.msg[0].lower()}{error.msg[1:]} at {place}"
+
+
+def _json_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise DocumentError(f"an object has the key {repeated(key for key, _ in pairs)!r} twice")
+    return result
+
+
+def repeated(keys: Iterable[T]) -> T | None:
+    """The first key that occurs before: in one walk, as objects may have a million keys. None if there is none."""
+    seen: set[T] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise DocumentError(f'malformed JSON: {name} is not JSON; in constant data write "{name}" in quotes')

@@ -1,0 +1,60 @@
+"""Documents to bytes, deterministic byte for byte, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from tidu_cli.custom.vocabulary import used_definitions, used_records
+from tidu_cli.formats.files import Piece
+from tidu_cli.formats.nodes.writer import GraphWriter, with_meta
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import key_to_json, passes_to_json
+from tidu_cli.watching import watch
+
+
+def format_document(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> bytes:
+    """Write a document as "json" or "msgpack".
+
+    Nodes are a list in JSON and packed in msgpack, unless `listed` says otherwise. `types` gives every node its types.
+    A graph whose nodes carry types or meta is always written as a list: packed nodes have no place for them.
+    """
+    return b"".join(formatted(document, format, types=types, listed=listed))
+
+
+def formatted(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> Iterator[Piece]:
+    """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all."""
+    if format not in ("json", "msgpack"):
+        raise ValueError(f"unknown format {format!r}")
+    binary = format == "msgpack"
+    writers = [
+        GraphWriter(document, graph, binary=binary, types=types, listed=not binary if listed is None else listed)
+        for graph in document.graphs
+    ]
+    watched = watch("writing", sum(w.graph.n_nodes for w in writers if w.listed))
+    if binary:
+        from tidu_cli.formats.msgpack.writer import pieces
+
+        return pieces(_before(document), writers, _after(document), watched)
+    from tidu_cli.formats.json.writer import texts
+
+    return map(str.encode, texts(_before(document), writers, _after(document), watched))
+
+
+def _before(document: Document) -> dict[str, object]:
+    """The fields before the graphs."""
+    fields = with_meta({"tidu": 1}, document.meta)
+    if types := {r.name: {name: str(field) for name, field in r.fields} for r in used_records(document)}:
+        fields["types"] = types
+    used = set(chain.from_iterable(graph.code for graph in document.graphs))
+    if ops := {d.name: with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, used)}:
+        fields["ops"] = ops
+    if document.passes:
+        fields["passes"] = passes_to_json(document.passes)
+    return fields
+
+
+def _after(document: Document) -> dict[str, object]:
+    """Those after them."""
+    bindings = [{"input": key_to_json(b.key), "value": [b.graph, b.value]} for b in document.bindings]
+    return {"bindings": bindings} if bindings else {}

@@ -1,0 +1,191 @@
+"""What depends on what in a large document, as NumPy columns, and how that spreads at any depth.
+
+Values that nothing holds any more are peeled off: those that a peeled one was the last to hold follow it. The rounds of peeling
+take whole arrays where many values go at once, and a plain loop where it is one after the other, as along a chain. So the work is
+linear in what is peeled, however deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, distinct, spans
+from tidu_cli.graph.graph import CaseTable, Column, Externals
+
+if TYPE_CHECKING:
+    from tidu_cli.graph.link import LogicalGraph
+
+Ints = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.integer]
+
+FEW = 64
+"""Up to so many values at once, a plain loop is quicker than a round of NumPy calls."""
+
+PARTS = 4
+"""In so many parts values are put in order: each takes a look at all of them."""
+
+
+def within(mask: Bools, block: slice) -> Ints:
+    """The numbers in a block where the mask is true."""
+    return np.flatnonzero(mask[block]).astype(np.int32) + np.int32(block.start)
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Values, numbered so that each comes after those that it reads.
+
+    Value v is made by a node of case `code[v]`, which reads `args[start[v]:start[v + 1]]`; `start` has an entry more than there are
+    values. Inputs have the code -1, and read nothing. Arguments below 0 are none of these values.
+    """
+
+    code: Ints
+    start: Ints
+    args: Ints
+
+    @property
+    def n_values(self) -> int:
+        """The number of values."""
+        return len(self.code)
+
+    @classmethod
+    def of(cls, code: Ints, args: Ints, cases: CaseTable) -> Flow:
+        """The flow of values of these cases."""
+        arity = np.array([*cases.arity, 0], np.int32)  # of code -1 the last one
+        start = np.zeros(len(code) + 1, np.int32)
+        np.take(arity, code, out=start[1:], mode="wrap")  # to check codes would take a copy
+        np.cumsum(start, out=start)
+        return cls(code, start, args)
+
+
+def has_single_results(cases: CaseTable, code: Ints) -> bool:
+    """Whether all nodes of these cases (-1 means none) have one result."""
+    n_results = np.array([*cases.n_results, 1], np.int32)
+    return bool(np.all(n_results == 1)) or bool(np.all(n_results[code] == 1))
+
+
+def flow_of(logical: LogicalGraph) -> Flow | None:
+    """The flow of a logical graph's flat ids; None if some node has several results."""
+    document, base = logical.document, logical.base
+    if sum(len(g.inputs) + g.n_nodes for g in document.graphs) != base[-1]:
+        return None
+    code = np.full(logical.n_values, -1, np.int32)
+    args = np.empty(sum(len(g.args) for g in document.graphs), np.int32)
+    end = 0
+    for g, graph in enumerate(document.graphs):
+        at = base[g] + len(graph.inputs)
+        code[at : at + graph.n_nodes] = array_of(graph.code)
+        start, end = end, end + len(graph.args)
+        args[start:end] = array_of(graph.args)
+        for block in blocks(start, end):
+            to_flat_ids(args[block], g, logical)
+    return Flow.of(code, args, document.cases) if has_single_results(document.cases, code) else None
+
+
+def to_flat_ids(args: Ints, g: int, logical: LogicalGraph) -> None:
+    """Turn arguments of graph g into the flat ids that they stand for, in place."""
+    is_outside = np.flatnonzero(args < len(logical.document.graphs[g].inputs))
+    found = array_of(logical.outside[g])[args[is_outside]]
+    args += np.int32(logical.base[g])
+    args[is_outside] = found
+
+
+def in_flat_ids(external: Externals, logical: LogicalGraph) -> Column[int]:
+    """The flat ids of externals, which are values of graphs that have been linked, or detached."""
+    graphs, values = array_of(external.graph), array_of(external.value)
+    base = np.array(logical.base, np.int32)
+    found: Ints = base[graphs]  # graph -1, of which detached values are, has the last base
+    found += values
+    # Inputs stand for what they share or are bound to.
+    n_inputs = [len(graph.inputs) for graph in logical.document.graphs]
+    is_input = np.flatnonzero(values < np.array([*n_inputs, 0])[graphs])
+    linked = [array_of(outside)[:n] for outside, n in zip(logical.outside, n_inputs, strict=False)]
+    first = np.cumsum([0, *n_inputs])
+    found[is_input] = np.concatenate([*linked, found[:0]])[first[graphs[is_input]] + values[is_input]]
+    return column_of(found)
+
+
+def depended_on(flow: Flow, roots: Iterable[int]) -> Bools:
+    """For each value, whether one of `roots` is it or depends on it."""
+    held = counts(flow.args, flow.n_values)
+    np.add.at(held, np.fromiter(roots, np.int64), 1)
+    peel(held, flow.start, flow.args)
+    return held > 0
+
+
+def readers(flow: Flow) -> tuple[Ints, Ints]:
+    """The other way round: value v is read by `reader[start[v]:start[v + 1]]`, in increasing order. Gives `start` and `reader`."""
+    start = np.zeros(flow.n_values + 1, np.int32)
+    np.cumsum(counts(flow.args, flow.n_values), out=start[1:])
+    owner = owners(flow.start)
+    reader = np.empty(len(flow.args), np.int32)
+    end = 0
+    for places in in_order(flow.args, flow.n_values):
+        begin, end = end, end + len(places)
+        reader[begin:end] = owner[places]
+    return start, reader
+
+
+def in_order(values: Ints, n: int) -> Iterator[Ints]:
+    """The places of some values from 0 to below n, in increasing order of the values, and where these are equal, of places.
+
+    They come in parts, and places of equal values in one: to sort all at once would take more memory.
+    """
+    cuts = np.linspace(0, n, PARTS + 1).astype(np.int32)
+    for first, end in pairwise(cuts):
+        places = np.flatnonzero((values >= first) & (values < end))
+        pairs = values[places].astype(np.int64)
+        pairs <<= 32
+        pairs |= places
+        pairs.sort()
+        yield pairs.astype(np.int32)  # the lower half of each pair
+
+
+def peel(held: Ints, start: Ints, targets: Ints, loose: Indices | None = None) -> None:
+    """Let go of `targets[start[v]:start[v + 1]]`, for each v in `loose` (by default all with `held[v]` 0), and on from there.
+
+    `held[v]` counts what holds value v, and is counted down in place. What comes to 0 lets go in its turn.
+    """
+    if loose is None:
+        loose = np.flatnonzero(held == 0)
+    while len(loose):
+        if len(loose) <= FEW:
+            loose = _peel_singly(held, start, targets, loose)
+        else:
+            loose = np.concatenate([_peel_at_once(held, start, targets, loose[block]) for block in blocks(0, len(loose))])
+
+
+def _peel_at_once(held: Ints, start: Ints, targets: Ints, loose: Indices) -> Indices:
+    reached = targets[spans(start[loose], start[loose + 1])]
+    np.subtract.at(held, reached.astype(np.intp), np.int32(1))
+    return distinct(reached[held[reached] == 0])
+
+
+def _peel_singly(held: Ints, start: Ints, targets: Ints, loose: Indices) -> Indices:
+    # Memory views are what Python indexes quickest. Back to arrays where it is worth the while.
+    counts, first, target, stack = held.data, start.data, targets.data, loose.tolist()
+    while 0 < len(stack) <= 2 * FEW:
+        value = stack.pop()
+        for reached in target[first[value] : first[value + 1]]:
+            left = counts[reached] - 1
+            counts[reached] = left
+            if not left:
+                stack.append(reached)
+    return np.array(stack, np.int64)
+
+
+def owners(start: Ints) -> Ints:
+    """The v of each number from start[v] to before start[v + 1]."""
+    steps = np.zeros(start[-1], np.int32)
+    last = 0
+    for block in blocks(0, len(start) - 1):
+        some = np.flatnonzero(np.diff(start[block.start : block.stop + 1])) + block.start
+        steps[start[some]] = np.diff(some, prepend=last)
+        last = some[-1] if len(some) else last
+    return np.cumsum(steps, out=steps)

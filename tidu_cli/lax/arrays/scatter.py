@@ -1,0 +1,376 @@
+"""Scattering: windows of an array replaced by updates, or combined with them, at computed places.
+
+Where windows overlap, updates apply one after the other, in the row-major order of the indices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, REALS, TIMES, TensorType
+from tidu_cli.lax.arrays.slicing import operand_type, zeros
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows
+from tidu_cli.lax.records.ordered_times import ordered_dtype
+from tidu_cli.rules.batching import stacked
+from tidu_cli.rules.contract import (
+    JVP,
+    Attrs,
+    Batching,
+    BatchRule,
+    Example,
+    Groups,
+    Integers,
+    JVPRule,
+    Kernel,
+    KernelRule,
+    Primitive,
+    TransposeRule,
+    Transposition,
+    TypeRule,
+    Types,
+)
+from tidu_cli.rules.families import by_counts, conj, require_dtype, summed
+from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
+from tidu_cli.rules.recording import Term, op
+
+broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
+    op,
+    ("broadcast_in_dim", "convert_element_type", "eq", "gather", "reshape", "scatter", "scatter-add", "scatter-mul", "select_n"),
+)
+
+
+class ScatterAttrs(Attrs):
+    """`dimension_numbers`: StableHLO's, index_vector_dim being the last axis of the indices.
+
+    `mode`: what becomes of a window that does not fit. `clip` moves its start so that it fits, and so does `promise_in_bounds`,
+    which says that there is none; `fill` drops its update. Negative indices do not count from the end.
+    """
+
+    dimension_numbers: ScatterDimensionNumbers
+    mode: Mode
+
+
+class UniqueScatterAttrs(Attrs):
+    """`dimension_numbers`, `mode`: as scatter-add's. `unique_indices` promises that no windows overlap."""
+
+    dimension_numbers: ScatterDimensionNumbers
+    mode: Mode
+    unique_indices: bool = False
+
+
+def _types(dtypes: frozenset[str]) -> TypeRule:
+    def types(attrs: Any, operands: Types) -> Types:
+        require_dtype(dtypes, operands[:1])
+        scatter_windows(attrs.dimension_numbers, *operands)
+        return operands[:1]
+
+    return types
+
+
+Combine = Callable[[Any, Any, Any, Any], None]
+"""From (NumPy, a matrix, row numbers, rows), to put the rows into the matrix."""
+
+
+def _replace(np: Any, matrix: Any, numbers: Any, rows: Any) -> None:
+    # By one list of row numbers: for several index arrays NumPy does not say which of equal indices comes last.
+    matrix[numbers] = rows
+
+
+def _combine(function: str) -> Combine:
+    def combine(np: Any, matrix: Any, numbers: Any, rows: Any) -> None:
+        # NumPy is fast at this for one axis alone.
+        width = matrix.shape[1]
+        elements = numbers if width == 1 else np.add.outer(numbers * width, np.arange(width)).ravel()
+        getattr(np, function).at(matrix.reshape(-1), elements, rows.reshape(-1))
+
+    return combine
+
+
+def _kernel(combine: Combine, *, reusing: bool = False) -> KernelRule:
+    """The kernel rule of a scatter. If `reusing`, results are made in the memory of the operand, where its layout allows it."""
+
+    def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+        if not operands[0].size or not operands[2].size:
+            return (lambda x, indices, updates: x) if reusing else (lambda x, indices, updates: np.array(x))
+        windows = scatter_windows(attrs.dimension_numbers, *operands)
+        locate, inverse = locator(np, windows, attrs.mode), sorted(range(len(windows.layout)), key=windows.layout.__getitem__)
+        width = math.prod(windows.operand[len(windows.operand) - windows.n_tail :])
+        dtype = numpy_dtype(np, results[0].dtype)
+        # Half precision accumulates in single.
+        through = np.float32 if results[0].dtype in ("f16", "bf16") and combine is not _replace else dtype
+        seen = ordered_dtype(np, results[0].dtype) if results[0].dtype in DATETIMES else through
+
+        def scattered(x: Any, indices: Any, updates: Any) -> Any:
+            out = np.asarray(x, through, order="C") if reusing else np.array(x, through, order="C")
+            numbers, fits = locate(indices)
+            rows = np.reshape(np.transpose(updates, inverse), (*numbers.shape, width)).astype(through, copy=False)
+            if not fits.all():
+                numbers, rows = numbers[fits], rows[fits]
+            combine(np, np.reshape(out, (-1, width)).view(seen), numbers.ravel(), np.reshape(rows, (-1, width)).view(seen))
+            return out.astype(dtype, copy=False)
+
+        return scattered
+
+    return kernel
+
+
+def _tangents(node: JVP) -> tuple[Term, Term]:
+    """The tangents of operand and updates, zeros where they are inactive."""
+    (x, _, updates), (t, _, tu) = node.operands, node.tangents
+    some = t or tu
+    assert some is not None
+    dtype = some.type.dtype
+    return t or zeros(x.type.with_dtype(dtype), some), tu or zeros(updates.type.with_dtype(dtype), some)
+
+
+def _read_back(x: Term, indices: Term, attrs: Any, updates: TensorType, fill_value: int | None = None) -> Term:
+    """Of each update, the values of x that it is put on: gather is scatter's inverse."""
+    windows = scatter_windows(attrs.dimension_numbers, x.type, indices.type, updates.with_dtype(x.type.dtype))
+    numbers, mode = attrs.dimension_numbers.transposed(), attrs.mode
+    fill_value = fill_value if mode == "fill" else None
+    return gather(x, indices, dimension_numbers=numbers, slice_sizes=windows.sizes, mode=mode, fill_value=fill_value)
+
+
+def _jvp(name: str) -> JVPRule:
+    """The JVP rule of a scatter that is linear in operand and updates together."""
+    apply = op(name)
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        t, tu = _tangents(node)
+        return [apply(t, node.operands[1], tu, **dict(node.attrs))]
+
+    return jvp
+
+
+def _scatter_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, indices, _), attrs = node.cotangents, node.operands, node.attrs
+    assert ct is not None and indices is not None
+    updates = operand_type(node, 2)
+    to_operand = scatter(ct, indices, zeros(updates, ct), **dict(attrs)) if node.active[0] else None
+    if not node.active[2] or not ct.type.size:
+        return [to_operand, None, None]
+    to_updates = _read_back(ct, indices, attrs, updates, fill_value=0)
+    return [to_operand, None, to_updates if attrs.unique_indices else _of_last(to_updates, ct.type, indices, attrs)]
+
+
+def _of_last(ct: Term, operand: TensorType, indices: Term, attrs: Any) -> Term:
+    """The updates' cotangents, zero for those that others overwrote: scattering the windows' numbers tells which did."""
+    windows = scatter_windows(attrs.dimension_numbers, operand, indices.type, ct.type)
+    count = math.prod(windows.batch)
+    if count <= 1:
+        return ct
+    dtype = "i32" if count < 2**31 else "i64"
+    numbers = reshape(ct.trace.emit("iota", dtype=dtype, shape=(count,), dimension=0), new_sizes=windows.batch)
+    batch_axes = tuple(axis for axis in range(ct.type.rank) if axis not in windows.window_dims)
+    numbers = broadcast_in_dim(numbers, shape=ct.type.shape, broadcast_dimensions=batch_axes)
+    left = scatter(zeros(operand.with_dtype(dtype), ct), indices, numbers, **dict(attrs))
+    return select_n(eq(_read_back(left, indices, attrs, ct.type), numbers), 0, ct)
+
+
+def _accumulating_jvp(name: str) -> JVPRule:
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        return [node.tangents[0]] if node.tangents[2] is None else _jvp(name)(node)
+
+    return jvp
+
+
+def _accumulating_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, indices, _) = node.cotangents, node.operands
+    assert ct is not None and indices is not None
+    to_operand, _, to_updates = node.active
+    read = _read_back(ct, indices, node.attrs, node.types[2], fill_value=0) if to_updates and ct.type.size else None
+    return [ct if to_operand else None, None, read]
+
+
+def _subtracting_transpose(node: Transposition) -> Sequence[Term | None]:
+    to_operand, _, to_updates = _accumulating_transpose(node)
+    return [to_operand, None, None if to_updates is None else -to_updates]
+
+
+def _require_unique(attrs: UniqueScatterAttrs) -> None:
+    if not attrs.unique_indices:
+        raise MissingRuleError("missing derivative rule for scatter-mul in its updates, but where unique_indices is true")
+
+
+def _mul_jvp(node: JVP) -> Sequence[Term | None]:
+    (x, indices, updates), (t, _, tu), attrs = node.operands, node.tangents, node.attrs
+    terms = [None if t is None else scatter_mul(t, indices, updates, **dict(attrs))]
+    if tu is not None:
+        _require_unique(attrs)
+        added = scatter_add(zeros(x.type, tu), indices, tu, dimension_numbers=attrs.dimension_numbers, mode=attrs.mode)
+        terms.append(x * added)
+    return [summed(terms)]
+
+
+def _mul_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, indices, updates) = node.cotangents, node.operands
+    if node.active[2] or ct is None or indices is None or updates is None:
+        raise MissingRuleError("missing transpose rule for scatter-mul in its updates: what they do not touch stays")
+    return [scatter_mul(ct, indices, conj(updates), **dict(node.attrs)), None, None]
+
+
+def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
+    # Shared equally among the operand's element and the updates that tie for the place.
+    (x, indices, updates), (y,), attrs = node.operands, node.results, node.attrs
+    if not x.type.size:
+        return [node.tangents[0]]
+    t, tu = _tangents(node)
+    is_kept, is_taken = eq(x, y), eq(updates, _read_back(y, indices, attrs, updates.type))
+
+    def put(at_operand: Term, at_updates: Term) -> Term:
+        return scatter_add(at_operand, indices, at_updates, **dict(attrs))
+
+    ties = put(*(convert(mask, new_dtype=t.type.dtype) for mask in (is_kept, is_taken)))
+    # A tangent that is zero stays a constant, for all to see that the sum is linear in the other.
+    shares = (select_n(mask, 0, x) if x.linear else x for mask, x in ((is_kept, t), (is_taken, tu)))
+    return [put(*shares) / ties]
+
+
+def _batch(name: str) -> BatchRule:
+    apply = op(name)
+
+    def batch(node: Batching) -> Sequence[Term]:
+        # The result is a batch whichever operand is, so that operand and updates must both be.
+        of_indices, indices = node.batched[1], node.operands[1]
+        numbers = batched_numbers(node.attrs.dimension_numbers, operand=True, indices=of_indices)
+        return [apply(stacked(node, 0), indices, stacked(node, 2), **(dict(node.attrs) | {"dimension_numbers": numbers}))]
+
+    return batch
+
+
+_DIMENSIONS = {"update_window_dims": [1], "inserted_window_dims": [0], "scatter_dims_to_operand_dims": [0]}
+_BLOCKS = {
+    "update_window_dims": [0],
+    "inserted_window_dims": [],
+    "scatter_dims_to_operand_dims": [1],
+    "operand_batching_dims": [0],
+    "scatter_indices_batching_dims": [0],
+}
+
+
+def _examples(operand: str, *, within: tuple[float, float] = (-2.0, 2.0), **attrs: bool) -> tuple[Example, ...]:
+    return (
+        Example(
+            (f"{operand}[4,3]", "i32[3,1]", f"{operand}[3,3]"),
+            {"dimension_numbers": _DIMENSIONS, "mode": "fill", **attrs},
+            (within, (0, 6), within),
+        ),
+        Example(
+            (f"{operand}[2,5]", "i32[2,1]", f"{operand}[3,2]"),
+            {"dimension_numbers": _BLOCKS, "mode": "clip", **attrs},
+            (within, (0, 4), within),
+        ),
+    )
+
+
+def _primitive(
+    name: str,
+    dtypes: frozenset[str],
+    combine: Combine,
+    jvp: JVPRule,
+    transpose: TransposeRule | None,
+    *,
+    weight: Weight | None = adding,
+    attrs: type[Attrs] = ScatterAttrs,
+    linear: Groups | None = None,
+    examples: tuple[Example, ...] = (),
+    integers: Integers = "numbers",
+    formula: str,
+    summary: str,
+) -> Primitive:
+    return Primitive(
+        name,
+        3,
+        _types(dtypes),
+        _kernel(combine),
+        jvp,
+        transpose,
+        _batch(name),
+        indices=(1, 2),
+        integers=integers,
+        linear=linear,
+        attrs=attrs,
+        dtypes=dtypes,
+        examples=examples or _examples("T"),
+        fresh=True,
+        reusing=_kernel(combine, reusing=True),
+        flops=free if weight is None else updating(weight),
+        formula=formula,
+        summary=f"{summary}; inputs are operand, indices and updates",
+    )
+
+
+_ORDERED = REALS | {"bool"} | TIMES
+
+PRIMITIVES = (
+    _primitive(
+        "scatter",
+        ANY,
+        _replace,
+        _jvp("scatter"),
+        _scatter_transpose,
+        weight=None,
+        attrs=UniqueScatterAttrs,
+        examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
+        linear=((0, 3),),
+        formula="x[indices] = u",
+        summary="windows of an array replaced; of updates of one place the last stays",
+    ),
+    _primitive(
+        "scatter-add",
+        NUMERIC | DURATIONS,
+        _combine("add"),
+        _accumulating_jvp("scatter-add"),
+        _accumulating_transpose,
+        linear=((0, 3),),
+        formula="x[indices] += u",
+        summary="updates added to windows of an array",
+    ),
+    _primitive(
+        "scatter-sub",
+        NUMERIC | DURATIONS,
+        _combine("subtract"),
+        _accumulating_jvp("scatter-sub"),
+        _subtracting_transpose,
+        linear=((0, 3),),
+        formula="x[indices] -= u",
+        summary="updates subtracted from windows of an array",
+    ),
+    _primitive(
+        "scatter-mul",
+        NUMERIC,
+        _combine("multiply"),
+        _mul_jvp,
+        _mul_transpose,
+        weight=multiplying,
+        attrs=UniqueScatterAttrs,
+        examples=_examples("T", unique_indices=True)[1:],
+        linear=((0, 1),),
+        formula="x[indices] *= u",
+        summary="windows of an array multiplied by updates; its derivative in the updates needs unique_indices",
+    ),
+    _primitive(
+        "scatter-max",
+        _ORDERED,
+        _combine("maximum"),
+        by_counts(_extremum_jvp),
+        None,
+        integers="exact",
+        formula="x[indices] = max(x[indices], u)",
+        summary="maxima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
+    ),
+    _primitive(
+        "scatter-min",
+        _ORDERED,
+        _combine("minimum"),
+        by_counts(_extremum_jvp),
+        None,
+        integers="exact",
+        formula="x[indices] = min(x[indices], u)",
+        summary="minima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
+    ),
+)

@@ -1,0 +1,392 @@
+"""Constants, conversions, and primitives that only move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import (
+    ANY,
+    COMPLEXES,
+    DATETIME,
+    DATETIMES,
+    DURATION,
+    DURATIONS,
+    FLOATS,
+    INTEGERS,
+    TIMES,
+    TensorType,
+    storage_dtype,
+    tensor_tangent_type,
+    unit_of,
+)
+from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
+from tidu_cli.rules.batching import itself, sized, with_batch_axis
+from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.families import elementwise, linear_jvp, linear_transpose, no_tangent
+from tidu_cli.rules.flops import free
+from tidu_cli.rules.recording import Term, op
+
+broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
+    op, ("broadcast_in_dim", "convert_element_type", "reduce_sum", "reshape", "transpose")
+)
+
+
+class ConstantAttrs(Attrs):
+    """`value`: the constant."""
+
+    value: LiteralData
+
+
+class ConvertAttrs(Attrs):
+    """`new_dtype`: the dtype of the result."""
+
+    new_dtype: DTypeName
+
+
+class BroadcastAttrs(Attrs):
+    """`shape`: that of the result; `broadcast_dimensions`: for each axis of the operand, its axis in the result."""
+
+    shape: Shape
+    broadcast_dimensions: Axes
+
+
+class ReshapeAttrs(Attrs):
+    """`new_sizes`: the shape of the result."""
+
+    new_sizes: Shape
+
+
+class TransposeAttrs(Attrs):
+    """`permutation`: for each axis of the result, the operand's axis that it is."""
+
+    permutation: Axes
+
+
+@lru_cache
+def numpy_dtype(np: Any, dtype: str) -> Any:
+    """The NumPy dtype in which values of a tidu dtype are held: of times that of their counts; bf16 is that of ml_dtypes."""
+    dtype = storage_dtype(dtype)
+    if dtype == "bf16":
+        import ml_dtypes  # slow to import, and rarely needed
+
+        return np.dtype(ml_dtypes.bfloat16)
+    kinds = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
+    return np.dtype("bool" if dtype == "bool" else kinds[dtype[0]] + dtype[1:])
+
+
+def dtype_name(dtype: Any) -> str:
+    """The tidu name of a NumPy dtype; for one that tidu does not have, NumPy's name."""
+    if dtype.name == "bfloat16":
+        return "bf16"
+    if dtype.name == "bool":
+        return "bool"
+    if dtype.kind in "mM":
+        name: str = dtype.name.replace("datetime64", DATETIME).replace("timedelta64", DURATION)
+        return name if name in TIMES else str(dtype.name)
+    letter = dtype.kind if dtype.kind in "iufc" else ""
+    return f"{letter}{8 * dtype.itemsize}" if letter and dtype.itemsize <= 16 else str(dtype.name)
+
+
+def literal_array(np: Any, literal: Literal) -> Any:
+    """The array that a literal spells: read-only, and where the machine is little-endian a view of its bytes."""
+    dtype = numpy_dtype(np, literal.type.dtype)
+    return np.frombuffer(literal.data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(literal.type.shape)
+
+
+def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Types) -> Kernel:
+    value = literal_array(np, attrs.value)[()]  # of rank 0 a scalar, on which NumPy's arithmetic is the faster
+    return lambda: value
+
+
+def _convert_types(attrs: ConvertAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    if operand.dtype in TIMES and attrs.new_dtype in TIMES and operand.dtype != attrs.new_dtype:
+        from tidu_cli.rules.units import require_conversion  # here and below, as times are rare
+
+        require_conversion(operand.dtype, attrs.new_dtype)
+    return (operand.with_dtype(attrs.new_dtype),)
+
+
+def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Types) -> Kernel:
+    old, new = operands[0].dtype, attrs.new_dtype
+    if old in TIMES and new in TIMES and old != new:
+        from tidu_cli.rules.units import conversion
+
+        return conversion(np, old, new)
+    if (old in DATETIMES and new in FLOATS | COMPLEXES) or (new in DATETIMES and old in FLOATS | COMPLEXES | {"u64"}):
+        return _between_datetimes_and_numbers(np, old, new)
+    old, new = storage_dtype(old), storage_dtype(new)
+    dtype = numpy_dtype(np, new)
+    if old in COMPLEXES and new not in COMPLEXES and new != "bool":
+        part = _float_cast(np, dtype, new)
+        return lambda z: part(z.real)
+    return _float_cast(np, dtype, new) if old in FLOATS else lambda x: x.astype(dtype)
+
+
+def _between_datetimes_and_numbers(np: Any, old: str, new: str) -> Kernel:
+    """The kernel that makes numbers of datetimes, or datetimes of numbers that they may be unable to count: NaT is NaN."""
+    from tidu_cli.rules.units import counts, numbers
+
+    if old in DATETIMES:
+        dtype = numpy_dtype(np, new)
+        return lambda x: numbers(np, x).astype(dtype)
+    if old == "u64":
+        return lambda x: np.where(x < 2**63, x, np.uint64(2**63)).view(np.int64)
+    return lambda x: counts(np, x.real if old in COMPLEXES else x)
+
+
+def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
+    if new not in INTEGERS:
+        return lambda x: x.astype(dtype)
+    info = np.iinfo(dtype)
+
+    def saturating(x: Any) -> Any:
+        # As XLA: towards zero, clamped to the range, NaN to 0. C leaves all of these undefined.
+        x = np.asarray(x).astype(np.float64)
+        low, high = x <= float(info.min), x >= float(info.max)
+        inside = np.where(low | high | np.isnan(x), 0.0, x).astype(dtype)
+        return np.where(low, dtype.type(info.min), np.where(high, dtype.type(info.max), inside))
+
+    return saturating
+
+
+def _convert_jvp(node: JVP) -> Sequence[Term | None]:
+    (t,) = node.tangents
+    assert t is not None
+    (x,), (y,) = node.operands, node.results
+    if y.type.dtype in DATETIMES and x.type.dtype in DATETIMES and not _moves_along(x.type.dtype, y.type.dtype):
+        return [None]
+    dtype = tensor_tangent_type(y.type).dtype
+    return [t if t.type.dtype == dtype else convert(t, new_dtype=dtype)]
+
+
+def _moves_along(old: str, new: str) -> bool:
+    """Whether datetimes move continuously when they are converted. Raises MissingRuleError where they do, but unevenly."""
+    from tidu_cli.rules.units import converts, is_step
+
+    if is_step(old, new):
+        return False
+    if not converts(unit_of(old), unit_of(new)):
+        raise MissingRuleError(f"the conversion of {old} to {new} has no derivative, as these units have no fixed ratio")
+    return True
+
+
+def _convert_transpose(attrs: ConvertAttrs, ct: Term, type_: TensorType) -> Term:
+    if type_.dtype == ct.type.dtype or type_.dtype not in DURATIONS or ct.type.dtype not in DURATIONS:
+        return convert(ct, new_dtype=type_.dtype)
+    # The adjoint of multiplication by a factor is multiplication by the same, where the conversion back would divide.
+    from tidu_cli.rules.units import ratio
+
+    factor, count = ratio(unit_of(type_.dtype), unit_of(ct.type.dtype)), convert(ct, new_dtype="f64")
+    scaled = count * float(factor) if factor > 1 else count / float(factor.denominator)
+    return convert(scaled, new_dtype=type_.dtype)
+
+
+def _broadcast_types(attrs: BroadcastAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    axes = attrs.broadcast_dimensions
+    if len(axes) != operand.rank:
+        raise TypeRuleError(
+            f"broadcast_dimensions {list(axes)} has {len(axes)} axes for the operand {operand} of rank {operand.rank}"
+        )
+    if list(axes) != sorted(axes):
+        raise TypeRuleError(f"broadcast_dimensions {list(axes)} must increase; use transpose to reorder axes")
+    for k, axis in enumerate(axes):
+        if axis >= len(attrs.shape):
+            raise TypeRuleError(f"broadcast_dimensions {list(axes)} names axis {axis} of a result of rank {len(attrs.shape)}")
+        if operand.shape[k] not in (1, attrs.shape[axis]):
+            raise TypeRuleError(
+                f"axis {k} of the operand {operand} has {operand.shape[k]} elements; result axis {axis} has {attrs.shape[axis]}"
+            )
+    return (operand.with_shape(attrs.shape),)
+
+
+def _broadcast_kernel(np: Any, attrs: BroadcastAttrs, operands: Types, results: Types) -> Kernel:
+    aligned = [1] * len(attrs.shape)
+    for size, axis in zip(operands[0].shape, attrs.broadcast_dimensions, strict=True):
+        aligned[axis] = size
+    of_any: Kernel = lambda x: np.broadcast_to(np.reshape(x, aligned), attrs.shape)  # noqa: E731
+    if operands[0].dtype == "bf16" or not results[0].size:
+        return of_any
+    # The same view of an array that is contiguous, for a tenth of the price.
+    dtype, strides = numpy_dtype(np, storage_dtype(operands[0].dtype)), [0] * len(attrs.shape)
+    step = dtype.itemsize
+    for size, axis in reversed(list(zip(operands[0].shape, attrs.broadcast_dimensions, strict=True))):
+        strides[axis] = step if size == attrs.shape[axis] else 0
+        step *= size
+
+    def broadcast(x: Any) -> Any:
+        x = np.asarray(x)
+        return np.ndarray(attrs.shape, dtype, x, 0, strides) if x.flags.c_contiguous else of_any(x)
+
+    return broadcast
+
+
+def _broadcast_transpose(attrs: BroadcastAttrs, ct: Term, type_: Any) -> Term:
+    kept = {axis for axis, n in zip(attrs.broadcast_dimensions, type_.shape, strict=True) if n == attrs.shape[axis]}
+    summed = tuple(axis for axis in range(len(attrs.shape)) if axis not in kept)
+    if summed:
+        ct = reduce_sum(ct, axes=summed)
+    return ct if ct.type == type_ else reshape(ct, new_sizes=type_.shape)
+
+
+def _reshape_types(attrs: ReshapeAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    result = operand.with_shape(attrs.new_sizes)
+    if result.size != operand.size:
+        raise TypeRuleError(
+            f"new_sizes {list(attrs.new_sizes)} has {result.size} elements; the operand {operand} has {operand.size}"
+        )
+    return (result,)
+
+
+def _transpose_types(attrs: TransposeAttrs, operands: Types) -> Types:
+    (operand,) = operands
+    if sorted(attrs.permutation) != list(range(operand.rank)):
+        raise TypeRuleError(f"permutation {list(attrs.permutation)} does not permute the {operand.rank} axes of {operand}")
+    return (operand.with_shape(tuple(operand.shape[k] for k in attrs.permutation)),)
+
+
+def _barrier_jvp(node: JVP) -> Sequence[Term | None]:
+    # One barrier of the tangents that there are: what waits, waits in the derivative, too.
+    tangents = [t for t in node.tangents if t is not None]
+    passed = iter(tangents[0].trace.emit_all("optimization_barrier", *tangents))
+    return [None if t is None else next(passed) for t in node.tangents]
+
+
+def _barrier_transpose(node: Transposition) -> Sequence[Term | None]:
+    cotangents = [ct for ct, active in zip(node.cotangents, node.active, strict=True) if active and ct is not None]
+    passed = iter(cotangents[0].trace.emit_all("optimization_barrier", *cotangents) if cotangents else ())
+    return [next(passed) if active and ct is not None else None for ct, active in zip(node.cotangents, node.active, strict=True)]
+
+
+def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+_CONVERSIONS_OF_TIMES = (
+    ("i64", "datetime[ms]"),
+    ("f64", "duration[h]"),
+    ("datetime[s]", "datetime[ms]"),
+    ("datetime[ms]", "datetime[D]"),
+    ("datetime[ms]", "duration[h]"),
+    ("duration[ms]", "duration[h]"),
+    ("duration[W]", "duration[s]"),
+)
+
+PRIMITIVES = (
+    Primitive(
+        "constant",
+        0,
+        lambda attrs, operands: (attrs.value.type,),
+        _constant_kernel,
+        no_tangent,
+        attrs=ConstantAttrs,
+        dtypes=ANY,
+        examples=(Example((), {"value": {"type": "f64[2]", "data": [1.0, 2.0]}}),),
+        flops=free,
+        formula="value",
+        summary="a constant array",
+    ),
+    Primitive(
+        "convert_element_type",
+        1,
+        _convert_types,
+        _convert_kernel,
+        _convert_jvp,
+        linear_transpose(_convert_transpose),
+        itself("convert_element_type"),
+        attrs=ConvertAttrs,
+        dtypes=ANY,
+        integers="exact",
+        examples=(
+            *(Example(("T[2]",), {"new_dtype": dtype}) for dtype in ("f64", "f32", "c128", "i32", "bool")),
+            *(Example((f"{old}[2]",), {"new_dtype": new}) for old, new in _CONVERSIONS_OF_TIMES),
+        ),
+        flops=free,
+        formula="x as new_dtype",
+        summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped; times and "
+        "numbers convert as counts of the unit, and datetimes to the last whole unit before",
+    ),
+    Primitive(
+        "broadcast_in_dim",
+        1,
+        _broadcast_types,
+        _broadcast_kernel,
+        linear_jvp("broadcast_in_dim"),
+        linear_transpose(_broadcast_transpose),
+        itself("broadcast_in_dim", shape=sized, broadcast_dimensions=with_batch_axis),
+        attrs=BroadcastAttrs,
+        dtypes=ANY,
+        examples=(
+            Example(("T[]",), {"shape": [2, 3], "broadcast_dimensions": []}),
+            Example(("T[2,1]",), {"shape": [2, 4, 3], "broadcast_dimensions": [0, 2]}),
+        ),
+        flops=free,
+        formula="x repeated along new axes and axes of size 1",
+        summary="explicit broadcasting",
+    ),
+    Primitive(
+        "reshape",
+        1,
+        _reshape_types,
+        lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
+        linear_jvp("reshape"),
+        linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
+        itself("reshape", new_sizes=sized),
+        attrs=ReshapeAttrs,
+        dtypes=ANY,
+        examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
+        flops=free,
+        formula="the elements of x in row-major order, in another shape",
+        summary="reshape",
+    ),
+    Primitive(
+        "transpose",
+        1,
+        _transpose_types,
+        lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
+        linear_jvp("transpose"),
+        linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
+        itself("transpose", permutation=with_batch_axis),
+        attrs=TransposeAttrs,
+        dtypes=ANY,
+        examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
+        flops=free,
+        formula="x with its axes permuted",
+        summary="permutation of axes",
+    ),
+    elementwise(
+        "stop_gradient",
+        1,
+        ANY,
+        no_tangent,
+        kernel=lambda np, attrs, operands, results: lambda x: x,
+        faithful=False,
+        flops=free,
+        formula="x",
+        summary="identity whose derivative is taken as 0",
+    ),
+    Primitive(
+        "optimization_barrier",
+        None,
+        lambda attrs, operands: operands,
+        lambda np, attrs, operands, results: lambda *xs: xs if len(xs) > 1 else xs[0],
+        _barrier_jvp,
+        _barrier_transpose,
+        itself("optimization_barrier"),
+        dtypes=ANY,
+        n_results=lambda attrs, n_operands: n_operands,
+        records=True,
+        passes=True,
+        examples=(Example(("T[2,3]",)), Example(("T[2]", "f64[]", "i32[3]")), Example(("{x: T[2], n: i32[3]}",))),
+        linear=TOGETHER,
+        flops=free,
+        formula="the operands",
+        summary="identity whose results are ready only when all operands are, which keeps what is computed twice apart",
+    ),
+)

@@ -1,0 +1,376 @@
+"""Arithmetic: add, sub, mul, div, neg, powers, extrema, abs and sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.types import (
+    DATETIMES,
+    FLOATS,
+    INEXACT,
+    INTEGERS,
+    NUMERIC,
+    REALS,
+    TIMES,
+    TensorType,
+    real_dtype,
+    tensor_tangent_type,
+)
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.lax.records.sums_and_products import (
+    ADDABLE,
+    add_batch,
+    add_jvp,
+    add_kernel,
+    add_transpose,
+    add_types,
+    adding_kernel,
+    mul_batch,
+    mul_jvp,
+    mul_kernel,
+    mul_transpose,
+    mul_types,
+)
+from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.rules.batching import itself
+from tidu_cli.rules.contract import EACH, JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.families import (
+    binary,
+    by_counts,
+    conj,
+    elementwise,
+    linear_jvp,
+    linear_transpose,
+    numpy_function,
+    require_dtype,
+    summed,
+    unary,
+)
+from tidu_cli.rules.flops import dividing, multiplying, per_element, per_power
+from tidu_cli.rules.recording import Term, op
+
+_abs, eq, integer_pow, log, power, real, select_n, sign = map(
+    op, ("abs", "eq", "integer_pow", "log", "pow", "real", "select_n", "sign")
+)
+
+
+class IntegerPowAttrs(Attrs):
+    """`y`: the exponent."""
+
+    y: Annotated[int, Bounded(ge=-(2**31), lt=2**31)]
+
+
+def _sub_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0].dtype in DATETIMES:
+        from tidu_cli.rules.units import between
+
+        return lambda x, y: between(np, x, y)
+    return numpy_function("subtract")(np, attrs, operands, results)
+
+
+def _between(t: TensorType) -> TensorType:
+    return tensor_tangent_type(t) if t.dtype in DATETIMES else t
+
+
+def _sub_jvp(node: JVP) -> Sequence[Term | None]:
+    tx, ty = node.tangents
+    if ty is None:
+        return [tx]
+    return [-ty if tx is None else tx - ty]
+
+
+def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,) = node.cotangents
+    assert ct is not None
+    x, y = node.active
+    return [ct if x else None, -ct if y else None]
+
+
+def _div_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (_, divisor) = node.cotangents, node.operands
+    if divisor is None:
+        raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
+    assert ct is not None
+    return [ct / conj(divisor), None]
+
+
+def _div_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0].dtype not in INTEGERS:
+        return numpy_function("divide")(np, attrs, operands, results)
+
+    def truncating(x: Any, y: Any) -> Any:
+        # As XLA: rounds towards zero, and x / 0 has all bits set.
+        zero = np.equal(y, 0)
+        y = np.where(zero, np.ones_like(y), y)
+        quotient = np.floor_divide(x, y)
+        inexact = np.multiply(quotient, y) != x
+        quotient = np.where(inexact & ((x < 0) != (y < 0)), quotient + np.ones_like(y), quotient)
+        return np.where(zero, np.invert(np.zeros_like(y)), quotient)
+
+    return truncating
+
+
+def _integer_pow_types(attrs: IntegerPowAttrs, operands: Types) -> Types:
+    require_dtype(NUMERIC, operands)
+    if attrs.y < 0 and operands[0].dtype in INTEGERS:
+        raise TypeRuleError(f"input 0 has type {operands[0]}, and integers have no power {attrs.y}")
+    return operands
+
+
+def _integer_pow_kernel(np: Any, attrs: IntegerPowAttrs, operands: Types, results: Types) -> Kernel:
+    simple = {1: np.positive, 2: np.square, -1: np.reciprocal}
+    if attrs.y == 2 and operands[0].complex:
+        return lambda x: np.multiply(x, x)  # NumPy rounds the square of one of its scalars otherwise than that of an array
+    if attrs.y in simple:
+        kernel: Kernel = simple[attrs.y]
+        return kernel
+    dtype = numpy_dtype(np, operands[0].dtype)
+    if operands[0].dtype in INTEGERS:
+        # In 64 bits, which hold every exponent; what is past the operand's bits drops out as it wraps.
+        wide = np.uint64 if dtype.kind == "u" else np.int64
+        return lambda x: np.power(x.astype(wide), wide(attrs.y)).astype(dtype)
+    exponent = np.asarray(attrs.y).astype(dtype)
+    if complex(exponent) == attrs.y:
+        return lambda x: np.power(x, exponent)
+    # Rounding the exponent would lose its parity, and with it the sign.
+    wide = np.complex128 if operands[0].complex else np.float64
+    return lambda x: np.power(x.astype(wide), wide(attrs.y)).astype(dtype)
+
+
+def _integer_pow_jvp(node: JVP) -> Sequence[Term | None]:
+    (x,), (t,), n = node.operands, node.tangents, node.attrs.y
+    assert t is not None
+    if n == 0:
+        return [None]
+    if n == 1:
+        return [t]
+    return [x * float(n) * t if n == 2 else integer_pow(x, y=n - 1) * float(n) * t]
+
+
+def _pow_types(attrs: Any, operands: Types) -> Types:
+    base, exponent = operands
+    require_dtype(INEXACT, (base,))
+    if exponent != base and (exponent.dtype not in INTEGERS or exponent.shape != base.shape):
+        raise TypeRuleError(f"the exponent is {exponent}; it must be {base}, or integers of the same shape")
+    return (base,)
+
+
+def _pow_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0] == operands[1]:
+        return np.power if operands[0].complex else _elementwise_power(np)
+    # In double precision: a rounded exponent would lose its parity, and with it the sign.
+    wide, dtype = np.complex128 if operands[0].complex else np.float64, numpy_dtype(np, operands[0].dtype)
+    return lambda x, y: np.power(x.astype(wide), y.astype(wide)).astype(dtype)
+
+
+def _elementwise_power(np: Any) -> Kernel:
+    """NumPy's power without its shortcuts for some exponents that are one number in memory, which round otherwise."""
+
+    def elementwise_power(x: Any, y: Any) -> Any:
+        if np.size(y) == 1:
+            twice = np.power(np.repeat(x, 2), np.repeat(y, 2))
+            return twice[0] if not np.ndim(y) else twice[:1].reshape(np.shape(y))
+        return np.power(x, np.ascontiguousarray(y))
+
+    return elementwise_power
+
+
+def _pow_jvp(node: JVP) -> Sequence[Term | None]:
+    # x**0 is 1 at every x, and so y x**(y-1) is taken as 0 where y is 0 and x is 0 or NaN: it would be 0 inf, or NaN. Elsewhere
+    # the formula stays, as its derivative by y, 1/x at y = 0, is needed. log x is taken as 0 where x is 0, as JAX does.
+    (x, y), (z,), (tx, ty) = node.operands, node.results, node.tangents
+    terms: list[Term | None] = []
+    if tx is not None:
+        exponent = y if y.type == x.type else op("convert_element_type")(y, new_dtype=x.type.dtype)
+        straight = op("and")(eq(exponent, 0), op("or")(eq(x, 0), op("ne")(x, x)))
+        lowered = select_n(straight, exponent - 1, 1)
+        terms.append(select_n(straight, exponent * power(x, lowered), 0) * tx)
+    if ty is not None:
+        if ty.type != x.type:  # the exponent is of integers
+            ty = op("convert_element_type")(ty, new_dtype=x.type.dtype)
+        terms.append(log(select_n(eq(x, 0), x, 1)) * z * ty)
+    return [summed(terms)]
+
+
+def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
+    """The weight of x's tangent t in z = max(x, y): 1 where x is taken, a half where x and y tie, 0 elsewhere."""
+    return select_n(eq(x, z), 0, select_n(eq(x, y), t.trace.full(1, t.type), 0.5))
+
+
+_ORDERED = REALS | {"bool"} | TIMES
+_EXTREMUM = (lambda t, x, y, z: _share(t, x, y, z) * t, lambda t, x, y, z: _share(t, y, x, z) * t)
+
+
+def _extremum(name: str, function: str) -> Primitive:
+    primitive = binary(
+        name,
+        _ORDERED,
+        kernel=in_order(numpy_function(function)),
+        tangents=_EXTREMUM,
+        integers="exact",
+        formula=f"{name}(x, y)",
+        summary=f"{function}; NaN wins",
+    )
+    assert primitive.jvp is not None
+    return replace(primitive, jvp=by_counts(primitive.jvp))
+
+
+def _abs_tangent(t: Term, x: Term, y: Term) -> Term:
+    if not x.type.complex:
+        return sign(x) * t
+    # d|z| = Re(conj(z) dz) / |z|; at 0 it is taken as 0.
+    return real(conj(x) * t) / select_n(eq(y, 0), y, 1)
+
+
+def _sign_jvp(node: JVP) -> Sequence[Term | None]:
+    (z,), (s,), (t,) = node.operands, node.results, node.tangents
+    if t is None or not z.type.complex:
+        return [None]
+    # s = z / |z|, so ds = (dz - s Re(conj(s) dz)) / |z|.
+    magnitude = _abs(z)
+    radial = op("convert_element_type")(real(conj(s) * t), new_dtype=z.type.dtype)
+    divisor = op("convert_element_type")(select_n(eq(magnitude, 0), magnitude, 1), new_dtype=z.type.dtype)
+    return [(t - s * radial) / divisor]
+
+
+def _sign_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if operands[0].dtype not in FLOATS:
+        return numpy_function("sign")(np, attrs, operands, results)
+    return lambda x: np.copysign(np.sign(x), x)  # as StableHLO: of -0 it is -0
+
+
+def _magnitude(t: TensorType) -> TensorType:
+    return t.with_dtype(real_dtype(t.dtype))
+
+
+_POSITIVE = ((0.5, 2.0),)
+
+PRIMITIVES = (
+    elementwise(
+        "add",
+        2,
+        ADDABLE,
+        add_jvp,
+        transpose=add_transpose,
+        types=add_types,  # type: ignore[arg-type]
+        kernel=add_kernel,
+        batch=add_batch,
+        records=True,
+        joins=True,
+        more=(
+            Example(("duration[h][2]", "duration[ms][2]")),
+            Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
+            Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
+        ),
+        fresh=True,
+        reusing=adding_kernel,
+        linear=TOGETHER,
+        formula="x + y",
+        summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
+    ),
+    elementwise(
+        "sub",
+        2,
+        NUMERIC | TIMES,
+        _sub_jvp,
+        transpose=_sub_transpose,
+        fresh=True,
+        kernel=_sub_kernel,
+        result=_between,
+        linear=TOGETHER,
+        formula="x - y",
+        summary="difference; of datetimes, the duration between them",
+    ),
+    elementwise(
+        "mul",
+        2,
+        NUMERIC,
+        mul_jvp,
+        transpose=mul_transpose,
+        fresh=True,
+        types=mul_types,  # type: ignore[arg-type]
+        kernel=mul_kernel,
+        batch=mul_batch,
+        linear=EACH,
+        records=True,
+        more=(
+            Example(("f64[2]", "duration[h][2]")),
+            Example(("duration[ms][]", "f64[]")),
+            Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
+            Example(("{x: f32[2], y: f64[]}", "f32[]")),
+        ),
+        flops=per_element(multiplying),
+        formula="x y",
+        summary="product; of durations with numbers, and of a record of tangents with one number",
+    ),
+    binary(
+        "div",
+        NUMERIC,
+        kernel=_div_kernel,
+        tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
+        transpose=_div_transpose,
+        integers="steps",
+        within=((-2.0, 2.0), (0.5, 2.0)),
+        linear=((0, 1),),
+        flops=per_element(dividing),
+        formula="x / y",
+        summary="quotient; of integers, rounded towards zero",
+    ),
+    elementwise(
+        "neg",
+        1,
+        ADDABLE,
+        linear_jvp("neg"),
+        transpose=linear_transpose(lambda attrs, ct, type_: -ct),
+        kernel=numpy_function("negative"),
+        formula="-x",
+        summary="negation",
+    ),
+    Primitive(
+        "integer_pow",
+        1,
+        _integer_pow_types,
+        _integer_pow_kernel,
+        _integer_pow_jvp,
+        batch=itself("integer_pow"),
+        attrs=IntegerPowAttrs,
+        dtypes=NUMERIC,
+        examples=(
+            *(Example(("T[2,3]",), {"y": y}, _POSITIVE) for y in (3, 2, 1, 0)),
+            Example(("f64[]",), {"y": -2}, _POSITIVE),
+        ),
+        alike=True,
+        flops=per_power(lambda attrs: attrs.y),
+        formula="x^y",
+        summary="power with a fixed integer exponent",
+    ),
+    Primitive(
+        "pow",
+        2,
+        _pow_types,
+        _pow_kernel,
+        _pow_jvp,
+        batch=itself("pow"),
+        dtypes=INEXACT,
+        examples=(Example(("T[]", "T[]"), {}, _POSITIVE), Example(("T[3]", "T[3]"), {}, _POSITIVE), Example(("T[3]", "i32[3]"))),
+        integers="exact",
+        formula="x^y",
+        summary="power; y may be of integers",
+    ),
+    _extremum("max", "maximum"),
+    _extremum("min", "minimum"),
+    unary(
+        "abs",
+        NUMERIC,
+        tangent=_abs_tangent,
+        kernel=numpy_function("absolute"),
+        result=_magnitude,
+        formula="|x|",
+        summary="magnitude",
+    ),
+    elementwise("sign", 1, NUMERIC, _sign_jvp, kernel=_sign_kernel, formula="x / |x|", summary="sign; 0 at 0"),
+)

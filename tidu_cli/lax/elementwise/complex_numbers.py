@@ -1,0 +1,97 @@
+"""Complex numbers: parts, conjugate, and making them from parts.
+
+The transposes are adjoints for <a, b> = Re(conj(a) b), under which conj, real and imag, linear over the reals only, have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
+from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Transposition, Types
+from tidu_cli.rules.families import elementwise, linear_jvp, linear_transpose, numpy_function
+from tidu_cli.rules.flops import free
+from tidu_cli.rules.recording import Term, op
+
+_F32_F64 = frozenset({"f32", "f64"})
+
+conj, convert, imag, make_complex, real = map(op, ("conj", "convert_element_type", "imag", "complex", "real"))
+
+
+def _complex_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    dtype = {"c64": np.complex64, "c128": np.complex128}[results[0].dtype]
+
+    def make(re: Any, im: Any) -> Any:
+        # Filled part by part: re + 1j * im would turn an infinite im into a NaN re.
+        z = np.empty(np.shape(re), dtype)
+        z.real, z.imag = re, im
+        return z
+
+    return make
+
+
+def _complex_jvp(node: JVP) -> Sequence[Term | None]:
+    re, im = node.tangents
+    if im is None:
+        return [convert(re, new_dtype=node.results[0].type.dtype)]
+    return [make_complex(0 if re is None else re, im)]
+
+
+def _complex_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (re, im) = node.cotangents, node.active
+    return [real(ct) if re else None, imag(ct) if im else None]
+
+
+def _part(t: TensorType) -> TensorType:
+    return t.with_dtype(real_dtype(t.dtype))
+
+
+PRIMITIVES = (
+    elementwise(
+        "conj",
+        1,
+        COMPLEXES,
+        linear_jvp("conj"),
+        transpose=linear_transpose(lambda attrs, ct, type_: conj(ct)),
+        kernel=numpy_function("conjugate"),
+        flops=lambda attrs, operands, results: results[0].size,
+        formula="conj z",
+        summary="complex conjugate",
+    ),
+    elementwise(
+        "real",
+        1,
+        COMPLEXES,
+        linear_jvp("real"),
+        transpose=linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
+        result=_part,
+        flops=free,
+        formula="Re z",
+        summary="real part",
+    ),
+    elementwise(
+        "imag",
+        1,
+        COMPLEXES,
+        linear_jvp("imag"),
+        transpose=linear_transpose(lambda attrs, ct, type_: make_complex(0, ct)),
+        result=_part,
+        flops=free,
+        formula="Im z",
+        summary="imaginary part",
+    ),
+    elementwise(
+        "complex",
+        2,
+        _F32_F64,
+        _complex_jvp,
+        transpose=_complex_transpose,
+        kernel=_complex_kernel,
+        result=lambda t: t.with_dtype(complex_dtype(t.dtype)),
+        linear=TOGETHER,
+        flops=free,
+        formula="x + iy",
+        summary="complex number from its parts",
+    ),
+)

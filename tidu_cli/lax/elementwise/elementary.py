@@ -1,0 +1,169 @@
+"""Elementary functions: exponentials, logarithms and roots, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tidu_cli.graph.types import FLOATS, INEXACT, NUMERIC
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.contract import Kernel, Types
+from tidu_cli.rules.families import numpy_function, through_f32, unary
+from tidu_cli.rules.flops import multiplying, per_element
+from tidu_cli.rules.recording import op
+
+exp, integer_pow = op("exp"), op("integer_pow")
+
+
+def _exp2_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("exp2")(np, attrs, operands, results)
+    dtype = numpy_dtype(np, operands[0].dtype)
+
+    def exp2(z: Any) -> Any:
+        # By parts, as a product with ln 2 would cost 2^Re z its digits; in double, so that it does not cost c64 those of the angle.
+        size, angle = np.exp2(z.real, dtype=np.float64), z.imag * np.float64(math.log(2))
+        found = np.empty(np.shape(z), dtype)
+        found.real, found.imag = size * np.cos(angle), np.where(angle == 0, z.imag, size * np.sin(angle))
+        return found
+
+    return exp2
+
+
+def _expm1_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("expm1")(np, attrs, operands, results)
+    from scipy import special  # type: ignore[import-untyped]  # slow to import
+
+    kernel: Kernel = special.expm1  # infinite parts as C99 has them for exp, where NumPy's gives NaN
+    return kernel
+
+
+def _log1p_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("log1p")(np, attrs, operands, results)
+    from scipy import special
+
+    def log1p(z: Any) -> Any:
+        # NumPy's loses Re near z = 0. SciPy's does not, but loses the sign of Im z = -0, which is the side of the branch cut.
+        found = np.array(special.log1p(z))
+        found.imag = np.copysign(found.imag, z.imag)
+        return found
+
+    return log1p
+
+
+def _logistic_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    """Kernels of exp of a negative number only: nothing overflows, and the far left tail keeps its digits."""
+    dtype = numpy_dtype(np, operands[0].dtype)
+    if operands[0].complex:
+
+        def of_complex(z: Any) -> Any:
+            right = z.real >= 0
+            e = np.exp(np.where(right, -z, z))
+            return (np.where(right, np.ones_like(e), e) / (1 + e)).astype(dtype, copy=False)
+
+        return of_complex
+    one, exp = dtype.type(1), through_f32(np, np.exp) if operands[0].dtype == "f16" else np.exp
+
+    def of_scalar(x: Any) -> Any:
+        e = exp(-abs(x))
+        return (one if x >= 0 else e) / (one + e)
+
+    def of_array(x: Any) -> Any:
+        e = exp(-np.abs(x))
+        return np.maximum(e, (x >= 0).astype(dtype)) / (one + e)  # e is at most 1
+
+    return of_array if operands[0].rank else of_scalar
+
+
+def _rsqrt_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return lambda x: 1 / np.sqrt(x)
+
+    def rsqrt(z: Any) -> Any:
+        found = np.array(1 / np.sqrt(z))
+        found[z == 0], found[np.isinf(z)] = complex(np.inf, np.nan), 0
+        return found
+
+    return rsqrt
+
+
+def _square_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    if not operands[0].complex:
+        return numpy_function("square")(np, attrs, operands, results)
+
+    def square(z: Any) -> Any:
+        # x^2 - y^2 would cancel, and overflow too soon.
+        found = np.empty(np.shape(z), z.dtype)
+        found.real, found.imag = (z.real - z.imag) * (z.real + z.imag), 2 * (z.real * z.imag)
+        return found
+
+    return square
+
+
+PRIMITIVES = (
+    unary("exp", INEXACT, tangent=lambda t, x, y: y * t, formula="e^x", summary="exponential"),
+    unary(
+        "exp2",
+        INEXACT,
+        tangent=lambda t, x, y: y * math.log(2) * t,
+        kernel=_exp2_kernel,
+        formula="2^x",
+        summary="exponential with base 2",
+    ),
+    # Not y + 1, which has lost its digits far on the left.
+    unary(
+        "expm1",
+        INEXACT,
+        tangent=lambda t, x, y: exp(x) * t,
+        kernel=_expm1_kernel,
+        formula="e^x - 1",
+        summary="exponential less 1, accurate near x = 0",
+    ),
+    unary("log", INEXACT, tangent=lambda t, x, y: t / x, within=((0.5, 2.0),), formula="ln x", summary="natural logarithm"),
+    unary(
+        "log1p",
+        INEXACT,
+        tangent=lambda t, x, y: t / (x + 1),
+        kernel=_log1p_kernel,
+        within=((-0.5, 2.0),),
+        formula="ln(1 + x)",
+        summary="logarithm, accurate near x = 0",
+    ),
+    unary(
+        "logistic",
+        INEXACT,
+        tangent=lambda t, x, y: y * (1 - y) * t,
+        kernel=_logistic_kernel,
+        formula="1 / (1 + e^-x)",
+        summary="logistic sigmoid",
+    ),
+    unary("sqrt", INEXACT, tangent=lambda t, x, y: 0.5 / y * t, within=((0.5, 2.0),), formula="x^(1/2)", summary="square root"),
+    unary(
+        "rsqrt",
+        INEXACT,
+        tangent=lambda t, x, y: y / x * -0.5 * t,
+        kernel=_rsqrt_kernel,
+        within=((0.5, 2.0),),
+        formula="x^(-1/2)",
+        summary="reciprocal of the square root",
+    ),
+    unary(
+        "cbrt",
+        FLOATS,
+        tangent=lambda t, x, y: integer_pow(y, y=-2) * (1 / 3) * t,
+        within=((0.5, 2.0),),
+        formula="x^(1/3)",
+        summary="cube root; of negative numbers the negative one",
+    ),
+    unary(
+        "square",
+        NUMERIC,
+        tangent=lambda t, x, y: x * 2.0 * t,
+        kernel=_square_kernel,
+        flops=per_element(multiplying),
+        formula="x^2",
+        summary="square",
+    ),
+)

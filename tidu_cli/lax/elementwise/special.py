@@ -1,0 +1,288 @@
+"""Special functions: error functions, the gamma function and its relatives, Bessel functions.
+
+They are SciPy's, mended where those lose digits. Half precision is computed in single.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.types import FLOATS
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
+from tidu_cli.rules.families import elementwise, summed, unary
+from tidu_cli.rules.recording import Term, op
+
+_abs, and_, bessel_i0e, bessel_i1e, digamma, exp, gt, is_finite = map(
+    op, ("abs", "and", "bessel_i0e", "bessel_i1e", "digamma", "exp", "gt", "is_finite")
+)
+lgamma, log, log1p, max_, polygamma, select_n, sign, square, zeta = map(
+    op, ("lgamma", "log", "log1p", "max", "polygamma", "select_n", "sign", "square", "zeta")
+)
+
+_EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
+
+
+def _scipy(function: Callable[[Any, Any], Kernel]) -> KernelRule:
+    """The kernel from (numpy, scipy.special) to a function of arrays in single or double precision."""
+
+    def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+        from scipy import special  # type: ignore[import-untyped]  # slow to import
+
+        compute = function(np, special)
+        if operands[0].dtype not in ("f16", "bf16"):
+            return compute
+        dtype = numpy_dtype(np, operands[0].dtype)
+        return lambda *operands: compute(*(x.astype(np.float32) for x in operands)).astype(dtype)
+
+    return kernel
+
+
+def _erfc(np: Any, special: Any) -> Kernel:
+    def erfc(x: Any) -> Any:
+        found = np.array(special.erfc(x))
+        if found.dtype == np.float64:
+            # e^(-x^2) with x^2 rounded would lose log2(x^2) bits: h has 24 bits, so that its square is exact.
+            tail = np.greater(x, 1)
+            t = np.minimum(x[tail], 30)
+            h = t.astype(np.float32).astype(np.float64)
+            found[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
+        return found
+
+    return erfc
+
+
+def _lgamma(np: Any, special: Any) -> Kernel:
+    orders = np.arange(30, 1, -1)
+    # lgamma(2 + t) = (1 - γ) t + Σ (-1)^k (ζ(k) - 1) t^k / k; Abramowitz and Stegun 6.1.33.
+    series = [*(special.zetac(orders) * (-1.0) ** orders / orders), 1 - np.euler_gamma, 0.0]
+
+    def log_gamma(x: Any) -> Any:
+        found = np.array(special.gammaln(x))
+        found[np.isneginf(x)] = np.inf
+        if found.dtype == np.float64:
+            # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
+            near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
+            t = x[near]
+            left = t < 1.5
+            t = np.where(left, t - 1, t - 2)
+            found[near] = np.polyval(series, t) - np.where(left, np.log1p(t), 0)
+        return found
+
+    return log_gamma
+
+
+def _digamma(np: Any, special: Any) -> Kernel:
+    return lambda x: np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
+
+
+def _zeta(np: Any, special: Any) -> Kernel:
+    def hurwitz(s: Any, q: Any) -> Any:
+        # SciPy sums from q < 0 upwards, one by one. Instead the sum over all of q + Z, less that over the numbers below q.
+        offset = q - np.rint(q)
+        above, below = np.where(offset > 0, offset, 1 + offset), np.where(offset > 0, 1 - offset, -offset)
+        parity = np.where(np.fmod(s, 2) == 0, s.dtype.type(1), s.dtype.type(-1))
+        whole = special.zeta(s, above) + parity * special.zeta(s, below)
+        reflected = whole - parity * special.zeta(s, np.where(q < 0, 1 - q, 1))
+        reflected = np.where(offset == 0, np.where(parity > 0, np.inf, np.nan), reflected)
+        integral = (np.rint(s) == s) & (s > 1)
+        at_left = np.where(integral, reflected, np.where(s == 1, np.inf, np.nan))
+        return np.where(q > 0, special.zeta(s, np.maximum(q, 0)), at_left).astype(s.dtype, copy=False)
+
+    return hurwitz
+
+
+def _polygamma(np: Any, special: Any) -> Kernel:
+    hurwitz, psi = _zeta(np, special), _digamma(np, special)
+
+    def kernel(m: Any, x: Any) -> Any:
+        odd = np.fmod(m, 2) == 1
+        found = np.where(odd, 1, -1) * special.gamma(m + 1) * hurwitz(m + 1, x)
+        found = np.where((m > 0) & (np.rint(m) == m), found, np.nan)
+        return np.where(m == 0, psi(x), found).astype(x.dtype, copy=False)
+
+    return kernel
+
+
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+"""ln k! = (k + 1/2) ln k - k + ln(2π) / 2 + Σ c(j) / k^(2j + 1); Abramowitz and Stegun 6.1.40. From 15 on it is all."""
+_LARGE = 15.0
+
+
+def _log_gamma_density(a: Term, x: Term) -> Term:
+    """ln(x^(a - 1) e^-x / Γ(a)), off by no more than a few units in the last place of the largest of 1, its own value and x - a.
+
+    Of large a the three terms cancel. Then, as C. Loader has it ("Fast and accurate computation of binomial probabilities", 2000),
+    it is the deviance of x from k = a - 1, and what Stirling's formula lacks, of neither of which anything is lost.
+    """
+    k = a - 1
+    large = and_(gt(k, _LARGE), is_finite(k))
+    direct = k * log(x) - x - lgamma(a)
+    k = select_n(large, _LARGE, k)  # nothing infinite where it is not taken, whose derivative would be NaN
+    apart, inverse = k - x, 1 / k
+    ratio = max_(apart / x, _EPSILON[x.type.dtype] - 1)  # of an x so great that it is all, ln 0 would have the last word
+    deviance = k * log1p(ratio) - apart
+    square_, series = square(inverse), a.trace.full(_STIRLING[-1], a.type)
+    for coefficient in reversed(_STIRLING[:-1]):
+        series = series * square_ + coefficient
+    return select_n(large, direct, -(deviance + (series * inverse + (log(k) * 0.5 + 0.5 * math.log(2 * math.pi)))))
+
+
+def _gamma_density(a: Term, x: Term) -> Term:
+    return exp(_log_gamma_density(a, x))
+
+
+def _beta_density(a: Term, b: Term, x: Term) -> Term:
+    # By gamma densities g: n g(a, n x) g(b, n (1 - x)) / g(a + b, n) for any n, here one that is near what all three are about.
+    both = a + b
+    n = both + 1
+    parts = _log_gamma_density(a, n * x) + _log_gamma_density(b, n * (1 - x))
+    return exp(parts - _log_gamma_density(both, n) + log(n))
+
+
+def _bessel_i1e_slope(x: Term, y: Term) -> Term:
+    # As JAX: 1 / x is kept away from 0, where the slope is 1/2.
+    epsilon = _EPSILON[x.type.dtype]
+    regular = gt(_abs(x), epsilon)
+    x = select_n(regular, epsilon, x)
+    return select_n(regular, 0.5, bessel_i0e(x) - y * (sign(x) + 1 / x))
+
+
+def _partly(
+    name: str,
+    slopes: tuple[Callable[..., Term] | None, ...],
+    function: Callable[[Any, Any], Kernel],
+    *,
+    reason: str,
+    within: tuple[tuple[float, float], ...],
+    formula: str,
+    summary: str,
+) -> Primitive:
+    """A function of several operands. Slopes are functions of all of them; None where there is none, for this `reason`."""
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        terms: list[Term | None] = []
+        for k, (slope, t) in enumerate(zip(slopes, node.tangents, strict=True)):
+            if t is not None and slope is None:
+                raise MissingRuleError(f"{name} has no derivative in input {k}: {reason}")
+            terms.append(None if t is None or slope is None else slope(*node.operands) * t)
+        return [summed(terms)]
+
+    made = elementwise(name, len(slopes), FLOATS, jvp, kernel=_scipy(function), within=within, formula=formula, summary=summary)
+    return replace(made, inert=tuple(k for k, slope in enumerate(slopes) if slope is None), inert_reason=reason)
+
+
+_POSITIVE = ((0.5, 3.0),)
+
+PRIMITIVES = (
+    unary(
+        "erf",
+        FLOATS,
+        tangent=lambda t, x, y: exp(-square(x)) * (2 / math.sqrt(math.pi)) * t,
+        kernel=_scipy(lambda np, special: special.erf),
+        formula="2/√π ∫₀ˣ e^(-s^2) ds",
+        summary="error function",
+    ),
+    unary(
+        "erfc",
+        FLOATS,
+        tangent=lambda t, x, y: exp(-square(x)) * (-2 / math.sqrt(math.pi)) * t,
+        kernel=_scipy(_erfc),
+        formula="1 - erf x",
+        summary="complementary error function",
+    ),
+    unary(
+        "erf_inv",
+        FLOATS,
+        tangent=lambda t, x, y: exp(square(y)) * (math.sqrt(math.pi) / 2) * t,
+        kernel=_scipy(lambda np, special: lambda x: np.copysign(special.erfinv(x), x)),
+        within=((-0.75, 0.75),),
+        formula="the y with erf y = x",
+        summary="inverse error function",
+    ),
+    unary(
+        "lgamma",
+        FLOATS,
+        tangent=lambda t, x, y: digamma(x) * t,
+        kernel=_scipy(_lgamma),
+        within=_POSITIVE,
+        formula="ln |Γ(x)|",
+        summary="logarithm of the gamma function",
+    ),
+    unary(
+        "digamma",
+        FLOATS,
+        tangent=lambda t, x, y: polygamma(1, x) * t,
+        kernel=_scipy(_digamma),
+        within=_POSITIVE,
+        formula="ψ(x) = Γ′(x) / Γ(x)",
+        summary="derivative of lgamma; NaN at its poles",
+    ),
+    _partly(
+        "polygamma",
+        (None, lambda m, x: polygamma(m + 1, x)),
+        _polygamma,
+        reason="its orders are integers",
+        within=((1.0, 1.0), (0.5, 3.0)),
+        formula="ψ⁽ˣ⁾(y), the derivative of digamma of order x",
+        summary="derivative of digamma of an integral order; NaN for other orders",
+    ),
+    _partly(
+        "zeta",
+        (None, lambda s, q: -s * zeta(s + 1, q)),
+        _zeta,
+        reason="that is no function of this vocabulary",
+        within=((2.0, 4.0), (0.5, 3.0)),
+        formula="Σ (y + k)^-x over k = 0, 1, …",
+        summary="Hurwitz zeta function, for x > 1; below y = 0 for integral x",
+    ),
+    _partly(
+        "igamma",
+        (None, _gamma_density),
+        lambda np, special: special.gammainc,
+        reason="that is no function of this vocabulary",
+        within=_POSITIVE,
+        formula="P(x, y) = 1/Γ(x) ∫₀ʸ s^(x-1) e^-s ds",
+        summary="regularized lower incomplete gamma function; its derivative in y is as good as y, of orders of any size",
+    ),
+    _partly(
+        "igammac",
+        (None, lambda a, x: -_gamma_density(a, x)),
+        lambda np, special: special.gammaincc,
+        reason="that is no function of this vocabulary",
+        within=_POSITIVE,
+        formula="1 - P(x, y)",
+        summary="regularized upper incomplete gamma function; its derivative in y is as good as y, of orders of any size",
+    ),
+    _partly(
+        "regularized_incomplete_beta",
+        (None, None, _beta_density),
+        lambda np, special: special.betainc,
+        reason="those are no functions of this vocabulary",
+        within=((0.5, 3.0), (0.5, 3.0), (0.2, 0.8)),
+        formula="1/B(x, y) ∫₀ᶻ s^(x-1) (1 - s)^(y-1) ds",
+        summary="regularized incomplete beta function; its derivative in z is as good as z, of x and y of any size",
+    ),
+    unary(
+        "bessel_i0e",
+        FLOATS,
+        tangent=lambda t, x, y: (bessel_i1e(x) - sign(x) * y) * t,
+        kernel=_scipy(lambda np, special: special.i0e),
+        within=_POSITIVE,
+        formula="e^-|x| I₀(x)",
+        summary="modified Bessel function of order 0, scaled",
+    ),
+    unary(
+        "bessel_i1e",
+        FLOATS,
+        tangent=lambda t, x, y: _bessel_i1e_slope(x, y) * t,
+        kernel=_scipy(lambda np, special: lambda x: np.copysign(special.i1e(x), x)),  # SciPy's loses the sign of -0
+        within=_POSITIVE,
+        formula="e^-|x| I₁(x)",
+        summary="modified Bessel function of order 1, scaled",
+    ),
+)

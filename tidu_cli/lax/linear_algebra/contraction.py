@@ -1,0 +1,227 @@
+"""dot_general: products of arrays summed over contracting axes, with batch axes (StableHLO's dot_general)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.attrs.fields import After
+from tidu_cli.rules.attrs.kinds import Axes, DTypeName
+from tidu_cli.rules.batching import later, with_batch_axis
+from tidu_cli.rules.contract import EACH, JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.families import conj, only_active, require_dtype, summed
+from tidu_cli.rules.flops import products
+from tidu_cli.rules.recording import Term, op
+
+Pair = tuple[Axes, Axes]
+
+
+def _matched(numbers: tuple[Pair, Pair]) -> tuple[Pair, Pair]:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+    if len(lhs_contract) != len(rhs_contract) or len(lhs_batch) != len(rhs_batch):
+        raise ValueError("lhs and rhs must contract and batch equally many axes")
+    if set(lhs_contract) & set(lhs_batch) or set(rhs_contract) & set(rhs_batch):
+        raise ValueError("an axis cannot be both contracting and batch")
+    return numbers
+
+
+class DotGeneralAttrs(Attrs):
+    """`dimension_numbers`: [[lhs contracting, rhs contracting], [lhs batch, rhs batch]], each a list of axes.
+
+    `preferred_element_type`: the dtype of the result and of the accumulation; by default that of the operands.
+    """
+
+    dimension_numbers: Annotated[tuple[Pair, Pair], After(_matched)]
+    preferred_element_type: DTypeName | None = None
+
+
+convert, dot_general, transpose = map(op, ("convert_element_type", "dot_general", "transpose"))
+
+
+def _kept(type_: TensorType, contract: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
+    return tuple(k for k in range(type_.rank) if k not in contract and k not in batch)
+
+
+def _kind(dtype: str) -> int:
+    return next(rank for rank, kind in enumerate((frozenset({"bool"}), INTEGERS, FLOATS, COMPLEXES)) if dtype in kind)
+
+
+def _types(attrs: DotGeneralAttrs, operands: Types) -> Types:
+    lhs, rhs = operands
+    require_dtype(NUMERIC, operands)
+    if lhs.dtype != rhs.dtype:
+        raise TypeRuleError(f"type mismatch: lhs is {lhs}, rhs is {rhs}; use convert_element_type first")
+    if attrs.preferred_element_type not in (None, *NUMERIC):
+        raise TypeRuleError(f"preferred_element_type {attrs.preferred_element_type} is no dtype of numbers")
+    if attrs.preferred_element_type is not None and _kind(attrs.preferred_element_type) < _kind(lhs.dtype):
+        raise TypeRuleError(
+            f"preferred_element_type {attrs.preferred_element_type} cannot hold products of {lhs.dtype}; convert the result instead"
+        )
+    contracting, batch = attrs.dimension_numbers
+    for kind, (lhs_axes, rhs_axes) in (("contracting", contracting), ("batch", batch)):
+        for side, type_, axes in (("lhs", lhs, lhs_axes), ("rhs", rhs, rhs_axes)):
+            for axis in axes:
+                if axis >= type_.rank:
+                    raise TypeRuleError(f"{kind} dimensions: {side} {type_} has no axis {axis}")
+        for i, j in zip(lhs_axes, rhs_axes, strict=True):
+            if lhs.shape[i] != rhs.shape[j]:
+                raise TypeRuleError(
+                    f"{kind} dimensions differ: lhs {lhs} axis {i} is {lhs.shape[i]}, rhs {rhs} axis {j} is {rhs.shape[j]}"
+                )
+    shape = (
+        *(lhs.shape[k] for k in batch[0]),
+        *(lhs.shape[k] for k in _kept(lhs, contracting[0], batch[0])),
+        *(rhs.shape[k] for k in _kept(rhs, contracting[1], batch[1])),
+    )
+    return (TensorType(attrs.preferred_element_type or lhs.dtype, shape),)
+
+
+def _kernel(np: Any, attrs: DotGeneralAttrs, operands: Types, results: Types) -> Kernel:
+    product = _product(np, attrs, operands, results[0].shape)
+    result = numpy_dtype(np, results[0].dtype)
+    # Half precision accumulates in single, as XLA does; BLAS has no half precision anyway.
+    through = numpy_dtype(np, "f32") if results[0].dtype in ("f16", "bf16") else result
+    if results[0].dtype == operands[0].dtype and through == result:
+        return product
+    return lambda lhs, rhs: np.asarray(product(lhs.astype(through), rhs.astype(through))).astype(result)
+
+
+def _product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tuple[int, ...]) -> Kernel:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = attrs.dimension_numbers
+    lhs, rhs = operands
+    if not lhs_contract:
+        return _outer_product(np, attrs, operands, shape)
+    if not lhs_batch and len(lhs_contract) == 1 and lhs.rank <= 2 and rhs.rank <= 2:
+        # A transposed view costs nothing: BLAS reads it as it is.
+        flip_lhs, flip_rhs = lhs.rank == 2 and lhs_contract[0] == 0, rhs.rank == 2 and rhs_contract[0] == 1
+        return lambda x, y: np.dot(x.T if flip_lhs else x, y.T if flip_rhs else y)
+    if not lhs_batch:
+        return lambda x, y: np.tensordot(x, y, axes=(lhs_contract, rhs_contract))
+    lhs_order = (*lhs_batch, *_kept(lhs, lhs_contract, lhs_batch), *lhs_contract)
+    rhs_order = (*rhs_batch, *rhs_contract, *_kept(rhs, rhs_contract, rhs_batch))
+    batch = [lhs.shape[k] for k in lhs_batch]
+    contracted = int(np.prod([lhs.shape[k] for k in lhs_contract], dtype=np.int64))
+    rows = int(np.prod([lhs.shape[k] for k in _kept(lhs, lhs_contract, lhs_batch)], dtype=np.int64))
+    columns = int(np.prod([rhs.shape[k] for k in _kept(rhs, rhs_contract, rhs_batch)], dtype=np.int64))
+
+    def batched(x: Any, y: Any) -> Any:
+        x = np.reshape(np.transpose(x, lhs_order), (*batch, rows, contracted))
+        y = np.reshape(np.transpose(y, rhs_order), (*batch, contracted, columns))
+        return np.reshape(np.matmul(x, y), shape)
+
+    return batched
+
+
+def _outer_product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tuple[int, ...]) -> Kernel:
+    # With nothing to sum a product of matrices would be many times slower than this, which is a multiplication.
+    (lhs, rhs), (_, (lhs_batch, rhs_batch)) = operands, attrs.dimension_numbers
+    lhs_order, rhs_order = (*lhs_batch, *_kept(lhs, (), lhs_batch)), (*rhs_batch, *_kept(rhs, (), rhs_batch))
+    lhs_shape = (*shape[: lhs.rank], *[1] * (len(shape) - lhs.rank))
+    rhs_shape = (*shape[: len(lhs_batch)], *[1] * (lhs.rank - len(lhs_batch)), *shape[lhs.rank :])
+
+    def product(x: Any, y: Any) -> Any:
+        return np.multiply(np.reshape(np.transpose(x, lhs_order), lhs_shape), np.reshape(np.transpose(y, rhs_order), rhs_shape))
+
+    return product
+
+
+def _jvp(node: JVP) -> Sequence[Term | None]:
+    (x, y), (tx, ty), attrs = node.operands, node.tangents, dict(node.attrs)
+    if node.attrs.preferred_element_type is not None:
+        attrs["preferred_element_type"] = node.results[0].type.dtype  # of products of integers a float
+    return [summed([None if ty is None else dot_general(x, ty, **attrs), None if tx is None else dot_general(tx, y, **attrs)])]
+
+
+def _transpose(node: Transposition) -> Sequence[Term | None]:
+    active = only_active(node, "dot_general")
+    (ct,), other = node.cotangents, node.operands[1 - active]
+    assert ct is not None and other is not None
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = node.attrs.dimension_numbers
+    lhs, rhs = node.types
+    if other.type.dtype != ct.type.dtype:
+        other = convert(other, new_dtype=ct.type.dtype)
+    n_batch, batch = len(lhs_batch), tuple(range(len(lhs_batch)))
+    n_lhs = len(_kept(lhs, lhs_contract, lhs_batch))
+    of_lhs = tuple(range(n_batch, n_batch + n_lhs))
+    of_rhs = tuple(range(n_batch + n_lhs, ct.type.rank))
+    # The contraction leaves axes in the order batch, kept, contracting as the other operand has them; `order` names, for
+    # each of them, the axis of the active operand that it is.
+    if active == 0:
+        contribution = dot_general(
+            ct, conj(other), dimension_numbers=((of_rhs, _kept(rhs, rhs_contract, rhs_batch)), (batch, rhs_batch))
+        )
+        order = (*lhs_batch, *_kept(lhs, lhs_contract, lhs_batch), *_sorted_by(lhs_contract, rhs_contract))
+    else:
+        contribution = dot_general(
+            conj(other), ct, dimension_numbers=((_kept(lhs, lhs_contract, lhs_batch), of_lhs), (lhs_batch, batch))
+        )
+        order = (*rhs_batch, *_sorted_by(rhs_contract, lhs_contract), *_kept(rhs, rhs_contract, rhs_batch))
+    permutation = tuple(sorted(range(len(order)), key=order.__getitem__))
+    if permutation != tuple(range(len(order))):
+        contribution = transpose(contribution, permutation=permutation)
+    wanted = node.types[active].dtype
+    if contribution.type.dtype != wanted:
+        contribution = convert(contribution, new_dtype=wanted)
+    return [contribution, None] if active == 0 else [None, contribution]
+
+
+def _batch(node: Batching) -> Sequence[Term]:
+    (lhs, rhs), (contract, batch) = node.operands, node.attrs.dimension_numbers
+    if all(node.batched):
+        in_step = with_batch_axis(batch[0]), with_batch_axis(batch[1])
+        return [_dot(node, lhs, rhs, (later(contract[0]), later(contract[1])), in_step)]
+    # One side has a batch: as one more of its kept axes it makes the products longer, not more.
+    k = node.batched.index(True)
+    contract, batch = (_shifted(pair, k) for pair in (contract, batch))
+    n_kept = [_kept_count(t, c, b) for t, c, b in zip(node.types, contract, batch, strict=True)]
+    if not batch[0] and k == 1 and not n_kept[1]:
+        # With the operands exchanged the batch comes first by itself. (Products commute to the bit.)
+        return [_dot(node, rhs, lhs, contract[::-1], batch[::-1])]
+    found = _dot(node, lhs, rhs, contract, batch)
+    place = len(batch[0]) + k * n_kept[0]
+    others = [axis for axis in range(found.type.rank) if axis != place]
+    return [transpose(found, permutation=(place, *others)) if place else found]
+
+
+def _shifted(pair: Pair, k: int) -> Pair:
+    lhs, rhs = pair
+    return (later(lhs), rhs) if k == 0 else (lhs, later(rhs))
+
+
+def _kept_count(type_: TensorType, contract: Sequence[int], batch: Sequence[int]) -> int:
+    return type_.rank - len(contract) - len(batch)
+
+
+def _dot(node: Batching, lhs: Term, rhs: Term, contract: Pair, batch: Pair) -> Term:
+    return dot_general(lhs, rhs, **(dict(node.attrs) | {"dimension_numbers": (contract, batch)}))
+
+
+def _sorted_by(axes: Sequence[int], partners: Sequence[int]) -> tuple[int, ...]:
+    return tuple(axis for _, axis in sorted(zip(partners, axes, strict=True)))
+
+
+PRIMITIVES = (
+    Primitive(
+        "dot_general",
+        2,
+        _types,
+        _kernel,
+        _jvp,
+        _transpose,
+        _batch,
+        attrs=DotGeneralAttrs,
+        dtypes=NUMERIC,
+        examples=(
+            Example(("T[2,3]", "T[3,4]"), {"dimension_numbers": [[[1], [0]], [[], []]]}),
+            Example(("T[2,3,5]", "T[3,2,4]"), {"dimension_numbers": [[[1], [0]], [[0], [1]]]}),
+            Example(("f32[3]", "f32[3]"), {"dimension_numbers": [[[0], [0]], [[], []]], "preferred_element_type": "f64"}),
+        ),
+        linear=EACH,
+        flops=products(lambda attrs: attrs.dimension_numbers[0][0]),
+        formula="Σ lhs · rhs over the contracting axes",
+        summary="product of arrays: result axes are batch, then lhs, then rhs",
+    ),
+)

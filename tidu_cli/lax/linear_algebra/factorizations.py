@@ -1,0 +1,365 @@
+"""Linear algebra: factorizations of matrices, and linear systems with triangular ones.
+
+Matrices are the last two axes; those before are a batch, of one factorization or system each. LAPACK and BLAS do the work, as
+they do in JAX on CPUs, so that edges are the same: NaN where there is no Cholesky factor, infinities where a diagonal has zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.types import TensorType
+from tidu_cli.rules.batching import itself, stacked
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.families import conj, require_dtype, summed
+from tidu_cli.rules.flops import cholesky_factor, lu_factors, triangular_systems
+from tidu_cli.rules.recording import Term, op
+
+DTYPES = frozenset({"f32", "f64", "c64", "c128"})
+"""Those that LAPACK has."""
+
+dot_general, gather, pad, reshape, select_n, sign, transpose, triangular_solve = map(
+    op, ("dot_general", "gather", "pad", "reshape", "select_n", "sign", "transpose", "triangular_solve")
+)
+and_, eq, expand_dims, ge, gt = map(op, ("and", "eq", "expand_dims", "ge", "gt"))
+
+
+class TriangularSolveAttrs(Attrs):
+    """`left_side`: whether op(a) x = b is solved, or x op(a) = b; `lower`: which triangle of a is read, the other is not.
+
+    `transpose_a`, `conjugate_a`: what op does; `unit_diagonal`: whether the diagonal is taken to be 1, whatever it holds. All are
+    false by default.
+    """
+
+    left_side: bool = False
+    lower: bool = False
+    transpose_a: bool = False
+    conjugate_a: bool = False
+    unit_diagonal: bool = False
+
+
+# Terms of matrices.
+
+
+def _axes(x: Term) -> tuple[int, ...]:
+    return tuple(range(x.type.rank - 2))
+
+
+def _product(x: Term, y: Term) -> Term:
+    batch, rank = _axes(x), x.type.rank
+    return dot_general(x, y, dimension_numbers=(((rank - 1,), (rank - 2,)), (batch, batch)))
+
+
+def _turned(x: Term) -> Term:
+    return transpose(x, permutation=(*_axes(x), x.type.rank - 1, x.type.rank - 2))
+
+
+def _counted(x: Term) -> tuple[Term, Term]:
+    """Of each element of matrices its row and its column."""
+    rank = x.type.rank
+    rows, columns = (x.trace.emit("iota", dtype="i32", shape=x.type.shape, dimension=rank + k) for k in (-2, -1))
+    return rows, columns
+
+
+def _below(x: Term, *, diagonal: bool) -> Term:
+    """x below its diagonal, or from it down, and 0 elsewhere."""
+    rows, columns = _counted(x)
+    return select_n((ge if diagonal else gt)(rows, columns), x.trace.full(0, x.type), x)
+
+
+def _above(x: Term, *, diagonal: bool) -> Term:
+    """x above its diagonal, or from it up, and 0 elsewhere."""
+    rows, columns = _counted(x)
+    return select_n((ge if diagonal else gt)(columns, rows), x.trace.full(0, x.type), x)
+
+
+def _with_unit_diagonal(x: Term, start: int = 0) -> Term:
+    """x with ones on its diagonal, from element `start` on."""
+    rows, columns = _counted(x)
+    on = eq(rows, columns)
+    if start:
+        on = and_(on, ge(rows, start))
+    return select_n(on, x, x.trace.full(1, x.type))
+
+
+def _lower_half(x: Term) -> Term:
+    """x below its diagonal, half of it there, and 0 above: of a Hermitian matrix the H of H + Hᴴ."""
+    rows, columns = _counted(x)
+    return select_n(sign(rows - columns) + 1, x.trace.full(0, x.type), x * 0.5, x)
+
+
+# Cholesky factors.
+
+
+def _square(types: Types) -> Types:
+    (x,) = types
+    require_dtype(DTYPES, types)
+    if x.rank < 2 or x.shape[-1] != x.shape[-2]:
+        raise TypeRuleError(f"takes square matrices, got {x}")
+    return types
+
+
+def _cholesky_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    def one(x: Any) -> Any:
+        try:
+            return np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            return np.tril(np.full_like(x, np.nan))
+
+    def factors(x: Any) -> Any:
+        try:
+            return np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            # Some have no factor; NumPy does not say which.
+            found = np.empty_like(x)
+            for k in np.ndindex(*x.shape[:-2]):
+                found[k] = one(x[k])
+            return found
+
+    return factors
+
+
+def _cholesky_jvp(node: JVP) -> Sequence[Term | None]:
+    # I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 8: L' = L Φ(L⁻¹ A' L⁻ᴴ). The lower triangle
+    # is what is read, so that it alone makes A'.
+    (t,), (factor,) = node.tangents, node.results
+    assert t is not None
+    half = _lower_half(t)
+    hermitian = half + _turned(conj(half))
+    right = triangular_solve(factor, hermitian, lower=True, transpose_a=True, conjugate_a=factor.type.complex)
+    return [_product(factor, _lower_half(triangular_solve(factor, right, left_side=True, lower=True)))]
+
+
+# Triangular systems.
+
+
+def _solve_types(attrs: TriangularSolveAttrs, operands: Types) -> Types:
+    a, b = operands
+    require_dtype(DTYPES, operands)
+    if a.dtype != b.dtype:
+        raise TypeRuleError(f"type mismatch: input 0 is {a}, input 1 is {b}; use convert_element_type first")
+    _square((a,))
+    if b.rank != a.rank or b.shape[:-2] != a.shape[:-2]:
+        raise TypeRuleError(f"takes matrices in batches of one shape, got {a} and {b}; use broadcast_in_dim or reshape first")
+    axis = -2 if attrs.left_side else -1
+    if b.shape[axis] != a.shape[-1]:
+        side, form = ("rows", "op(a) x = b") if attrs.left_side else ("columns", "x op(a) = b")
+        raise TypeRuleError(f"solves {form}, so b must have {a.shape[-1]} {side}, got {a} and {b}")
+    return (b,)
+
+
+def _solve_kernel(np: Any, attrs: TriangularSolveAttrs, operands: Types, results: Types) -> Kernel:
+    a_type, b_type = operands
+    if not b_type.size:
+        return lambda a, b: b
+    from scipy.linalg import get_blas_funcs  # type: ignore[import-untyped]  # slow to import, and rarely needed
+
+    (trsm,) = get_blas_funcs(("trsm",), dtype=_numpy_name(b_type))
+    only_conjugate = attrs.conjugate_a and not attrs.transpose_a and a_type.complex
+    # The transpose of a row-major array is column-major, as BLAS wants it: xᵀ op(a)ᵀ = bᵀ, of transposes that cost nothing.
+    options = {
+        "side": int(attrs.left_side),
+        "lower": int(not attrs.lower),
+        "trans_a": (2 if attrs.conjugate_a else 1) if attrs.transpose_a else 0,
+        "diag": int(attrs.unit_diagonal),
+    }
+
+    def one(a: Any, b: Any) -> Any:
+        return trsm(1.0, a.T, b.T, **options).T
+
+    def solve(a: Any, b: Any) -> Any:
+        a = np.conj(a) if only_conjugate else a
+        if b.ndim == 2:
+            return one(a, b)
+        found = np.empty(b.shape, b.dtype)
+        for k in np.ndindex(*b.shape[:-2]):
+            found[k] = one(a[k], b[k])
+        return found
+
+    return solve
+
+
+def _numpy_name(type_: TensorType) -> str:
+    return {"f": "float", "c": "complex"}[type_.dtype[0]] + type_.dtype[1:]
+
+
+def _solve_jvp(node: JVP) -> Sequence[Term | None]:
+    # From op(a) x = b: op(a) x' = b' - op(a)' x, where a' is that part of the tangent that stands where a is read.
+    (a, _), (x,), (ta, tb), attrs = node.operands, node.results, node.tangents, node.attrs
+    moved = None
+    if ta is not None:
+        triangle = (_below if attrs.lower else _above)(ta, diagonal=not attrs.unit_diagonal)
+        triangle = _turned(triangle) if attrs.transpose_a else triangle
+        triangle = conj(triangle) if attrs.conjugate_a else triangle
+        moved = -(_product(triangle, x) if attrs.left_side else _product(x, triangle))
+    total = summed([tb, moved])
+    assert total is not None
+    return [triangular_solve(a, total, **dict(attrs))]
+
+
+def _solve_transpose(node: Transposition) -> Sequence[Term | None]:
+    # The adjoint of op(a)⁻¹ is the inverse of op(a)ᴴ.
+    (ct,), a, attrs = node.cotangents, node.operands[0], node.attrs
+    if a is None:
+        raise MissingRuleError("missing transpose rule for triangular_solve with an active matrix: it is linear in b alone")
+    assert ct is not None
+    turned = {"transpose_a": not attrs.transpose_a, "conjugate_a": (not attrs.conjugate_a) and a.type.complex}
+    return [None, triangular_solve(a, ct, **(dict(attrs) | turned))]
+
+
+def _solve_batch(node: Batching) -> Sequence[Term]:
+    a, b = node.operands
+    if node.batched[0]:
+        return [triangular_solve(a, stacked(node, 1), **dict(node.attrs))]
+    # Systems with one matrix are one system with more right-hand sides: b of [size, ..., m, n] becomes [..., m, size n] or, where
+    # it stands on the right, [..., size m, n].
+    *batch, m, n = node.types[1].shape
+    k = len(batch)
+    left, inner = node.attrs.left_side, tuple(range(1, k + 1))
+    order = (*inner, k + 1, 0, k + 2) if left else (*inner, 0, k + 1, k + 2)
+    sizes = (*batch, m, node.size * n) if left else (*batch, node.size * m, n)
+    wide = reshape(_permuted(b, order), new_sizes=sizes)
+    found = triangular_solve(a, wide, **dict(node.attrs))
+    apart = reshape(found, new_sizes=tuple(b.type.shape[axis] for axis in order))
+    return [_permuted(apart, tuple(map(order.index, range(k + 3))))]
+
+
+def _permuted(x: Term, order: tuple[int, ...]) -> Term:
+    return x if order == tuple(range(len(order))) else transpose(x, permutation=order)
+
+
+# LU factors.
+
+
+def _lu_types(attrs: Any, operands: Types) -> Types:
+    (x,) = operands
+    require_dtype(DTYPES, operands)
+    if x.rank < 2:
+        raise TypeRuleError(f"takes matrices, got {x}")
+    *batch, m, n = x.shape
+    return x, TensorType("i32", (*batch, min(m, n))), TensorType("i32", (*batch, m))
+
+
+def _lu_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    from scipy.linalg import get_lapack_funcs  # slow to import, and rarely needed
+
+    (x_type,) = operands
+    *batch, m, n = x_type.shape
+    (getrf,) = get_lapack_funcs(("getrf",), dtype=_numpy_name(x_type))
+
+    def factors(x: Any) -> Any:
+        lu, pivots, permutation = (np.empty(t.shape, d) for t, d in zip(results, (x.dtype, np.int32, np.int32), strict=True))
+        permutation[...] = np.arange(m, dtype=np.int32)
+        if not (m and n):
+            return lu, pivots, permutation
+        for k in np.ndindex(*batch):
+            lu[k], pivots[k], _ = getrf(x[k])
+            order = permutation[k]
+            for i, j in enumerate(pivots[k].tolist()):
+                order[i], order[j] = order[j], order[i]
+        return lu, pivots, permutation
+
+    return factors
+
+
+def _lu_jvp(node: JVP) -> Sequence[Term | None]:
+    # From P A = L U: with F = L⁻¹ P A' U⁻¹ the part of F below the diagonal is L⁻¹ L', the rest U' U⁻¹. Where the matrix is not
+    # square, L or U is made so by columns or rows of the identity.
+    (t,), (lu, _, permutation) = node.tangents, node.results
+    assert t is not None
+    m, n = lu.type.shape[-2:]
+    left, right = _extended(lu, 0, m - n), _extended(lu, n - m, 0)
+    if n > m:
+        right = _with_unit_diagonal(right, m)
+    moved = triangular_solve(left, _rows(t, permutation), left_side=True, lower=True, unit_diagonal=True)
+    moved = triangular_solve(right, moved)
+    lower = _with_unit_diagonal(_below(left, diagonal=False))
+    upper = _above(right, diagonal=True)
+    return [_product(lower, _below(moved, diagonal=False)) + _product(_above(moved, diagonal=True), upper), None, None]
+
+
+def _extended(x: Term, rows: int, columns: int) -> Term:
+    """Matrices with this many more rows and columns of zeros, or fewer, so that they become square."""
+    if rows == columns == 0:
+        return x
+    zero = x.trace.full(0, TensorType(x.type.dtype))
+    return pad(x, zero, padding_config=(*[(0, 0, 0)] * (x.type.rank - 2), (0, rows, 0), (0, columns, 0)))
+
+
+def _rows(x: Term, order: Term) -> Term:
+    """x[..., order[..., i], :]: matrices with their rows in another order."""
+    rank, batch = x.type.rank, _axes(x)
+    numbers = {
+        "offset_dims": (rank - 1,),
+        "collapsed_slice_dims": (rank - 2,),
+        "start_index_map": (rank - 2,),
+        "operand_batching_dims": batch,
+        "start_indices_batching_dims": batch,
+    }
+    sizes = (*[1] * (rank - 1), x.type.shape[-1])
+    indices = expand_dims(order, dimensions=(rank - 1,))
+    return gather(x, indices, dimension_numbers=numbers, slice_sizes=sizes, mode="promise_in_bounds")
+
+
+_SOLVED = {"left_side": True, "lower": True}
+
+PRIMITIVES = (
+    Primitive(
+        "cholesky",
+        1,
+        lambda attrs, operands: _square(operands),
+        _cholesky_kernel,
+        _cholesky_jvp,
+        batch=itself("cholesky"),
+        dtypes=DTYPES,
+        examples=(
+            Example(("T[3,3]",), within=((-1.0, 1.0),), diagonals=(5.0,)),
+            Example(("T[2,2,2]",), within=((-1.0, 1.0),), diagonals=(4.0,)),
+        ),
+        alike=True,
+        flops=cholesky_factor,
+        formula="L, where x = L Lᴴ",
+        summary="lower Cholesky factor, of the matrix that the lower triangle makes Hermitian; NaN if not positive definite",
+    ),
+    Primitive(
+        "triangular_solve",
+        2,
+        _solve_types,
+        _solve_kernel,
+        _solve_jvp,
+        _solve_transpose,
+        _solve_batch,
+        attrs=TriangularSolveAttrs,
+        dtypes=DTYPES,
+        examples=(
+            Example(("T[3,3]", "T[3,2]"), _SOLVED, diagonals=(5.0, 0.0)),
+            Example(("T[2,2]", "T[3,2]"), {"transpose_a": True, "conjugate_a": True}, diagonals=(5.0, 0.0)),
+            Example(("T[2,3,3]", "T[2,3,1]"), {"left_side": True, "conjugate_a": True}, diagonals=(5.0, 0.0)),
+            Example(("T[2,2]", "T[1,2]"), {"lower": True, "unit_diagonal": True, "transpose_a": True}),
+        ),
+        linear=((1, 2),),
+        flops=triangular_systems,
+        formula="op(a)⁻¹ b, or b op(a)⁻¹",
+        summary="solution of systems of linear equations with triangular matrices",
+    ),
+    Primitive(
+        "lu",
+        1,
+        _lu_types,
+        _lu_kernel,
+        _lu_jvp,
+        batch=itself("lu"),
+        dtypes=DTYPES,
+        n_results=lambda attrs, n_operands: 3,
+        examples=(
+            Example(("T[3,3]",), within=((-1.0, 1.0),), diagonals=(5.0,)),
+            Example(("T[3,2]",)),
+            Example(("T[2,2,3]",)),
+        ),
+        flops=lu_factors,
+        formula="L (below the diagonal) and U (from it up), where P x = L U",
+        summary="LU factors with partial pivoting, the rows that are exchanged in turn, and the permutation P",
+    ),
+)

@@ -1,0 +1,201 @@
+"""Records: putting values together under names, and taking one of them.
+
+At run time a record is a tuple of its fields' values, in order. None stands for a field that is structurally zero, which only
+tangents have: a record of tangents, any of them zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.text.patterns import RECORD_TYPE
+from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized
+from tidu_cli.rules.batching import repeated
+from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Primitive, Transposition, ValueTypes
+from tidu_cli.rules.flops import free
+from tidu_cli.rules.recording import Term
+
+
+def _record_type(value: object, records: Records) -> RecordType:
+    if isinstance(value, str):
+        value = parse_value_type(value, records)
+    if not isinstance(value, RecordType):
+        raise TypeTextError(f"the type of a record is due, such as {{x: f64[]}}, not {value}")
+    return value
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError(f"fields repeat: {', '.join(names)}")
+    return names
+
+
+_TEXT = {"type": "string", "pattern": RECORD_TYPE}
+RecordTypeText = Annotated[RecordType, Parsed(_record_type, lambda type_, binary: str(type_), _TEXT)]
+
+
+class RecordAttrs(Attrs):
+    """`type`: that of the record; `fields`: the names of the operands, if these are not all of its fields, in order."""
+
+    type: RecordTypeText
+    fields: Annotated[tuple[str, ...], Sized(1), After(_distinct, {"uniqueItems": True})] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the operands."""
+        return self.type.names if self.fields is None else self.fields
+
+
+class FieldAttrs(Attrs):
+    """`name`: that of the field; of a tuple, its position."""
+
+    name: str
+
+
+def field_type(type_: Type, name: str) -> Type:
+    """The type of a field. Raises TypeRuleError if there is none, or the type is no record."""
+    if not isinstance(type_, RecordType):
+        raise TypeRuleError(f"input 0 has type {type_}, but it takes a record")
+    found = type_.get(name)
+    if found is None:
+        raise TypeRuleError(
+            f"{type_} has no field '{name}'{did_you_mean(name, list(type_.names)) or ': ' + ', '.join(type_.names)}"
+        )
+    return found
+
+
+def field(record: Term, name: str) -> Term:
+    """A field of a record."""
+    return record.trace.emit("field", record, name=name)
+
+
+def record(type_: RecordType, fields: dict[str, Term]) -> Term:
+    """A record of these fields, at least one; of tangents, others are structurally zero."""
+    given = {name: fields[name] for name in type_.names if name in fields}
+    named = None if len(given) == len(type_.fields) else tuple(given)
+    trace = next(iter(given.values())).trace
+    return trace.emit("record", *given.values(), type=type_, fields=named)
+
+
+def _record_types(attrs: RecordAttrs, operands: ValueTypes) -> ValueTypes:
+    type_, names = attrs.type, attrs.names
+    if len(operands) != len(names):
+        raise TypeRuleError(f"takes {len(names)} fields of {type_} ({', '.join(names)}), got {len(operands)} inputs")
+    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
+        due = field_type(type_, name)
+        if operand != due:
+            raise TypeRuleError(f"input {k} has type {operand}, but field '{name}' of {type_} is {due}")
+    missing = [name for name in type_.names if name not in names]
+    if missing and not type_.inexact:
+        raise TypeRuleError(f"field '{missing[0]}' of {type_} is missing; only records of tangents may leave fields out, as zero")
+    return (type_,)
+
+
+def _record_kernel(np: Any, attrs: RecordAttrs, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    names = attrs.names
+    if names == attrs.type.names:
+        return lambda *values: values
+    places = [names.index(name) if name in names else None for name in attrs.type.names]
+    return lambda *values: tuple(None if k is None else values[k] for k in places)
+
+
+def _record_jvp(node: JVP) -> Sequence[Term | None]:
+    type_ = tangent_type(node.attrs.type)
+    assert isinstance(type_, RecordType)
+    return [record(type_, {name: t for name, t in zip(node.attrs.names, node.tangents, strict=True) if t is not None})]
+
+
+def _record_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,) = node.cotangents
+    assert ct is not None
+    return [field(ct, name) if active else None for name, active in zip(node.attrs.names, node.active, strict=True)]
+
+
+def _record_batch(node: Batching) -> Sequence[Term]:
+    fields = {}
+    for name, term, batched in zip(node.attrs.names, node.operands, node.batched, strict=True):
+        fields[name] = term if batched else repeated(term, node.size)
+    type_ = of_batch(node.attrs.type, node.size)
+    assert isinstance(type_, RecordType)
+    return [record(type_, fields)]
+
+
+def _field_types(attrs: FieldAttrs, operands: ValueTypes) -> ValueTypes:
+    return (field_type(operands[0], attrs.name),)
+
+
+def _field_kernel(np: Any, attrs: FieldAttrs, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    (type_,), (result,) = operands, results
+    assert isinstance(type_, RecordType)
+    k = type_.names.index(attrs.name)
+
+    def taken(value: Any) -> Any:
+        return zeros(np, result) if value[k] is None else value[k]
+
+    return taken
+
+
+def zeros(np: Any, type_: Type) -> Any:
+    """The zero of a type of tangents: an array of zeros, or a record whose fields are structurally zero."""
+    if isinstance(type_, RecordType):
+        return (None,) * len(type_.fields)
+    return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))[()]
+
+
+def _field_jvp(node: JVP) -> Sequence[Term | None]:
+    (t,) = node.tangents
+    assert t is not None
+    return [field(t, node.attrs.name) if moves(node.results[0].value_type) else None]
+
+
+def _field_transpose(node: Transposition) -> Sequence[Term | None]:
+    (ct,), (type_,) = node.cotangents, node.types
+    assert ct is not None and isinstance(type_, RecordType)
+    return [record(type_, {node.attrs.name: ct})]
+
+
+PRIMITIVES = (
+    Primitive(
+        "record",
+        None,
+        _record_types,  # type: ignore[arg-type]
+        _record_kernel,
+        _record_jvp,
+        _record_transpose,
+        _record_batch,
+        attrs=RecordAttrs,
+        dtypes=ANY,
+        records=True,
+        makes=lambda attrs: attrs.names,
+        examples=(
+            Example(("T[2,3]", "f64[]"), {"type": "{x: T[2,3], y: f64[]}"}),
+            Example(("T[2]", "f64[3]"), {"type": "(T[2], f64[3])"}),
+        ),
+        linear=TOGETHER,
+        flops=free,
+        formula="{x: .., y: ..}",
+        summary="a record of the operands",
+    ),
+    Primitive(
+        "field",
+        1,
+        _field_types,  # type: ignore[arg-type]
+        _field_kernel,
+        _field_jvp,
+        _field_transpose,
+        lambda node: [field(node.operands[0], node.attrs.name)],
+        attrs=FieldAttrs,
+        dtypes=ANY,
+        records=True,
+        takes=lambda attrs: attrs.name,
+        examples=(Example(("{x: T[2,3], y: f64[2]}",), {"name": "x"}), Example(("(f64[], T[2])",), {"name": "1"})),
+        flops=free,
+        formula="r.name",
+        summary="a field of a record",
+    ),
+)

@@ -1,0 +1,144 @@
+"""The rules of add and mul: of arrays of numbers, and of vectors, which are durations and records of tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import DURATIONS, FLOATS, NUMERIC, RecordType, TensorType, Type, leaves, tangent_type
+from tidu_cli.rules.batching import itself
+from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.families import alike, conj, numpy_function, only_active, summed
+from tidu_cli.rules.recording import Term
+from tidu_cli.rules.tangents import converted
+
+ADDABLE = NUMERIC | DURATIONS
+"""The dtypes that have sums."""
+
+
+def scaled_operand(types: Sequence[Type | None]) -> int | None:
+    """Which of two operands is a vector that the other one scales; None if these are no vector and number."""
+    for k, (vector, number) in enumerate(zip(types, types[::-1], strict=True)):
+        if not isinstance(number, TensorType) or number.dtype not in FLOATS:
+            continue
+        if vector is None:  # hidden by a detached reference
+            continue
+        if isinstance(vector, RecordType):
+            return k if vector.inexact and number.shape == () else None
+        if vector.dtype in DURATIONS:
+            return k if number == vector.with_dtype("f64") else None
+    return None
+
+
+def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    """The type of a sum: that of both operands. Raises TypeRuleError."""
+    record = next((t for t in operands if isinstance(t, RecordType)), None)
+    if record is None:
+        return alike(ADDABLE)(attrs, operands)  # type: ignore[arg-type]
+    for k, t in enumerate(operands):
+        if t != operands[0]:
+            raise TypeRuleError(f"type mismatch: input 0 is {operands[0]}, input {k} is {t}; only records of one type add up")
+    for path, leaf in leaves(record):
+        if leaf.dtype not in ADDABLE:
+            raise TypeRuleError(f"inputs are of type {record}, whose field '{'.'.join(path)}' is {leaf}, which has no sum")
+    return (record,)
+
+
+def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    """The kernel of add; of records field by field."""
+    if any(t != results[0] for t in operands):
+        from tidu_cli.lax.records.vectors import joining_kernel  # here and below, as vectors are rare
+
+        return joining_kernel(np, add_kernel(np, attrs, results * 2, results), operands, results[0])
+    if isinstance(operands[0], TensorType):
+        return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
+
+    def fieldwise(x: Any, y: Any) -> Any:
+        if x is None or y is None:  # a field that is structurally zero
+            return x if y is None else y
+        return tuple(map(fieldwise, x, y)) if isinstance(x, tuple) else np.add(x, y)
+
+    return fieldwise
+
+
+def add_jvp(node: JVP) -> Sequence[Term | None]:
+    """The sum of the tangents, in the natural type of the result."""
+    natural = tangent_type(node.results[0].value_type)
+    return [summed([None if t is None else converted(t, natural) for t in node.tangents])]
+
+
+def adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    """The kernel of add that writes into operand 0, if that is an array."""
+    if not isinstance(operands[0], TensorType) or operands[0] != operands[1]:
+        return add_kernel(np, attrs, operands, results)
+    return lambda x, y: np.add(x, y, out=x)
+
+
+def add_transpose(node: Transposition) -> Sequence[Term | None]:
+    """The cotangent for both, in the type of each."""
+    (ct,) = node.cotangents
+    assert ct is not None
+    if node.types[0] == node.types[1]:
+        return [ct if a else None for a in node.active]
+    from tidu_cli.lax.records.vectors import joining_transpose
+
+    return [joining_transpose(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]
+
+
+def add_batch(node: Batching) -> Sequence[Term]:
+    """A sum of batches."""
+    if node.types[0] == node.types[1]:
+        return itself("add")(node)
+    from tidu_cli.lax.records.vectors import joining_batch
+
+    return joining_batch(node)
+
+
+def mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    """The type of a product: that of both operands, or of the vector among them. Raises TypeRuleError."""
+    scaled = scaled_operand(operands)
+    if scaled is not None:
+        return (operands[scaled],)
+    for k, t in enumerate(operands):
+        if isinstance(t, RecordType):
+            raise TypeRuleError(f"input {k} is a record, {t}; a single float scales one, of tangents: all its fields are floats")
+    return alike(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
+
+
+def mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    """The kernel of mul; of a record field by field."""
+    if isinstance(results[0], RecordType):
+        from tidu_cli.lax.records.vectors import scaling_kernel
+
+        return scaling_kernel(np, operands)
+    return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
+
+
+def mul_batch(node: Batching) -> Sequence[Term]:
+    """A product of batches."""
+    if not any(isinstance(t, RecordType) for t in node.types):
+        return itself("mul")(node)
+    from tidu_cli.lax.records.vectors import scaling_batch
+
+    return scaling_batch(node)
+
+
+def mul_jvp(node: JVP) -> Sequence[Term | None]:
+    """x dy + dx y."""
+    (x, y), (tx, ty) = node.operands, node.tangents
+    return [summed([None if ty is None else x * ty, None if tx is None else tx * y])]
+
+
+def mul_transpose(node: Transposition) -> Sequence[Term | None]:
+    """The adjoint in the one active operand."""
+    active = only_active(node, "mul")
+    if scaled_operand(node.types) is not None:
+        from tidu_cli.lax.records.vectors import scaling_transpose
+
+        contribution = scaling_transpose(node, active)
+        return [contribution, None] if active == 0 else [None, contribution]
+    (ct,), other = node.cotangents, node.operands[1 - active]
+    assert ct is not None and other is not None
+    contribution = conj(other) * ct
+    return [contribution, None] if active == 0 else [None, contribution]

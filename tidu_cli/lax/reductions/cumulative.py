@@ -1,0 +1,227 @@
+"""Cumulative reductions: at each element of an axis, the reduction of all elements up to it.
+
+But for cumsum, which is linear, their derivatives obey a recurrence d[i] = g[i] d[i-1] + b[i] along the axis. The rules emit its
+solution in log₂ n steps, each of which doubles the reach of the sums (W. D. Hillis, G. L. Steele, "Data parallel algorithms",
+Communications of the ACM 29 (1986) 1170-1183): no quotient and no difference of sums, so zeros, infinities and NaN stay where
+they belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, TensorType, real_dtype
+from tidu_cli.lax.records.ordered_times import in_order, ordered_dtype
+from tidu_cli.rules.attrs.kinds import Axis
+from tidu_cli.rules.batching import itself, later
+from tidu_cli.rules.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, TypeRule, Types
+from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, require_dtype
+from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
+from tidu_cli.rules.recording import Number, Term, op
+
+convert, cumsum, eq, exp, pad, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "pad", "real", "select_n"))
+
+_GREATEST = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127, "f32": (2 - 2.0**-23) * 2.0**127, "f64": (2 - 2.0**-52) * 2.0**1023}
+
+
+class CumulativeAttrs(Attrs):
+    """`axis`: the axis along which to accumulate; `reverse`: whether from its end, by default false."""
+
+    axis: Axis
+    reverse: bool = False
+
+
+def _types(dtypes: frozenset[str]) -> TypeRule:
+    def types(attrs: CumulativeAttrs, operands: Types) -> Types:
+        require_dtype(dtypes, operands)
+        if attrs.axis >= operands[0].rank:
+            raise TypeRuleError(f"axis {attrs.axis}: the operand {operands[0]} has no such axis")
+        return operands
+
+    return types
+
+
+def _kernel(accumulate: Callable[[Any], Callable[..., Any]], *, wide: bool = True) -> KernelRule:
+    """The kernel that applies a NumPy accumulation with an `axis`, half precision in single where `wide`."""
+
+    def kernel(np: Any, attrs: CumulativeAttrs, operands: Types, results: Types) -> Kernel:
+        along, axis, dtype = accumulate(np), attrs.axis, ordered_dtype(np, results[0].dtype)
+        # In single as XLA does: sums in half precision would stop growing at 2048 (f16) or 256 (bf16).
+        through = np.float32 if wide and results[0].dtype in ("f16", "bf16") else dtype
+
+        def forward(x: Any) -> Any:
+            return along(x.astype(through, copy=False), axis=axis).astype(dtype, copy=False)
+
+        return (lambda x: np.flip(forward(np.flip(x, axis)), axis)) if attrs.reverse else forward
+
+    return kernel
+
+
+def _sum_along(np: Any) -> Callable[..., Any]:
+    return lambda x, axis: np.cumsum(x, axis=axis, dtype=x.dtype)
+
+
+def _product_along(np: Any) -> Callable[..., Any]:
+    return lambda x, axis: np.cumprod(x, axis=axis, dtype=x.dtype)
+
+
+def _logsumexp_along(np: Any) -> Callable[..., Any]:
+    def along(x: Any, axis: int) -> Any:
+        if x.dtype.kind != "c":
+            return np.logaddexp.accumulate(x, axis=axis)
+        y = np.moveaxis(np.array(x), axis, 0)
+        reach = 1
+        while reach < len(y):
+            y[reach:] = _complex_logaddexp(np, y[:-reach], y[reach:])
+            reach *= 2
+        return np.moveaxis(y, 0, axis)
+
+    return along
+
+
+def _complex_logaddexp(np: Any, a: Any, b: Any) -> Any:
+    """log(exp a + exp b), with the imaginary part in [-π, π]."""
+    first = a.real >= b.real
+    great, small = np.where(first, a, b), np.where(first, b, a)
+    total = great + np.log1p(np.exp(small - great))
+    total = np.where(np.isinf(great.real) & ~np.isnan(small), great, total)
+    turns = np.round(total.imag / (2 * np.pi))
+    return total - np.where(turns == 0, 0, 1j * (2 * np.pi * turns)).astype(total.dtype)
+
+
+def _shifted(v: Term, reach: int, attrs: CumulativeAttrs, fill: Number) -> Term:
+    """v[i - reach], or v[i + reach] where the accumulation is in reverse; `fill` where there is no such element."""
+    edges = (-reach, reach, 0) if attrs.reverse else (reach, -reach, 0)
+    config = tuple(edges if k == attrs.axis else (0, 0, 0) for k in range(v.type.rank))
+    return pad(v, v.trace.full(fill, TensorType(v.type.dtype)), padding_config=config)
+
+
+def _reaches(x: Term, attrs: CumulativeAttrs) -> Iterator[int]:
+    """1, 2, 4, … below the length of the axis."""
+    reach = 1
+    while reach < x.type.shape[attrs.axis]:
+        yield reach
+        reach *= 2
+
+
+def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
+    # d[i] = x[i] d[i-1] + y[i-1] t[i]; d[i - reach] is carried on by the product of the `reach` elements up to x[i].
+    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
+    assert t is not None
+    window, found = x, _shifted(y, 1, attrs, 1) * t
+    for reach in _reaches(x, attrs):
+        if reach > 1:
+            window = window * _shifted(window, reach // 2, attrs, 1)
+        found = found + window * _shifted(found, reach, attrs, 0)
+    return [found]
+
+
+def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
+    # Elements with the same y are neighbours: a run. Its elements share in the tangents of those of them, so far, that attain y.
+    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
+    assert t is not None
+    taken = eq(x, y)
+    total, ties = select_n(taken, 0, t), convert(taken, new_dtype=t.type.dtype)
+    for reach in _reaches(x, attrs):
+        same_run = eq(_shifted(y, reach, attrs, 0), y)
+        total = total + select_n(same_run, 0, _shifted(total, reach, attrs, 0))
+        ties = ties + select_n(same_run, 0, _shifted(ties, reach, attrs, 0))
+    return [total / ties]
+
+
+def _logsumexp_jvp(node: JVP) -> Sequence[Term | None]:
+    # d[i] = exp(y[i-1] - y[i]) d[i-1] + exp(x[i] - y[i]) t[i], and the factors over several steps telescope.
+    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
+    assert t is not None
+    x, y = _without_infinities(x), _without_infinities(y)
+    lowest = -_GREATEST[real_dtype(x.type.dtype)]
+    found = exp(x - y) * t
+    for reach in _reaches(x, attrs):
+        found = found + exp(_shifted(y, reach, attrs, lowest) - y) * _shifted(found, reach, attrs, 0)
+    return [found]
+
+
+def _without_infinities(z: Term) -> Term:
+    """z with infinite real parts made finite, so that exp(inf - inf) is 1."""
+    for sign in (1, -1):
+        infinite = eq(real(z) if z.type.complex else z, sign * float("inf"))
+        z = select_n(infinite, z, sign * _GREATEST[real_dtype(z.type.dtype)])
+    return z
+
+
+_EXAMPLES = (
+    Example(("T[5]",), {"axis": 0}),
+    Example(("T[2,3]",), {"axis": 1, "reverse": True}),
+    Example(("T[3,2]",), {"axis": 0}),
+    Example(("f64[1]",), {"axis": 0}),
+)
+
+
+def _cumulative(
+    name: str, dtypes: frozenset[str], kernel: KernelRule, jvp: JVPRule, weight: Weight = adding, **rest: Any
+) -> Primitive:
+    return Primitive(
+        name,
+        1,
+        _types(dtypes),
+        kernel,
+        jvp,
+        batch=itself(name, axis=later),
+        attrs=CumulativeAttrs,
+        dtypes=dtypes,
+        examples=_EXAMPLES,
+        alike=True,
+        flops=accumulating(weight),
+        **rest,
+    )
+
+
+PRIMITIVES = (
+    _cumulative(
+        "cumsum",
+        NUMERIC | DURATIONS,
+        _kernel(_sum_along),
+        linear_jvp("cumsum"),
+        transpose=linear_transpose(lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse)),
+        formula="Σ x up to each element of an axis",
+        summary="cumulative sum",
+    ),
+    _cumulative(
+        "cumprod",
+        NUMERIC,
+        _kernel(_product_along),
+        _cumprod_jvp,
+        multiplying,
+        formula="Π x up to each element of an axis",
+        summary="cumulative product",
+    ),
+    _cumulative(
+        "cummax",
+        REALS | TIMES,
+        in_order(_kernel(lambda np: np.maximum.accumulate, wide=False)),
+        by_counts(_extremum_jvp),
+        integers="exact",
+        formula="max x up to each element of an axis",
+        summary="cumulative maximum; its derivative is shared equally among ties",
+    ),
+    _cumulative(
+        "cummin",
+        REALS | TIMES,
+        in_order(_kernel(lambda np: np.minimum.accumulate, wide=False)),
+        by_counts(_extremum_jvp),
+        integers="exact",
+        formula="min x up to each element of an axis",
+        summary="cumulative minimum; its derivative is shared equally among ties",
+    ),
+    _cumulative(
+        "cumlogsumexp",
+        INEXACT,
+        _kernel(_logsumexp_along),
+        _logsumexp_jvp,
+        lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
+        formula="log Σ exp x up to each element of an axis",
+        summary="cumulative log-sum-exp, without overflow",
+    ),
+)

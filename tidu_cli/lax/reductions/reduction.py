@@ -1,0 +1,246 @@
+"""Reductions along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Annotated, Any
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, REALS, TIMES, TensorType, storage_dtype
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.rules.attrs.fields import Sized
+from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
+from tidu_cli.rules.batching import itself, later
+from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
+from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
+from tidu_cli.rules.recording import Term, op
+
+broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = map(
+    op, ("broadcast_in_dim", "convert_element_type", "cumprod", "eq", "pad", "reduce_sum", "reshape", "transpose")
+)
+
+
+class ArgExtremumAttrs(AxesAttrs):
+    """`axes`: the one axis along which positions are counted; `index_dtype`: the integer dtype of the positions."""
+
+    axes: Annotated[tuple[Axis, ...], Sized(1, 1)]
+    index_dtype: DTypeName
+
+
+def _reduced(dtypes: frozenset[str]) -> TypeRule:
+    def types(attrs: AxesAttrs, operands: Types) -> Types:
+        require_dtype(dtypes, operands)
+        (operand,) = operands
+        for axis in attrs.axes:
+            if axis >= operand.rank:
+                raise TypeRuleError(f"axes {list(attrs.axes)}: the operand {operand} has no axis {axis}")
+        return (operand.with_shape(tuple(n for k, n in enumerate(operand.shape) if k not in attrs.axes)),)
+
+    return types
+
+
+def _arg_types(attrs: ArgExtremumAttrs, operands: Types) -> Types:
+    (result,), (operand,), (axis,) = _reduced(_ORDERED)(attrs, operands), operands, attrs.axes
+    if attrs.index_dtype not in INTEGERS:
+        raise TypeRuleError(f"index_dtype is {attrs.index_dtype}; positions are integers")
+    if operand.shape[axis] == 0:
+        raise TypeRuleError(f"axis {axis} of the operand {operand} has no elements to choose from")
+    bits = int(attrs.index_dtype[1:]) - (attrs.index_dtype[0] == "i")
+    if operand.shape[axis] > 2**bits:
+        raise TypeRuleError(f"index_dtype {attrs.index_dtype} cannot count the {operand.shape[axis]} elements of axis {axis}")
+    return (result.with_dtype(attrs.index_dtype),)
+
+
+def _spread(y: Term, axes: tuple[int, ...], type_: TensorType) -> Term:
+    """The inverse shape change of a reduction: y repeated along the axes that were reduced away."""
+    kept = tuple(k for k in range(type_.rank) if k not in axes)
+    return broadcast_in_dim(y, shape=type_.shape, broadcast_dimensions=kept)
+
+
+def _accumulated(function: str) -> KernelRule:
+    """The kernel that folds with NumPy's addition or multiplication, in the operand's dtype."""
+
+    def kernel(np: Any, attrs: AxesAttrs, operands: Types, results: Types) -> Kernel:
+        fold, dtype = getattr(np, function).reduce, numpy_dtype(np, results[0].dtype)
+        if results[0].dtype in ("f16", "bf16"):
+            # Half precision accumulates in single, as XLA does: sums would stop growing at 2048 (f16) or 256 (bf16).
+            return lambda x: fold(np.asarray(x, np.float32), axis=attrs.axes).astype(dtype)
+        return lambda x: fold(x, axis=attrs.axes, dtype=dtype)
+
+    return kernel
+
+
+def _extremum(function: str, of_nothing: Callable[[Any, Any], Any]) -> KernelRule:
+    """The kernel that folds with NumPy's maximum or minimum. Over nothing it gives the dtype's bound that `of_nothing` picks."""
+
+    def kernel(np: Any, attrs: AxesAttrs, operands: Types, results: Types) -> Kernel:
+        (operand,), fold = operands, getattr(np, function).reduce
+        if all(operand.shape[axis] for axis in attrs.axes):
+            return lambda x: fold(x, axis=attrs.axes)
+        dtype = numpy_dtype(np, operand.dtype)
+        bounds = np.iinfo(dtype) if storage_dtype(operand.dtype) in INTEGERS else None
+        first = operand.dtype in DATETIMES  # the least count is NaT
+        empty = of_nothing(bounds.min + first, bounds.max) if bounds else of_nothing(-np.inf, np.inf)
+        if operand.dtype == "bool":
+            empty = empty > 0
+        return lambda x: np.full(results[0].shape, empty, dtype).view(x.dtype)
+
+    return kernel
+
+
+def _bitwise(function: str) -> KernelRule:
+    def kernel(np: Any, attrs: AxesAttrs, operands: Types, results: Types) -> Kernel:
+        fold = getattr(np, function).reduce
+        return lambda x: fold(x, axis=attrs.axes)
+
+    return kernel
+
+
+def _position(function: str) -> KernelRule:
+    def kernel(np: Any, attrs: ArgExtremumAttrs, operands: Types, results: Types) -> Kernel:
+        find, dtype, (axis,) = getattr(np, function), numpy_dtype(np, attrs.index_dtype), attrs.axes
+        return lambda x: find(x, axis=axis).astype(dtype)
+
+    return kernel
+
+
+def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
+    (x,), (y,), (t,), axes = node.operands, node.results, node.tangents, node.attrs.axes
+    assert t is not None
+    taken = convert(eq(x, _spread(y, axes, x.type)), new_dtype=t.type.dtype)
+    ties = reduce_sum(taken, axes=axes)
+    return [reduce_sum(taken * t, axes=axes) / ties]
+
+
+def _reduce_prod_jvp(node: JVP) -> Sequence[Term | None]:
+    (x,), (t,), axes = node.operands, node.tangents, node.attrs.axes
+    assert t is not None
+    n = prod(x.type.shape[axis] for axis in axes)
+    return [reduce_sum(_product_of_the_others(x, axes) * t if n > 1 else t, axes=axes)]
+
+
+def _product_of_the_others(x: Term, axes: tuple[int, ...]) -> Term:
+    """For each element the product over `axes` of all others: of those before and those after. No quotient, so zeros may be."""
+    if len(axes) == 1:
+        return _exclusive(x, axes[0], reverse=False) * _exclusive(x, axes[0], reverse=True)
+    kept = tuple(k for k in range(x.type.rank) if k not in axes)
+    order = (*kept, *axes)
+    moved = transpose(x, permutation=order)
+    sizes = [x.type.shape[k] for k in order]
+    flat = reshape(moved, new_sizes=(*sizes[: len(kept)], prod(sizes[len(kept) :])))
+    others = _product_of_the_others(flat, (len(kept),))
+    back = tuple(sorted(range(len(order)), key=order.__getitem__))
+    return transpose(reshape(others, new_sizes=moved.type.shape), permutation=back)
+
+
+def _exclusive(x: Term, axis: int, *, reverse: bool) -> Term:
+    """The cumulative product of the elements before (or after) each."""
+    shift = (-1, 1, 0) if reverse else (1, -1, 0)
+    config = tuple(shift if k == axis else (0, 0, 0) for k in range(x.type.rank))
+    one = x.trace.full(1, TensorType(x.type.dtype))
+    return cumprod(pad(x, one, padding_config=config), axis=axis, reverse=reverse)
+
+
+_ORDERED = REALS | {"bool"} | TIMES
+_BITS = INTEGERS | {"bool"}
+_EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
+
+
+def _reduction(name: str, dtypes: frozenset[str], weight: Weight = adding, **rest: Any) -> Primitive:
+    return Primitive(
+        name,
+        1,
+        _reduced(dtypes),
+        batch=itself(name, axes=later),
+        attrs=AxesAttrs,
+        dtypes=dtypes,
+        examples=_EXAMPLES,
+        flops=reducing(weight),
+        **rest,
+    )
+
+
+def _arg_extremum(name: str, summary: str) -> Primitive:
+    return Primitive(
+        name,
+        1,
+        _arg_types,
+        in_order(_position(name)),
+        no_tangent,
+        batch=itself(name, axes=later),
+        attrs=ArgExtremumAttrs,
+        dtypes=_ORDERED,
+        examples=(Example(("T[2,3]",), {"axes": [1], "index_dtype": "i32"}),),
+        flops=reducing(),
+        formula=f"{name} x along an axis",
+        summary=f"{summary}: the first of ties, and NaN wins",
+    )
+
+
+PRIMITIVES = (
+    _reduction(
+        "reduce_sum",
+        NUMERIC | DURATIONS,
+        kernel=_accumulated("add"),
+        jvp=linear_jvp("reduce_sum"),
+        transpose=linear_transpose(lambda attrs, ct, type_: _spread(ct, attrs.axes, type_)),
+        formula="Σ x along axes",
+        summary="sum along axes",
+    ),
+    _reduction(
+        "reduce_prod",
+        NUMERIC,
+        multiplying,
+        kernel=_accumulated("multiply"),
+        jvp=_reduce_prod_jvp,
+        formula="Π x along axes",
+        summary="product along axes",
+    ),
+    _reduction(
+        "reduce_max",
+        _ORDERED,
+        kernel=in_order(_extremum("maximum", min)),
+        jvp=by_counts(_extremum_jvp),
+        integers="exact",
+        formula="max x along axes",
+        summary="maximum along axes; its derivative is shared equally among ties",
+    ),
+    _reduction(
+        "reduce_min",
+        _ORDERED,
+        kernel=in_order(_extremum("minimum", max)),
+        jvp=by_counts(_extremum_jvp),
+        integers="exact",
+        formula="min x along axes",
+        summary="minimum along axes; its derivative is shared equally among ties",
+    ),
+    _reduction(
+        "reduce_and",
+        _BITS,
+        kernel=_bitwise("bitwise_and"),
+        jvp=no_tangent,
+        formula="x₁ and x₂ and … along axes",
+        summary="bitwise and along axes",
+    ),
+    _reduction(
+        "reduce_or",
+        _BITS,
+        kernel=_bitwise("bitwise_or"),
+        jvp=no_tangent,
+        formula="x₁ or x₂ or … along axes",
+        summary="bitwise or along axes",
+    ),
+    _reduction(
+        "reduce_xor",
+        _BITS,
+        kernel=_bitwise("bitwise_xor"),
+        jvp=no_tangent,
+        formula="x₁ xor x₂ xor … along axes",
+        summary="bitwise exclusive or along axes",
+    ),
+    _arg_extremum("argmax", "position of the maximum along an axis"),
+    _arg_extremum("argmin", "position of the minimum along an axis"),
+)

@@ -1,0 +1,198 @@
+"""Tangent types: which types of tangents a primal type has, and how they convert.
+
+Rules compute with the natural tangent type, `tidu_cli.graph.types.tangent_type`. A linear graph may take its tangents in another
+type that the primal admits: a linear conversion at its start makes natural ones of them, and its transpose gives cotangents in the
+type that was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.types import (
+    CALENDAR,
+    COMPLEXES,
+    DATETIMES,
+    DURATION,
+    DURATIONS,
+    FLOATS,
+    INTEGERS,
+    OPEN_SHAPE,
+    TIMES,
+    UNITS,
+    RecordType,
+    TensorType,
+    Type,
+    moves,
+    tangent_type,
+    unit_of,
+)
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template, Term, Trace
+
+
+def _durations(units: frozenset[str]) -> tuple[str, ...]:
+    return tuple(f"{DURATION}[{unit}]" for unit in UNITS if unit in units)
+
+
+def _of_unit(dtypes: frozenset[str], units: frozenset[str]) -> frozenset[str]:
+    return frozenset(dtype for dtype in dtypes if unit_of(dtype) in units)
+
+
+@dataclass(frozen=True, slots=True)
+class TangentRow:
+    """A row of the table: primal dtypes, and those of the tangents that they admit, of the primal's shape.
+
+    `structural` says that they also admit the structural tangent `{instant: {periods: f64}}`, a count of units.
+    """
+
+    primals: frozenset[str]
+    admitted: tuple[str, ...]
+    structural: bool = False
+
+
+TABLE = (
+    TangentRow(FLOATS, ("f16", "bf16", "f32", "f64")),
+    TangentRow(COMPLEXES, ("c64", "c128")),
+    TangentRow(INTEGERS, ("f32", "f64")),
+    *(
+        TangentRow(_of_unit(dtypes, units), _durations(units), structural=dtypes is DATETIMES)
+        for dtypes in (DATETIMES, DURATIONS)
+        for units in (CALENDAR, frozenset(UNITS) - CALENDAR)
+    ),
+    TangentRow(frozenset({"bool"}), ()),
+)
+"""Of every dtype, one row. A conversion in either direction is convert_element_type: linear, and it transposes.
+
+A record admits the records of tangents that its fields admit, any of them left out.
+"""
+
+
+def natural(primal: Type) -> Type | None:
+    """The tangent type that rules compute with; None where the only tangent is zero."""
+    return tangent_type(primal) if moves(primal) else None
+
+
+def admitted(primal: TensorType) -> tuple[TensorType, ...]:
+    """All tangent types of a primal type that are arrays, the natural one among them; none where the only tangent is zero."""
+    return tuple(primal.with_dtype(dtype) for dtype in _row(primal).admitted)
+
+
+def structural(shape: tuple[int, ...]) -> RecordType:
+    """The structural tangent type of datetimes of a shape: how many units, in the places where the parts of a datetime are."""
+    return RecordType("", (("instant", RecordType("", (("periods", TensorType("f64", shape)),))),))
+
+
+def chosen(primal: Type, given: Type) -> Type:
+    """The tangent type that `given`, of which shapes and names may have been left out, is for this primal type.
+
+    Raises TypeRuleError if the primal type does not admit it, with what is to be said of the primal type.
+    """
+    if isinstance(primal, RecordType):
+        return _chosen_record(primal, given)
+    if not moves(primal):
+        raise TypeRuleError("admits no tangent but zero")
+    row, shape = _row(primal), primal.shape
+    if isinstance(given, TensorType) and given.dtype in row.admitted and given.shape in (shape, OPEN_SHAPE):
+        return given.with_shape(shape)
+    if row.structural and given in (structural(shape), structural(OPEN_SHAPE)):
+        return structural(shape)
+    raise TypeRuleError(f"admits no tangent {given}; choose {_choice(row, primal)}")
+
+
+def admits(primal: Type, tangent: Type) -> bool:
+    """Whether a type is, to its shapes, one of the tangent types that a primal type admits."""
+    try:
+        return chosen(primal, tangent) == tangent
+    except TypeRuleError:
+        return False
+
+
+def joined(types: Sequence[Type], records: Mapping[str, RecordType]) -> Type | None:
+    """The type in which tangents of these types add up: the natural one of what they are tangents of. None if there is none such.
+
+    Of a record type that `records` has by name that is known. Of durations it is the finest unit, in whole numbers of which the
+    others count; the structural tangent counts in the unit of the duration that it is added to. Records without a name go by field.
+    """
+    if all(isinstance(t, RecordType) and t.tangent for t in types):
+        primal = records.get(types[0].name) if isinstance(types[0], RecordType) else None
+        return tangent_type(primal) if primal is not None and all(admits(primal, t) for t in types) else None
+    return _joined(types)
+
+
+def _joined(types: Sequence[Type]) -> Type | None:
+    first = types[0]
+    if all(t == first for t in types):
+        return first
+    durations = [t for t in types if isinstance(t, TensorType) and t.dtype in DURATIONS]
+    if durations:
+        finest = max(durations, key=lambda t: UNITS.index(unit_of(t.dtype)))
+        able = (*admitted(finest), structural(finest.shape))
+        return finest if all(t in able for t in types) else None
+    given = [t for t in types if isinstance(t, RecordType) and not t.name]
+    if len(given) < len(types) or any(t.names != given[0].names for t in given):
+        return None
+    fields = [(name, _joined([part for t in given if (part := t.get(name))])) for name in given[0].names]
+    found = tuple((name, type_) for name, type_ in fields if type_ is not None)
+    return RecordType("", found) if len(found) == len(fields) else None
+
+
+def _choice(row: TangentRow, primal: TensorType) -> str:
+    able = [str(t) for t in admitted(primal)]
+    if primal.dtype in TIMES:
+        natural_unit = unit_of(primal.dtype)
+        others = [unit for unit in map(unit_of, row.admitted) if unit != natural_unit]
+        able = [f"{tangent_type(primal)} (or another unit: {', '.join(others)})"]
+    return " or ".join([*able, *([str(structural(primal.shape))] if row.structural else [])])
+
+
+def _chosen_record(primal: RecordType, given: Type) -> RecordType:
+    if not isinstance(given, RecordType) or given.name not in ("", primal.name):
+        raise TypeRuleError(f"admits no tangent {given}; choose {tangent_type(primal)}, or fields of it")
+    types = dict(given.fields)
+    for name in types:
+        field = primal.get(name)
+        if field is None:
+            raise TypeRuleError(f"has no field '{name}' (fields: {', '.join(primal.names)})")
+        try:
+            types[name] = chosen(field, types[name])
+        except TypeRuleError as error:
+            raise TypeRuleError(f"has the field '{name}' of type {field}, which {error}") from None
+    if not types:
+        raise TypeRuleError(f"admits no tangent without fields; choose some of {tangent_type(primal)}")
+    fields = tuple((name, types[name]) for name in primal.names if name in types)
+    return RecordType(primal.name, fields, tangent=bool(primal.name))
+
+
+def _row(primal: TensorType) -> TangentRow:
+    return next(row for row in TABLE if primal.dtype in row.primals)
+
+
+def conversion(primitives: PrimitiveSet, cases: CaseTable, given: Type, wanted: Type) -> Template:
+    """What makes of a tangent of the type `given`, its one source, one of the type `wanted`, its one result."""
+    trace = Trace(primitives, cases)
+    tangent = trace.source(given, linear=True)
+    return trace.template(1, [converted(tangent, wanted)])
+
+
+def converted(tangent: Term, wanted: Type) -> Term:
+    """A tangent in another type that the same primal type admits; fields that it lacks are structurally zero.
+
+    Between an array of durations and the record of a count of units, the units are those of the array.
+    """
+    trace, given = tangent.trace, tangent.value_type
+    if given == wanted:
+        return tangent
+    if isinstance(wanted, TensorType):
+        while isinstance(tangent.value_type, RecordType):
+            (name,) = tangent.value_type.names
+            tangent = trace.emit("field", tangent, name=name)
+        return tangent if tangent.type == wanted else trace.emit("convert_element_type", tangent, new_dtype=wanted.dtype)
+    if isinstance(given, TensorType):
+        ((name, inner),) = wanted.fields
+        return trace.emit("record", converted(tangent, inner), type=wanted)
+    fields = {name: converted(trace.emit("field", tangent, name=name), due) for name, due in wanted.fields if name in given.names}
+    return trace.emit("record", *fields.values(), type=wanted, fields=None if len(fields) == len(wanted.fields) else tuple(fields))

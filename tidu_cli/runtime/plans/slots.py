@@ -1,0 +1,175 @@
+"""Slots for values: a program of the steps of a computation, in which the slot of a value that dies serves the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, spans
+from tidu_cli.graph.graph import Column, Graph, Output, column
+from tidu_cli.graph.types import TensorType
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.runtime.plans.interpreter import SCRATCH, UNARY, WIDE, Program, Wide, is_ufunc, reusing_kernel, reusing_number
+from tidu_cli.runtime.plans.steps import Steps, constant_steps
+from tidu_cli.watching import watch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LEFT, RIGHT = 1, 2
+"""Which operands of a step die in it; both are the sum."""
+
+KEPT = 4
+"""What stands there for a step whose result is kept for later runs, whose operands are kept, too."""
+
+
+def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output]) -> Program:
+    """The program of these steps. Linear in their number."""
+    graph, n = steps.graph, steps.n_steps
+    last = steps.last_uses()
+    constant = constant_steps(steps)
+    kept = constant.nonzero()[0]
+    last[spans(steps.first[kept], steps.first[kept + 1])] = n  # for the next run
+    code = graph.code if steps.kept is None else column_of(steps.code)
+    kernel = _reuses(steps, primitives, last)
+    left, right, target, cleared = (column([0]) * n for _ in range(4))
+    slot, n_slots, wide = _slots(steps, constant, last, tuple(map(array_of, (left, right, target, cleared))))
+    del last
+    return Program(
+        graph=Graph(graph.name, graph.inputs, graph.outputs, graph.cases),
+        primitives=primitives,
+        inputs=tuple(graph.inputs[k] for k in steps.inputs),
+        input_slots=tuple(slot[: len(steps.inputs)]),
+        outputs=tuple(outputs),
+        output_slots=tuple(None if v is None else slot[v] for v in steps.outputs),
+        n_slots=n_slots,
+        node=steps.node,
+        code=code,
+        kernel=code if kernel is None else column_of(kernel),
+        left=left,
+        right=right,
+        target=target,
+        cleared=cleared,
+        wide=tuple(wide),
+        constant=constant.tobytes(),
+    )
+
+
+def _slots(
+    steps: Steps, constant: NDArray[Any], last: NDArray[Any], columns: tuple[NDArray[Any], ...]
+) -> tuple[Column[int], int, list[Wide]]:
+    """The slot of each value, how many there are, and the slots of the steps that are not regular. Fills in a program's columns."""
+    import numpy as np
+
+    n_inputs = len(steps.inputs)
+    slot = column(range(SCRATCH + 1, SCRATCH + 1 + n_inputs))
+    n_slots = SCRATCH + 1 + n_inputs
+    free = column()
+    wide: list[Wide] = []
+    append = slot.append
+    watched = watch("allocating", steps.n_steps)
+    for block in blocks(0, steps.n_steps):
+        arity, number = steps.arity(block), np.arange(block.start, block.stop)
+        left, right = steps.operand(0, block, arity), steps.operand(1, block, arity)
+        dying = LEFT * ((arity > 0) & (last[left] == number)) + RIGHT * ((arity > 1) & (last[right] == number) & (right != left))
+        dying[constant[block]] = KEPT
+        irregular = ((arity < 1) | (arity > 2) | (steps.n_results(block) != 1)).nonzero()[0]
+        n_wide, rows = len(wide), (dying.tolist(), left.tolist(), right.tolist())
+        # Stretches of regular steps, which most are, between others.
+        for before, end in pairwise([-1, *irregular.tolist(), len(arity)]):
+            if before >= 0:
+                step = block.start + before
+                reusable = column() if constant[step] else free
+                n_slots = _irregular(steps, step, steps.reads(step), last, slot, reusable, n_slots, wide)
+            for d, a, b in watched(zip(*[values[before + 1 : end] for values in rows], strict=True)):
+                if d == LEFT:
+                    append(slot[a])
+                elif d == RIGHT:
+                    append(slot[b])
+                elif d == LEFT | RIGHT:
+                    append(slot[b])
+                    free.append(slot[a])
+                elif free and not d:
+                    append(free.pop())
+                else:
+                    append(n_slots)
+                    n_slots += 1
+        found = array_of(slot)
+        lefts, rights, target, cleared = (column[block] for column in columns)
+        lefts[:], rights[:], target[:] = found[left], found[right], found[steps.first[block]]
+        # The result takes the place of the last operand to die; where two do, the other one's is cleared.
+        cleared[:] = np.where(dying == LEFT | RIGHT, lefts, SCRATCH)
+        rights[arity == 1] = UNARY
+        lefts[irregular] = np.arange(n_wide, len(wide))
+        rights[irregular] = WIDE
+        cleared[irregular] = SCRATCH
+        del found  # while it exists, `slot` cannot grow
+    return slot, n_slots, wide
+
+
+def _irregular(
+    steps: Steps,
+    step: int,
+    reads: list[int],
+    last: NDArray[Any],
+    slot: Column[int],
+    free: Column[int],
+    n_slots: int,
+    wide: list[Wide],
+) -> int:
+    """Slots for the results of one step of any number of operands and results. Gives the number of slots there are then."""
+    results = range(int(steps.first[step]), int(steps.first[step + 1]))
+    dying = [slot[a] for a in dict.fromkeys(reads) if last[a] == step]
+    writes = []
+    for _ in results:
+        if dying and len(results) == 1:
+            writes.append(dying.pop())
+        elif free:
+            writes.append(free.pop())
+        else:
+            writes.append(n_slots)
+            n_slots += 1
+    slot.extend(writes)
+    dying += [slot[v] for v in results if last[v] < 0]
+    wide.append(Wide(tuple(slot[a] for a in reads), tuple(writes), tuple(dying)))
+    free.extend(dying)
+    return n_slots
+
+
+def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArray[Any] | None:
+    """The number of each step's kernel: one that makes its result in the memory of an operand, where it may. None if none may.
+
+    The operand must die there, and have memory of its own: it was made by a step whose results are new arrays, and read only by
+    such steps. Any other kernel may give a view of what it reads, or an array that it keeps.
+    """
+    import numpy as np
+
+    cases = steps.graph.cases
+    fresh, into = np.zeros(len(cases), bool), np.zeros((2, len(cases)), bool)
+    for code in np.flatnonzero(counts(steps.code, len(cases))).tolist():
+        case = cases[code]
+        primitive, result = primitives[case.op], case.results[0]
+        # A record may pass on arrays that others see, also where its fields are sums: x + 0 is x.
+        if len(case.results) == 1 and isinstance(result, TensorType) and result.rank > 0:
+            fresh[code] = primitive.fresh or is_ufunc(np, primitive, case)
+            into[:, code] = [fresh[code] and reusing_kernel(np, primitive, case, k) is not None for k in (0, 1)]
+    reusing = into[0] | into[1]
+    if not reusing.any():
+        return None
+    own = np.zeros(steps.n_values, bool)
+    for block in blocks(0, steps.n_steps):
+        own[steps.first[block][fresh[steps.code[block]]]] = True
+    for block in blocks(0, steps.n_steps):
+        args = steps.args[steps.start[block.start] : steps.start[block.stop]]
+        own[args[np.repeat(~fresh[steps.code[block]], steps.arity(block))]] = False
+    kernels = steps.code.copy()
+    for block in blocks(0, steps.n_steps):
+        for step in (np.flatnonzero(reusing[steps.code[block]]) + block.start).tolist():
+            reads = steps.reads(step)
+            code = int(steps.code[step])
+            for k, a in enumerate(reads[:2]):
+                if into[k, code] and own[a] and last[a] == step and reads.count(a) == 1:
+                    kernels[step] = reusing_number(code, k)
+                    break
+    return kernels

@@ -1,0 +1,294 @@
+"""What of a graph has to be computed, as arrays: the nodes that outputs need, each once, and which values they read.
+
+Programs are made from this (`slots`, `groups`). Graphs that come from materialize have neither
+dead nor equal nodes, which takes a few passes over arrays to see; of others they are dropped one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, spans, sums, taken
+from tidu_cli.graph.graph import Case, Column, Graph, Output, column
+from tidu_cli.graph.types import TensorType
+from tidu_cli.watching import watch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """The steps of a computation, in a valid order. Values are numbered: the inputs that are needed, then the steps' results.
+
+    `inputs` are indices into the graph's; `outputs` are values, None for structural zeros. Step i computes node `kept[i]`, or i if
+    that is None, and is of case `code[i]`; it reads the values `args[start[i]:start[i + 1]]` and makes `first[i]` up to before
+    `first[i + 1]`. The columns may be those of the graph, in its memory.
+    """
+
+    graph: Graph
+    inputs: tuple[int, ...]
+    outputs: tuple[int | None, ...]
+    kept: NDArray[Any] | None
+    code: NDArray[Any]
+    start: NDArray[Any]
+    args: NDArray[Any]
+    first: NDArray[Any]
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps."""
+        return len(self.code)
+
+    @property
+    def n_values(self) -> int:
+        """The number of values: inputs and results."""
+        return int(self.first[-1])
+
+    @property
+    def single(self) -> bool:
+        """Whether each step makes one value."""
+        return self.n_values == len(self.inputs) + self.n_steps
+
+    @property
+    def node(self) -> Column[int]:
+        """The node that each step computes."""
+        import numpy as np
+
+        if self.kept is not None:
+            return column_of(self.kept)
+        made = column([0]) * self.n_steps
+        numbers = array_of(made)
+        for block in blocks(0, self.n_steps):
+            numbers[block] = np.arange(block.start, block.stop)
+        return made
+
+    def arity(self, block: slice) -> NDArray[Any]:
+        """How many values each of these steps reads."""
+        ends = self.start[block.start : block.stop + 1]
+        found: NDArray[Any] = ends[1:] - ends[:-1]
+        return found
+
+    def n_results(self, block: slice) -> NDArray[Any]:
+        """How many values each of these steps makes."""
+        ends = self.first[block.start : block.stop + 1]
+        found: NDArray[Any] = ends[1:] - ends[:-1]
+        return found
+
+    def operand(self, k: int, block: slice, arity: NDArray[Any]) -> NDArray[Any]:
+        """Operand k of each of these steps, or the last there is; 0 of steps that read nothing. `arity` is theirs."""
+        import numpy as np
+
+        if not len(self.args):
+            return np.zeros(len(arity), np.int32)
+        return np.where(arity > 0, self.args[self.start[block] + np.minimum(arity - 1, k)], 0)
+
+    def reads(self, step: int) -> list[int]:
+        """The values that one step reads."""
+        found: list[int] = self.args[self.start[step] : self.start[step + 1]].tolist()
+        return found
+
+    def last_uses(self) -> NDArray[Any]:
+        """For each value the last step that reads it: `n_steps` for outputs, -1 for what no step reads."""
+        import numpy as np
+
+        last = np.full(self.n_values, -1, np.int32)
+        for block in blocks(0, self.n_steps):
+            # The last one of several assignments to one place holds.
+            readers = np.repeat(np.arange(block.start, block.stop, dtype=np.int32), self.arity(block))
+            last[self.args[self.start[block.start] : self.start[block.stop]]] = readers
+        last[[v for v in self.outputs if v is not None]] = self.n_steps
+        return last
+
+
+def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
+    """The steps that these outputs of a self-contained graph need. Nodes that differ in their masks alone compute the same."""
+    import numpy as np
+
+    code, args = array_of(graph.code), array_of(graph.args)
+    arity = np.array(graph.cases.arity, np.int32)
+    n_results = np.array(graph.cases.n_results, np.int32)
+    n_inputs = len(graph.inputs)
+    start, first = sums(arity, code), sums(n_results, code, n_inputs)
+    results = [o.value for o in outputs]
+    read = np.zeros(graph.n_values, bool)
+    for block in blocks(0, len(args)):
+        read[args[block]] = True
+    read[[v for v in results if v is not None]] = True
+    plain = _without_masks(graph)
+    kept = None
+    if _all_read(read, first) and not _any_equal(plain, code, args, start):
+        if read[:n_inputs].all():
+            return Steps(graph, tuple(range(n_inputs)), tuple(results), None, code, start, args, first)
+        made = np.arange(n_inputs, graph.n_values, dtype=np.int32)
+    else:
+        kept, args, same, read = _distinct(graph, plain, _needed(graph, outputs))
+        code = taken(code, kept)
+        made = spans(begin := taken(first, kept), begin + taken(n_results, code))
+        results = [None if v is None else int(same[v]) for v in results]
+        start, first = sums(arity, code), sums(n_results, code, n_inputs)
+    inputs = np.flatnonzero(read[:n_inputs])
+    number = np.zeros(graph.n_values, np.int32)
+    number[inputs] = np.arange(len(inputs))
+    number[made] = np.arange(len(inputs), len(inputs) + len(made))
+    found = tuple(None if v is None else int(number[v]) for v in results)
+    first -= n_inputs - len(inputs)
+    return Steps(graph, tuple(inputs.tolist()), found, kept, code, start, taken(number, args), first)
+
+
+MOST_KEPT = 2**20
+"""The bytes of results that a program may keep from its first run on."""
+
+DEEPEST_KEPT = 8
+"""How many steps after one another, at most, are looked through for what depends on no input."""
+
+
+def constant_steps(steps: Steps) -> NDArray[Any]:
+    """Of each step whether it depends on no input, and its results may be kept, which are of `MOST_KEPT` bytes together.
+
+    A few are not found: see `DEEPEST_KEPT`. Linear in the number of steps.
+    """
+    import numpy as np
+
+    cases = steps.graph.cases
+    constant, known, room = np.zeros(steps.n_steps, bool), np.zeros(steps.n_values, bool), MOST_KEPT
+    sizes = np.zeros(len(cases), np.int64)
+    new = _that_read(steps, None).nonzero()[0]
+    for _ in range(DEEPEST_KEPT):
+        code = steps.code[new]
+        for c in set(code.tolist()):
+            sizes[c] = min(kept_bytes(cases[c]), MOST_KEPT + 1)  # of more no matter how many: there is no integer for any number
+        new = new[sizes[code] <= room]  # what is too large by itself keeps out no other
+        taking = np.cumsum(sizes[steps.code[new]])
+        new = new[taking <= room]
+        if not len(new):
+            break
+        room -= int(taking[len(new) - 1])
+        constant[new] = True
+        known[spans(steps.first[new], steps.first[new + 1])] = True
+        new = (_that_read(steps, known) & ~constant).nonzero()[0]
+    return constant
+
+
+def _that_read(steps: Steps, known: NDArray[Any] | None) -> NDArray[Any]:
+    """Of each step whether it reads values that are known, and no others; or, without `known`, whether it reads none at all."""
+    import numpy as np
+
+    found = np.zeros(steps.n_steps, bool)
+    for block in blocks(0, steps.n_steps):
+        arity = steps.arity(block)
+        if known is None:
+            found[block] = arity == 0
+        elif len(reading := arity.nonzero()[0]):
+            begin, end = steps.start[block.start], steps.start[block.stop]
+            found[block][reading] = np.logical_and.reduceat(known[steps.args[begin:end]], steps.start[block][reading] - begin)
+    return found
+
+
+def kept_bytes(case: Case) -> int:
+    """What it takes to keep the results of a case, in bytes: too many for records, whose fields may be arrays that others see."""
+    return sum(t.nbytes if isinstance(t, TensorType) else MOST_KEPT + 1 for t in case.results)
+
+
+def _without_masks(graph: Graph) -> NDArray[Any]:
+    """For each case the first one that computes the same: it may have another mask."""
+    import numpy as np
+
+    cases: dict[Case, int] = {}
+    numbers = [cases.setdefault(Case(c.op, c.attrs, None, c.operands, c.results), k) for k, c in enumerate(graph.cases.cases)]
+    return np.array(numbers, np.int32)
+
+
+def _all_read(read: NDArray[Any], first: NDArray[Any]) -> bool:
+    """Whether of each node some result is read or an output: then, as paths end in outputs, all are needed."""
+    import numpy as np
+
+    made = read[first[0] :]
+    return (
+        bool((made if len(made) == len(first) - 1 else np.logical_or.reduceat(made, first[:-1] - first[0])).all())
+        if len(made)
+        else True
+    )
+
+
+def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], start: NDArray[Any]) -> bool:
+    """Whether two nodes might be of one case and read the same: True also, very rarely, where none are."""
+    import numpy as np
+
+    digest = np.empty(len(code), np.uint64)
+    for block in blocks(0, len(code)):
+        begin, end = start[block.start], start[block.stop]
+        first, arity = start[block] - begin, np.diff(start[block.start : block.stop + 1])
+        own = _mixed(plain[code[block]].astype(np.uint64) | np.uint64(1 << 63))  # no operand has this bit
+        # An operand counts by its number and its place, so that x - y is not y - x.
+        places = np.arange(end - begin, dtype=np.uint64) - np.repeat(first, arity).astype(np.uint64)
+        mixed = _mixed((places << np.uint64(40)) + args[begin:end].astype(np.uint64) + np.uint64(1))
+        if len(reading := np.flatnonzero(arity)):
+            own[reading] += np.add.reduceat(mixed, first[reading])
+        digest[block] = own
+    digest.sort()
+    return bool((digest[1:] == digest[:-1]).any())
+
+
+def _mixed(x: NDArray[Any]) -> NDArray[Any]:
+    """SplitMix64's finalizer (Steele, Lea and Flood 2014): 64 bits to 64 bits, one to one, in no order. Overwrites x."""
+    import numpy as np
+
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+def _needed(graph: Graph, outputs: Sequence[Output]) -> tuple[bytearray, bytearray]:
+    """Of each value and of each node, whether these outputs need it."""
+    arity, n_results, args = graph.cases.arity, graph.cases.n_results, graph.args
+    values, nodes = bytearray(graph.n_values), bytearray(graph.n_nodes)
+    for output in outputs:
+        if output.value is not None:
+            values[output.value] = 1
+    node, end, first = graph.n_nodes, len(args), graph.n_values
+    for code in reversed(graph.code):
+        node -= 1
+        start, last = end - arity[code], first - 1
+        first -= n_results[code]
+        if values[last] or 1 in values[first:last]:
+            nodes[node] = 1
+            for a in args[start:end]:
+                values[a] = 1
+        end = start
+    return values, nodes
+
+
+def _distinct(graph: Graph, plain: NDArray[Any], needed: tuple[bytearray, bytearray]) -> tuple[NDArray[Any], ...]:
+    """The needed nodes without those that compute what an earlier one does: their numbers, and the values that they read.
+
+    Then, of each value, the one that stands for it, and whether it is needed.
+    """
+    import numpy as np
+
+    values, nodes = needed
+    arity, n_results, args = graph.cases.arity, graph.cases.n_results, graph.args
+    plain_code = plain.tolist()
+    same: Column[int] = column(range(graph.n_values))
+    kept, reads_of_kept = column(), column()
+    known: dict[tuple[int, ...], int] = {}
+    start, value = 0, len(graph.inputs)
+    for node, code in enumerate(watch("compiling", graph.n_nodes)(graph.code)):
+        end = start + arity[code]
+        if nodes[node]:
+            reads = [same[a] for a in args[start:end]]
+            first = known.setdefault((plain_code[code], *reads), value)
+            if first == value:
+                kept.append(node)
+                reads_of_kept.extend(reads)
+            else:
+                for k in range(n_results[code]):
+                    same[value + k] = first + k
+        start, value = end, value + n_results[code]
+    return (*map(array_of, (kept, reads_of_kept, same)), np.frombuffer(values, np.uint8).astype(bool))

@@ -1,0 +1,189 @@
+"""linearize of large graphs: the tangents of all values, by groups of nodes that share case and mask.
+
+The plain way (`tidu_cli.transforms.linearize`) learns a node's mask when it comes to it. Here masks come first: what is active
+spreads through the graph, and is corrected where a rule gives no tangent. Then every template is stamped out in bulk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns.blocks import column_of
+from tidu_cli.graph.columns.dataflow import Bools, Flow, Indices, Ints, peel, readers
+from tidu_cli.graph.graph import CaseTable, Column, column
+from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template, jvp_template
+from tidu_cli.transforms.columns.aliases import follow
+from tidu_cli.transforms.columns.cases import are_few, by_code, by_mask, operands
+from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
+
+ROUNDS = 8
+"""So often masks are corrected. It takes a round for each rule on a path that gives no tangent under a corrected mask only."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """The template of nodes of one case and mask, and whether it ignores a tangent."""
+
+    template: Template
+    ignores: bool
+    nodes: Ints
+
+
+def push_forward(
+    logical: LogicalGraph,
+    seeds: dict[int, int],
+    needed: bytearray,
+    linear: GraphBuilder,
+    residual: GraphBuilder,
+    residual_number: int,
+    primitives: PrimitiveSet,
+) -> tuple[Column[int], bool] | None:
+    """What the plain way does: the handle of each flat id's tangent, and whether some tangent is computed that nothing may need.
+
+    None, and nothing done, where only the plain way knows how: several results, records, converted tangents, more cases than are
+    worth the while; and where a rule is missing, perhaps for a mask that no node has in the end.
+    """
+    flow = logical.flow
+    if flow is None or linear.code:
+        return None
+    nodes = np.flatnonzero(np.frombuffer(needed, np.bool_) & (flow.code >= 0)).astype(np.int32)
+    taken = primitives.fields_taken(logical.document.cases)
+    by_case = by_code(flow.code, nodes) if are_few(flow.code, nodes) else []
+    if not by_case or any(code in taken for code, _ in by_case):
+        return None
+    known = _templates(logical, flow, by_case, seeds, primitives)
+    if known is None:
+        return None
+
+    stamps = Stamps(logical, flow.n_values, residual_number)
+    tangent = np.full(flow.n_values, -1, np.int32)
+    stamps.groups = [Group(k.template, k.nodes, _Sources(flow, k.template, tangent)) for k in known]
+    node_sizes, arg_sizes = stamps.linear_sizes()
+    places = Places(before_each(node_sizes), before_each(arg_sizes))
+    del node_sizes, arg_sizes
+    linear.code, linear.args = column([0]) * int(places.node[-1]), column([0]) * int(places.arg[-1])
+    for flat, handle in seeds.items():
+        tangent[flat] = -1 - handle
+    _find_tangents(flow, known, places, len(linear.inputs), tangent)
+    stamps.write(linear, places, residual, "linearizing")
+    del places
+    stamps.refer(linear, residual)
+    return column_of(np.where(tangent >= 0, -1 - tangent, 0)), any(k.ignores for k in known)
+
+
+def _templates(
+    logical: LogicalGraph, flow: Flow, by_case: list[tuple[int, Ints]], seeds: dict[int, int], primitives: PrimitiveSet
+) -> list[_Known] | None:
+    """The templates of all nodes that have an active operand; None where they cannot be told, or do not suit."""
+    arity = logical.document.cases.arity
+    recorded = _Recorded(logical.document.cases, primitives)
+    activity = _Activity(flow, seeds)
+    for _ in range(ROUNDS):
+        known: list[_Known] = []
+        silent = [np.empty(0, np.int32)]
+        for code, nodes in by_case:
+            for mask, alike in by_mask(flow, nodes, arity[code], activity.active):
+                if not any(mask):
+                    continue
+                found = recorded.of(code, mask)
+                if found is None:
+                    return None
+                known.append(_Known(*found, alike))
+                are_active = activity.active[alike]
+                if found[0].results[0] is None:
+                    silent.append(alike[are_active])
+                elif not are_active.all():
+                    return None  # a rule gives a tangent since one of its operands has none
+        if not any(map(len, silent)):
+            return known
+        activity.silence(np.concatenate(silent))
+    return None
+
+
+class _Recorded:
+    """Templates by case and mask, each recorded once, and whether they ignore a tangent."""
+
+    def __init__(self, cases: CaseTable, primitives: PrimitiveSet) -> None:
+        self.cases, self.primitives = cases, primitives
+        self._known: dict[tuple[int, tuple[bool, ...]], tuple[Template, bool]] = {}
+
+    def of(self, code: int, mask: tuple[bool, ...]) -> tuple[Template, bool] | None:
+        """None if a rule is missing, or the template does not suit."""
+        if (code, mask) not in self._known:
+            try:
+                template = jvp_template(self.primitives, self.cases, code, mask)
+            except TiduError:
+                return None
+            if not suits(template):
+                return None
+            tangent = template.n_sources - len(mask)
+            ignores = template.ignores(tangent + k for k, is_active in enumerate(mask) if is_active)
+            self._known[code, mask] = template, ignores
+        return self._known[code, mask]
+
+
+class _Activity:
+    """Which values have a tangent: at first all that depend on a seed."""
+
+    def __init__(self, flow: Flow, seeds: Collection[int]) -> None:
+        self.flow = flow
+        self._n_active = np.diff(flow.start)
+        self._n_active[list(seeds)] = 1
+        self._readers: tuple[Ints, Ints] | None = None
+        self._spread(np.flatnonzero(self._n_active == 0))
+
+    def silence(self, values: Ints) -> None:
+        """These values have none, although operands have; nor then have those that depend on no others."""
+        self._n_active[values] = 0
+        self._spread(values)
+
+    def _spread(self, values: Indices) -> None:
+        if len(values):
+            if self._readers is None:
+                self._readers = readers(self.flow)
+            peel(self._n_active, *self._readers, values)
+        self.active: Bools = self._n_active > 0
+
+
+class _Sources:
+    """The references of a template's sources: operands, the result, tangents of operands."""
+
+    def __init__(self, flow: Flow, template: Template, tangent: Ints) -> None:
+        self.flow = flow
+        self.tangent = tangent
+        self.arity = (template.n_sources - 1) // 2
+        self.read = {slot for node in template.nodes for slot in node.reads if slot < template.n_sources}
+
+    def __call__(self, nodes: Ints) -> list[Reference | None]:
+        return [self._source(nodes, slot) if slot in self.read else None for slot in range(2 * self.arity + 1)]
+
+    def _source(self, nodes: Ints, slot: int) -> Ints:
+        if slot < self.arity:
+            return ~operands(self.flow, nodes, slot)
+        if slot == self.arity:
+            return ~nodes
+        return self.tangent[operands(self.flow, nodes, slot - self.arity - 1)]
+
+
+def _find_tangents(flow: Flow, known: list[_Known], places: Places, n_inputs: int, tangent: Ints) -> None:
+    """Enter the local id of each node's tangent; -1 where there is none."""
+    aliases = [np.empty(0, np.int32)]
+    for k in known:
+        (slot,) = k.template.results
+        if slot is None:
+            continue
+        offset = linear_offset(k.template, slot)
+        if offset is not None:
+            tangent[k.nodes] = places.node[k.nodes] + (n_inputs + offset)
+        else:  # an operand's tangent is the node's as well
+            operand = slot - (k.template.n_sources - 1) // 2 - 1
+            tangent[k.nodes] = -2 - operands(flow, k.nodes, operand)
+            aliases.append(k.nodes)
+    follow(tangent, np.concatenate(aliases))

@@ -1,0 +1,184 @@
+"""transpose of large graphs: the cotangents of all values, by groups of nodes of equal case.
+
+The plain way (`tidu_cli.transforms.transpose`) walks the nodes backwards, and adds contributions up as they come. Here it is
+settled first what values have a cotangent; then templates get places, contributions are listed and added up, and all is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns.blocks import array_of, counts
+from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints, has_single_results, peel, to_flat_ids
+from tidu_cli.graph.graph import Case, Column, Graph, column
+from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template, transpose_template
+from tidu_cli.rules.scattered import reads_few
+from tidu_cli.transforms.columns.cases import are_few, by_code, operands
+from tidu_cli.transforms.columns.contributions import Contributions
+from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Nodes of one case that have a cotangent, and their template.
+
+    Items are values counted from the last one down, so that in their order nodes are walked backwards.
+    """
+
+    case: Case
+    template: Template
+    items: Ints
+    n_values: int
+
+    @property
+    def nodes(self) -> Ints:
+        """The values that the nodes make."""
+        return self.n_values - 1 - self.items
+
+    @property
+    def targets(self) -> list[tuple[int, int, Type]]:
+        """The operands that the rule contributes to, with the slots of the contributions and their types."""
+        pairs = zip(self.template.results, self.case.operands, strict=True)
+        return [(k, slot, type_) for k, (slot, type_) in enumerate(pairs) if slot is not None and type_ is not None]
+
+
+def pull_back(
+    logical: LogicalGraph,
+    head: Graph,
+    linear: GraphBuilder,
+    residual: GraphBuilder,
+    residual_number: int,
+    primitives: PrimitiveSet,
+) -> tuple[Column[int], bool] | None:
+    """What the plain way does: the handle of the cotangent of each input, and whether some rule makes no use of a cotangent.
+
+    None, and nothing done, where only the plain way knows how: several results, records, reads of few elements, more cases than are
+    worth the while; and where it says what is wrong: a missing rule, a mask that belies the operands.
+    """
+    seeds = [(k, o.value, o.type) for k, o in enumerate(head.outputs) if o.value is not None]
+    if any(value < 0 for _, value, _ in seeds):
+        return None
+    code = np.concatenate([np.full(len(head.inputs), -1, np.int32), array_of(head.code)])
+    if not has_single_results(head.cases, code):
+        return None
+    flow = Flow.of(code, array_of(head.args), head.cases)
+    known = _templates(flow, head, [value for _, value, _ in seeds], primitives)
+    if known is None:
+        return None
+
+    contributions = _listed(flow, known, seeds)
+    adds_before = contributions.find_adds(flow.n_values)
+    cotangent = np.full(flow.n_values, -1, np.int32)
+    stamps = Stamps(logical, flow.n_values, residual_number)
+    stamps.groups = [Group(k.template, k.items, _Sources(logical, flow, k.template, cotangent)) for k in known]
+    places = Places(*map(before_each, stamps.linear_sizes()))
+    places.node[:] += adds_before
+    places.arg[:] += 2 * adds_before
+    del adds_before
+    linear.code, linear.args = column([0]) * int(places.node[-1]), column([0]) * int(places.arg[-1])
+    _give(contributions, known, places, len(linear.inputs))
+
+    def add_code(type_: Type) -> int:
+        attrs = primitives.parse_attrs(primitives.add, {})
+        return head.cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
+
+    contributions.add_up(linear, places, add_code, cotangent)
+    ignored = any(k.template.ignores([k.template.n_sources - 1]) for k in known)
+    del contributions, known
+    stamps.write(linear, places, residual, "transposing")
+    del places
+    stamps.refer(linear, residual)
+    return column([-1 - v if v >= 0 else 0 for v in cotangent[: len(head.inputs)].tolist()]), ignored
+
+
+def _listed(flow: Flow, known: list[_Known], seeds: list[tuple[int, int, Type]]) -> Contributions:
+    """What contributes to what."""
+    n_of_item = np.zeros(flow.n_values, np.int32)
+    for k in known:
+        n_of_item[k.items] = len(k.targets)
+    contributions = Contributions(seeds, n_of_item)
+    for k in known:
+        for place, (operand, _, type_) in enumerate(k.targets):
+            contributions.enter(k.items, place, operands(flow, k.nodes, operand), type_)
+    return contributions
+
+
+def _give(contributions: Contributions, known: list[_Known], places: Places, n_inputs: int) -> None:
+    """What the contributions are, once nodes have places."""
+    for k in known:
+        for place, (_, slot, _) in enumerate(k.targets):
+            offset = linear_offset(k.template, slot)
+            if offset is None:  # the cotangent of the node itself
+                contributions.give(k.items, place, -2 - k.nodes)
+            else:
+                contributions.give(k.items, place, places.node[k.items] + (n_inputs + offset))
+
+
+def _templates(flow: Flow, head: Graph, seeds: list[int], primitives: PrimitiveSet) -> list[_Known] | None:
+    """The templates of all nodes whose result has a cotangent; None where they cannot be told, or do not suit."""
+    cases, taken = head.cases, primitives.fields_taken(head.cases)
+    nodes = _with_cotangent(flow, flow.args >= 0, seeds)
+    if not len(nodes) or not are_few(flow.code, nodes):
+        return None
+    found: list[tuple[Case, Template, Ints]] = []
+    contributes = np.zeros(len(flow.args), np.bool_)
+    for code, alike in by_code(flow.code, nodes):
+        case = cases[code]
+        if case.mask is None or code in taken or reads_few(primitives, case):
+            return None
+        if not all(isinstance(type_, TensorType) for type_ in case.operands):
+            return None
+        for k, is_active in enumerate(case.mask):
+            if not np.all((operands(flow, alike, k) >= 0) == is_active):
+                return None
+        try:
+            template = transpose_template(primitives, cases, code, (True,))
+        except TiduError:
+            return None
+        if not suits(template):
+            return None
+        found.append((case, template, alike))
+        for k, slot in enumerate(template.results):
+            if slot is not None:
+                contributes[flow.start[alike] + k] = True
+    # Where a rule contributes nothing to an operand, that one may have no cotangent after all.
+    live = np.zeros(flow.n_values, np.bool_)
+    live[_with_cotangent(flow, contributes, seeds)] = True
+    left = ((case, template, alike[live[alike]][::-1]) for case, template, alike in found)
+    return [_Known(case, template, flow.n_values - 1 - some, flow.n_values) for case, template, some in left if len(some)]
+
+
+def _with_cotangent(flow: Flow, contributes: Bools, seeds: list[int]) -> Ints:
+    """The nodes whose result has a cotangent, if those arguments get contributions that `contributes` says."""
+    targets = flow.args[contributes]
+    held = counts(targets, flow.n_values)
+    np.add.at(held, np.array(seeds, np.int64), 1)
+    peel(held, before_each(contributes)[flow.start], targets)
+    return np.flatnonzero((held > 0) & (flow.code >= 0)).astype(np.int32)
+
+
+class _Sources:
+    """The references of a template's sources: operands, and the cotangent of the result."""
+
+    def __init__(self, logical: LogicalGraph, flow: Flow, template: Template, cotangent: Ints) -> None:
+        self.logical, self.flow, self.cotangent = logical, flow, cotangent
+        self.n = template.n_sources
+        self.read = {slot for node in template.nodes for slot in node.reads}
+
+    def __call__(self, items: Ints) -> list[Reference | None]:
+        values = self.flow.n_values - 1 - items
+        return [self._source(values, slot) if slot in self.read else None for slot in range(self.n)]
+
+    def _source(self, values: Ints, slot: int) -> Ints:
+        if slot == self.n - 1:
+            return self.cotangent[values]
+        read = operands(self.flow, values, slot)
+        to_flat_ids(read, len(self.logical.document.graphs) - 1, self.logical)
+        return ~read

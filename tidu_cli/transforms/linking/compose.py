@@ -1,0 +1,235 @@
+"""compose: documents one after the other, the outputs of each fed to the inputs of the next.
+
+What `resolve --bind` does once names are apart and pairs are known. Here pairs are found, by key or by position, and what two
+documents call by one name without meaning one thing is renamed in the later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
+from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.transforms.linking.passes import joint_passes
+from tidu_cli.transforms.linking.rename import Owner, Renaming, fresh, owner, owners, rename
+from tidu_cli.transforms.linking.resolve import resolve
+
+BY = ("name", "position")
+"""The ways to find out which output feeds which input."""
+
+Pairs = list[tuple[Input, Output]]
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How a document was put behind those before it.
+
+    `by` is how the pairs were found, one of `BY`. `bound` are inputs, by their new keys, and the outputs that they are. `idle` are
+    outputs that feed nothing. `inputs` and `outputs` are the new keys of those of its inputs and outputs that have one, `graphs`
+    the new names of graphs.
+    """
+
+    by: str
+    bound: tuple[tuple[Key, Key], ...]
+    idle: tuple[Key, ...]
+    inputs: Mapping[Key, Key]
+    outputs: Mapping[Key, Key]
+    graphs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The document of a pipeline, and the joint before each of its parts but the first."""
+
+    document: Document
+    joints: tuple[Joint, ...]
+
+
+def compose(
+    documents: Sequence[Document],
+    *,
+    by: str | None = None,
+    share: Sequence[Key] = (),
+    one_pass: Collection[int] = (),
+    names: Sequence[str] = (),
+    primitives: PrimitiveSet | None = None,
+) -> Composition:
+    """The pipeline of documents: the outputs of each one's head feed inputs of the next, whose head is the result's.
+
+    Those are the free inputs of the document, in order, whether an output depends on them or not. `by` "name" pairs equal keys;
+    "position" the outputs in order with the inputs of their kind (plain, tangent or cotangent) or, where these are too few, with
+    the plain ones; None is by name where a key is on both sides, and else by position. Inputs that stay free keep their keys. One
+    whose key an earlier document declares, too, is renamed x.2, unless `share` has the key; so are bound inputs, and graphs whose
+    names are taken. Passes are joined as `resolve` joins them.
+
+    Raises TransformError where outputs and inputs do not pair, differ in type, are zero, or depend on detached values;
+    UnknownNameError for a key to share that is no free input of two documents; and what `resolve` raises.
+    """
+    if not documents:
+        raise TransformError("there is nothing to compose; give a document")
+    if by is not None and by not in BY:
+        raise TransformError(f"documents are composed by {' or '.join(BY)}, not by '{by}'")
+    for document in documents:
+        _require_attached(document)
+    passes = joint_passes(documents, one_pass, names)
+    documents = [replace(document, passes={number: passes[number] for number in document.passes}) for document in documents]
+    shared = {owner(key, is_input=True): key for key in share}
+    meeting: set[Owner] = set()
+    whole, joints = documents[0], []
+    for document in documents[1:]:
+        way, pairs = _paired(whole, document, by)
+        renaming, kept = _apart(whole, document, [i.key for i, _ in pairs], shared)
+        meeting |= kept
+        bindings = tuple(Binding(renaming.input_key(i.key), *_place(whole, i, o)) for i, o in pairs)
+        joints.append(_joint(whole, document, way, pairs, renaming))
+        before = replace(whole, bindings=(*whole.bindings, *bindings))
+        whole = resolve([before, rename(document, renaming)], primitives=primitives)
+    _require_shared(documents, shared, meeting)
+    return Composition(whole, tuple(joints))
+
+
+def _require_attached(document: Document) -> None:
+    # The digests of what depends on an input change where the input is bound or renamed, and nobody knows which do.
+    if document.detached:
+        reader = next(graph.name for graph in document.graphs if Externals.DETACHED in graph.external.graph)
+        raise TransformError(
+            f"graph '{reader}' reads the detached value {document.detached[0].digest}; resolve it with the document that defines it"
+        )
+
+
+def _free_inputs(document: Document) -> list[Input]:
+    """The inputs that are not bound, each once, in the order of the document: those that materialize would declare."""
+    bound = {b.key for b in document.bindings}
+    inputs: dict[Key, Input] = {}
+    for graph in document.graphs:
+        for i in graph.inputs:
+            if i.key not in bound:
+                inputs.setdefault(i.key, i)
+    return list(inputs.values())
+
+
+# Which output feeds which input.
+
+
+def _paired(whole: Document, document: Document, by: str | None) -> tuple[str, Pairs]:
+    outputs, inputs = whole.head.outputs, _free_inputs(document)
+    by_key = {o.key: o for o in outputs}
+    named: Pairs = [(i, by_key[i.key]) for i in inputs if i.key in by_key]
+    way = by or ("name" if named else "position")
+    pairs = named if way == "name" else _in_order(outputs, inputs)
+    if not pairs:
+        raise TransformError(
+            f"cannot compose by {way}: the outputs of graph '{whole.head.name}' are {_listed(outputs)} and the inputs of graph "
+            f"'{document.head.name}' {_listed(inputs)}; {_way_out(way)}"
+        )
+    for i, o in pairs:
+        if i.type != o.type:
+            raise TransformError(
+                f"output '{o.key}' of graph '{whole.head.name}' is {o.type} and input '{i.key}' of graph '{document.head.name}' is "
+                f"{i.type} (paired by {way}); types must agree"
+            )
+    return way, pairs
+
+
+def _way_out(way: str) -> str:
+    if way == "name":
+        return "compose by position, or bind them with tidu resolve"
+    return "compose by name, choose outputs with tidu materialize, or bind them with tidu resolve"
+
+
+def _in_order(outputs: Sequence[Output], inputs: Sequence[Input]) -> Pairs:
+    """The outputs with the inputs of their kind or, if these are too few, with the plain ones; none if all are too few.
+
+    A derivative is a value like any other, and may be what a function takes. A tangent is no plain value.
+    """
+    of_kind: dict[tuple[bool, ...], list[Input]] = {}
+    for i in inputs:
+        of_kind.setdefault(_kind(i.key), []).append(i)
+    used = dict.fromkeys(of_kind, 0)
+    pairs: Pairs = []
+    for o in outputs:
+        kind = _kind(o.key)
+        if used.get(kind, 0) == len(of_kind.get(kind, ())):
+            plain = of_kind.get((), [])
+            return list(zip(plain, outputs, strict=False)) if len(outputs) <= len(plain) else []
+        pairs.append((of_kind[kind][used[kind]], o))
+        used[kind] += 1
+    return pairs
+
+
+def _kind(key: Key) -> tuple[bool, ...]:
+    """Whether a key is plain, a tangent, a cotangent, a tangent of a cotangent, ...: whatever the passes."""
+    return tuple(step > 0 for step in key.path)
+
+
+def _place(whole: Document, i: Input, o: Output) -> tuple[int, int]:
+    """The graph number and local id of an output of the head."""
+    if o.value is None:
+        raise TransformError(
+            f"output '{o.key}' of graph '{whole.head.name}' is zero all over, and feeds no input; "
+            f"make '{i.key}' a constant with tidu materialize --set"
+        )
+    if o.value >= 0:
+        return len(whole.graphs) - 1, o.value
+    external = whole.head.external
+    return external.graph[-1 - o.value], external.value[-1 - o.value]
+
+
+# What is to have another name.
+
+
+def _apart(whole: Document, document: Document, bound: Collection[Key], shared: Collection[Owner]) -> tuple[Renaming, set[Owner]]:
+    """New names for what the document calls as those before it call something else, and whose inputs stay shared.
+
+    Inputs clash by key, and are renamed with all that belongs to their owners. A bound input is the later document's alone, and
+    cannot be shared.
+    """
+    declared = {i.key for graph in whole.graphs for i in graph.inputs}
+    own = list(dict.fromkeys(i.key for graph in document.graphs for i in graph.inputs))
+    bound = {*bound, *(b.key for b in document.bindings)}
+    bound_owners = {owner(key, is_input=True) for key in bound}
+    clashing = dict.fromkeys(owner(key, is_input=True) for key in own if key in declared)
+    kept = {o for o in clashing if o in shared and o not in bound_owners}
+    taken = {name for d in (whole, document) for _, name in owners(d)}
+    new: dict[bool, dict[str, str]] = {True: {}, False: {}}
+    for is_input, name in clashing:
+        if (is_input, name) not in kept:
+            new[is_input][name] = fresh(name, taken)
+            taken.add(new[is_input][name])
+    names = {graph.name for graph in whole.graphs}
+    taken = names | {graph.name for graph in document.graphs}
+    graphs: dict[str, str] = {}
+    for graph in document.graphs:
+        if graph.name in names:
+            graphs[graph.name] = fresh(graph.name, taken)
+            taken.add(graphs[graph.name])
+    return Renaming(new[True], new[False], graphs), kept
+
+
+def _joint(whole: Document, document: Document, way: str, pairs: Pairs, renaming: Renaming) -> Joint:
+    fed = {o.key for _, o in pairs}
+    inputs = dict.fromkeys(i.key for graph in document.graphs for i in graph.inputs)
+    return Joint(
+        way,
+        tuple((renaming.input_key(i.key), o.key) for i, o in pairs),
+        tuple(o.key for o in whole.head.outputs if o.key not in fed),
+        {key: new for key in inputs if (new := renaming.input_key(key)) != key},
+        {o.key: new for o in document.head.outputs if (new := renaming.output_key(o.key)) != o.key},
+        renaming.graphs,
+    )
+
+
+def _require_shared(documents: Sequence[Document], shared: Mapping[Owner, Key], meeting: Collection[Owner]) -> None:
+    for its_owner, key in shared.items():
+        if its_owner not in meeting:
+            known = list(dict.fromkeys(str(i.key) for document in documents for i in _free_inputs(document)))
+            hint = "" if str(key) in known else did_you_mean(str(key), known)
+            raise UnknownNameError(f"there is no input '{key}' that two documents have and no output feeds, so none to share{hint}")
+
+
+def _listed(ports: Sequence[Input] | Sequence[Output]) -> str:
+    named = ", ".join(f"'{port.key}'" for port in ports[:8])
+    return f"{named}, ... {len(ports)} in all" if len(ports) > 8 else named or "none"

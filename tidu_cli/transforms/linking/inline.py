@@ -1,0 +1,73 @@
+"""inline: put what own primitives stand for in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.graph import CaseTable, Document, Graph, column
+from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template, Trace
+from tidu_cli.transforms.batch import Appender
+from tidu_cli.watching import watch
+
+
+def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
+    """A document of one self-contained graph, without own primitives: their nodes are those of their graphs.
+
+    Roles follow: what reads a tangent is linear in it. Nodes that are then equal stay two: materialize makes them one. Raises
+    MissingRuleError naming the node.
+    """
+    primitives = primitives or vocabulary(document.cases)
+    (graph,) = document.graphs
+    primitives.require_written_out([graph])
+    # What is put in may have own primitives in it, but no one twice: definitions do not recurse.
+    while any(primitives[graph.cases[code].op].inlined for code in set(graph.code)):
+        graph = _once(graph, primitives)
+    cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))
+    code = column(cases.intern(graph.cases[c]) for c in graph.code)
+    return replace(document, graphs=(replace(graph, cases=cases, code=code),), cases=cases)
+
+
+def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    cases = graph.cases
+    builder = GraphBuilder(cases, graph.inputs)
+    appender = Appender(builder)
+    new = column(range(len(graph.inputs)))
+    templates: dict[int, Template | None] = {}
+    node_meta = {}
+    end = 0
+    for node, code in enumerate(watch("inline", graph.n_nodes)(graph.code)):
+        start, end = end, end + cases.arity[code]
+        arguments = [new[a] for a in graph.args[start:end]]
+        if code not in templates:
+            try:
+                templates[code] = _template(primitives, cases, code)
+            except MissingRuleError as error:
+                raise MissingRuleError(f"{graph.describe(node)}: {error}") from None
+        template = templates[code]
+        if template is None:
+            if node in graph.node_meta:
+                node_meta[len(builder.code)] = graph.node_meta[node]
+            first = builder.append(code, arguments)
+            new.extend(range(first, first + cases.n_results[code]))
+        else:
+            new.extend(appender.append(template, arguments))
+    outputs = [o if o.value is None else replace(o, value=new[o.value]) for o in graph.outputs]
+    return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
+
+
+@no_collection()
+def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template | None:
+    case = cases[code]
+    rule = primitives[case.op].inlined
+    if rule is None:
+        return None
+    trace = Trace(primitives, cases)
+    mask: Sequence[bool] = case.mask or (False,) * len(case.operands)
+    operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
+    return trace.template(len(operands), rule(case.attrs, operands))

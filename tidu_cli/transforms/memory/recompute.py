@@ -1,0 +1,178 @@
+"""recompute: a graph that holds less at once, since it computes some values a second time, right before they are needed.
+
+The nodes of a derivative are *early* (the primal ones, and residuals) or *late* (linear ones, and all that depends on one). What is
+computed early for a late reader takes memory all the way between. A policy (`checkpoints`) says which early
+nodes to drop; a late reader of a dropped value gets a copy of it, placed right before that reader.
+
+A copy must stay another value than its original: equal values are computed once, by materialize and by evaluation. So it computes
+from an operand that has gone through the primitive set's barrier, together with what its reader waits for (Griewank and Walther,
+"Evaluating Derivatives", ch. 12, on checkpoints; the barrier is that of jax.checkpoint). No value changes by a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Document, Graph, Meta, column
+from tidu_cli.graph.keys import Key
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.transforms.materialize import materialize, materialize_traced
+from tidu_cli.transforms.memory.checkpoints import INPUT, Policy, Schedule
+from tidu_cli.watching import watch
+
+
+def recompute(
+    document: Document,
+    policy: Policy,
+    *,
+    outputs: Sequence[Key] | None = None,
+    needed_inputs: bool = False,
+    primitives: PrimitiveSet | None = None,
+) -> Document:
+    """One self-contained graph, as `materialize` gives it, in which late readers read copies of what the policy drops.
+
+    Inputs, outputs and every value are those of the materialized graph. A node has one copy at most (where the policy says that it
+    is portable, one in each segment), so that the time taken and the operations stay linear. The graph is the materialized one
+    itself where nothing is dropped. Raises what `materialize` raises, and UnknownNameError for what the policy names in vain.
+    """
+    primitives = primitives or vocabulary(document.cases)
+    document, trace = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
+    schedule = Schedule(document.head, primitives)
+    policy.drop(schedule, trace)
+    if 1 not in schedule.dropped:
+        return document
+    # Readers that wait for the same value may have had equal copies made.
+    return materialize(replace(document, graphs=(_Rebuilding(schedule, primitives).run(),)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """Of each node, whether it is computed where it stands, and whether late readers have copies of it."""
+
+    here: bytearray
+    copied: bytearray
+
+
+def _needs(schedule: Schedule) -> _Needs:
+    """Backwards from the outputs: a copy needs its operands where the policy keeps them, and copies of them where not."""
+    graph, dropped, late = schedule.graph, schedule.dropped, schedule.late
+    here, copied = bytearray(graph.n_nodes), bytearray(graph.n_nodes)
+    for output in graph.outputs:
+        if output.value is not None and output.value >= len(graph.inputs):
+            here[schedule.node_of[output.value]] = 1
+    for node in range(graph.n_nodes - 1, -1, -1):
+        for a in schedule.operands(node):
+            made_by = schedule.node_of[a]
+            if made_by == INPUT:
+                continue
+            if here[node] and not late[node]:
+                here[made_by] = 1
+            if copied[node] or (here[node] and late[node]):
+                (copied if dropped[made_by] else here)[made_by] = 1
+    return _Needs(here, copied)
+
+
+class _Rebuilding:
+    """The graph anew, node by node, with copies before their readers."""
+
+    def __init__(self, schedule: Schedule, primitives: PrimitiveSet) -> None:
+        self.schedule = schedule
+        self.graph: Graph = schedule.graph
+        self.primitives = primitives
+        self.needs = _needs(schedule)
+        self.builder = GraphBuilder(self.graph.cases, self.graph.inputs)
+        self.new = column(range(self.graph.n_values))
+        self.meta: dict[int, Meta] = {}
+        self.segment = 0
+        self.copies: dict[tuple[int, int], int] = {}
+        """By segment and old value: its copy."""
+        self.delayed: dict[int, int] = {}
+        """By old operand: what the barrier before the present reader made of it."""
+
+    def run(self) -> Graph:
+        """The new graph."""
+        graph, late, here = self.graph, self.schedule.late, self.needs.here
+        for node in watch("recomputing", graph.n_nodes)(range(graph.n_nodes)):
+            if not here[node]:
+                continue
+            operands = self.schedule.operands(node)
+            arguments = self._late_arguments(node, operands) if late[node] else [self.new[a] for a in operands]
+            self._append(node, arguments)
+        outputs = [o if o.value is None else replace(o, value=self.new[o.value]) for o in graph.outputs]
+        return self.builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=self.meta)
+
+    def _append(self, node: int, arguments: Sequence[int]) -> None:
+        if node in self.graph.node_meta:
+            self.meta[len(self.builder.code)] = self.graph.node_meta[node]
+        first = self.builder.append(self.graph.code[node], arguments)
+        for k, value in enumerate(self.schedule.results(node)):
+            self.new[value] = first + k
+
+    def _late_arguments(self, reader: int, operands: Sequence[int]) -> list[int]:
+        schedule = self.schedule
+        self.delayed.clear()
+        arguments = []
+        for a in operands:
+            made_by = schedule.node_of[a]
+            if made_by == INPUT or not schedule.dropped[made_by]:
+                arguments.append(self.new[a])
+                continue
+            if not schedule.portable[made_by]:
+                self.segment = schedule.segment[made_by]
+            if (self.segment, a) not in self.copies:
+                self._copy(made_by, self._awaited(reader, operands))
+            arguments.append(self.copies[self.segment, a])
+        return arguments
+
+    def _awaited(self, reader: int, operands: Sequence[int]) -> int | None:
+        """What the reader waits for: an active operand, or else another that is late. None where all that it reads is early."""
+        mask = self.graph.case(reader).mask or (False,) * len(operands)
+        active = (a for a, is_active in zip(operands, mask, strict=True) if is_active and not self._is_dropped(a))
+        late = (a for a in operands if (n := self.schedule.node_of[a]) != INPUT and self.schedule.late[n])
+        return next(active, next(late, None))
+
+    def _is_dropped(self, value: int) -> bool:
+        node = self.schedule.node_of[value]
+        return node != INPUT and bool(self.schedule.dropped[node])
+
+    def _copy(self, target: int, awaited: int | None) -> None:
+        """Copies of the target and of all dropped nodes that it needs and that this segment has no copies of."""
+        for node in self._uncopied(target):
+            operands = self.schedule.operands(node)
+            arguments = [self.copies[self.segment, a] if self._is_dropped(a) else self.new[a] for a in operands]
+            if (self.needs.here[node] or self.schedule.portable[node]) and not any(map(self._is_dropped, operands)):
+                least = min(range(len(operands)), key=lambda k: self.graph.type_of(operands[k]).nbytes)
+                arguments[least] = self._delayed(operands[least], awaited)
+            if node in self.graph.node_meta and not self.needs.here[node]:
+                self.meta[len(self.builder.code)] = self.graph.node_meta[node]
+            first = self.builder.append(self.graph.code[node], arguments)
+            for k, value in enumerate(self.schedule.results(node)):
+                self.copies[self.segment, value] = first + k
+
+    def _uncopied(self, target: int) -> Iterator[int]:
+        """Those nodes, each after the ones that it reads. Without recursion: chains are long."""
+        pending, met = [target], set()
+        while pending:
+            node = pending[-1]
+            if (self.segment, self.schedule.results(node)[0]) in self.copies:
+                pending.pop()
+            elif node in met:
+                pending.pop()
+                yield node
+            else:
+                met.add(node)
+                pending += [self.schedule.node_of[a] for a in self.schedule.operands(node) if self._is_dropped(a)]
+
+    def _delayed(self, value: int, awaited: int | None) -> int:
+        """The value after the barrier: equal, but another one, and not there before what the reader waits for."""
+        if value not in self.delayed:
+            operands = [value] if awaited is None else [value, awaited]
+            barrier = self.primitives.barrier
+            case = self.primitives.case(
+                barrier, self.primitives.parse_attrs(barrier, {}), None, [self.graph.type_of(a) for a in operands]
+            )
+            self.delayed[value] = self.builder.append(self.graph.cases.intern(case), [self.new[a] for a in operands])
+        return self.delayed[value]
