@@ -1,4 +1,4 @@
-"""Where tidu differs from JAX on purpose, or cannot help it: one table, for the tests and for docs/design.md."""
+"""Where tidu differs from JAX on purpose, or cannot help it: one table, for the tests and for docs/differences.md."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ DIFFERENCES = (
 
 
 def to_markdown() -> str:
-    """The table as docs/design.md shows it."""
+    """The table as docs/differences.md shows it."""
     lines = ["| where | tidu | JAX | why |", "|---|---|---|---|"]
     for row in DIFFERENCES:
         where = f"{', '.join(f'`{op}`' for op in row.ops)}: {row.at}"

@@ -1,4 +1,4 @@
-"""The table of differences to JAX in docs/design.md is the one that the tests use. TIDU_RENEW=1 writes it there."""
+"""The table of differences to JAX in docs/differences.md is the one that the tests use. TIDU_RENEW=1 writes it there."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.jax.differences import COMPARED_WITH, DIFFERENCES, to_markdown
 from tidu_cli.lax.builtin import BUILTIN
 
-PAGE = Path(__file__).parents[2] / "docs" / "design.md"
-TABLE = re.compile(r"(?<=^## Differences to JAX\n).*?^(TABLE|\|.*?)\n(?=\n)", flags=re.M | re.S)
+PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
+TABLE = re.compile(r"\A# Differences to JAX\n.*?^(TABLE|\|.*?)\n(?=\n)", flags=re.M | re.S)
 
 
 def test_the_page_has_the_table() -> None:
