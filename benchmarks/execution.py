@@ -97,7 +97,7 @@ def layered(n: int, width: int) -> Graph:
     cases = CaseTable()
     builder = GraphBuilder(cases, [Input(Key(f"x{k}"), F64) for k in range(3 * width)])
     draw, last = random.Random(0), list(range(3 * width))
-    codes = [cases.intern(BUILTIN.case(op, BUILTIN[op].attrs(), None, [F64, F64])) for op in ("add", "sub", "mul")]
+    codes = [cases.intern(BUILTIN.case(op, BUILTIN[op].domain.attrs(), None, [F64, F64])) for op in ("add", "sub", "mul")]
     for _ in range(n // (3 * width)):
         last = [builder.append(code, [draw.choice(last), draw.choice(last)]) for code in codes for _ in range(width)]
     return builder.build("layers", [Output(Key(f"y{k}"), value, F64) for k, value in enumerate(last)])
@@ -125,7 +125,9 @@ def arrays(n: int, size: int) -> tuple[Program, Callable[..., Any]]:
     builder = GraphBuilder(cases, [Input(Key("m"), matrix), *(Input(Key(f"x{k}"), vector) for k in range(4))])
     numbers = {"dimension_numbers": [[[1], [0]], [[], []]]}
     product = cases.intern(BUILTIN.case("dot_general", BUILTIN.parse_attrs("dot_general", numbers), None, [matrix, vector]))
-    codes = {op: cases.intern(BUILTIN.case(op, BUILTIN[op].attrs(), None, [vector] * arity)) for op, (_, arity) in OPS.items()}
+    codes = {
+        op: cases.intern(BUILTIN.case(op, BUILTIN[op].domain.attrs(), None, [vector] * arity)) for op, (_, arity) in OPS.items()
+    }
     draw, values, lines, known = random.Random(0), [1, 2, 3, 4], [], set[tuple[int, ...]]()
     for k in range(n):
         recent = values[-6:]

@@ -16,7 +16,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Array = Any
 """An array, held in the storage dtype of its type; of a record the tuple of its fields, None for zero ones."""
@@ -39,7 +39,7 @@ def every_value(document: Document, given: Mapping[Key, Array], primitives: Prim
         for node, code in enumerate(graph.code):
             case = graph.cases[code]
             if code not in kernels:
-                kernels[code] = primitives[case.op].kernel(np, case.attrs, case.operands, case.results)
+                kernels[code] = primitives[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)
             operands = [values[a] if a >= 0 else external[-1 - a] for a in graph.operands(node)]
             if any(x is None for x in operands):
                 values += [None] * len(case.results)

@@ -12,7 +12,7 @@ from tidu_cli.graph.literals import filled
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Mask = tuple[bool, ...]
 F, T = False, True

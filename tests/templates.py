@@ -23,7 +23,7 @@ def make_case(op, attrs, types, mask=None) -> Case:
 def apply(case: Case, operands) -> list:
     """The results of a case's kernel, which must be held exactly as the types that the type rule says are."""
     with np.errstate(all="ignore"):
-        results = BUILTIN[case.op].kernel(np, case.attrs, case.operands, case.results)(*operands)
+        results = BUILTIN[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)(*operands)
     results = list(results) if len(case.results) > 1 else [results]
     for result, type_ in zip(results, case.results, strict=True):
         require_type(result, type_, str(case))

@@ -30,7 +30,7 @@ IMPORTED_LATER = (difflib, ml_dtypes, scipy.special)
 """What tidu imports when it is first wanted; here it is there already, so that any import is the formula's doing."""
 
 for primitive in BUILTIN:
-    layout_of(primitive.attrs)  # annotations are evaluated when they are first wanted
+    layout_of(primitive.domain.attrs)  # annotations are evaluated when they are first wanted
 
 watching = False
 seen: list[str] = []

@@ -11,7 +11,7 @@ from tests.build.comparing import run
 from tidu_cli.build.tracing import build_function, trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import parse_type
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 MODEL = """import functools
 import math

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,9 @@ from tests.sketch import function, op
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules import families
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "samples").glob("*.json"))
@@ -21,9 +22,9 @@ def without(*names: str) -> PrimitiveSet:
     return PrimitiveSet.of([p for p in BUILTIN if p.name not in names])
 
 
-def changed(name: str, **fields: Any) -> PrimitiveSet:
+def changed(name: str, **told: Any) -> PrimitiveSet:
     """The built-in set with some fields of one primitive replaced."""
-    return PrimitiveSet.of([replace(p, **fields) if p.name == name else p for p in BUILTIN])
+    return PrimitiveSet.of([families.changed(p, **told) if p.name == name else p for p in BUILTIN])
 
 
 def including(*primitives: Primitive) -> PrimitiveSet:

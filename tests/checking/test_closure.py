@@ -106,7 +106,7 @@ def test_transforms_never_lack_a_rule(name: str) -> None:
     primitive = BUILTIN[name]
     for _, case in example_cases(BUILTIN, primitive):
         document = one_node_document(case)
-        wrt = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.inert]
+        wrt = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.rules.inert]
         if not wrt or not any(o.type.inexact for o in document.head.outputs):
             continue
         forward = linearize(document, wrt)

@@ -37,7 +37,7 @@ def types_of(sample: Sample) -> tuple[TensorType, ...]:
 def test_every_dtype(op: str) -> None:
     # The cases that select_n chooses among are its operands from 1 on.
     found = {types_of(sample)[op == "select_n"].dtype for sample in BY_OP[op]}
-    assert found == (ALL if op == "select_n" else BUILTIN[op].dtypes & ALL)
+    assert found == (ALL if op == "select_n" else BUILTIN[op].domain.dtypes & ALL)
 
 
 @pytest.mark.parametrize("op", OPS)

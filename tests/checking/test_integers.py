@@ -11,8 +11,8 @@ from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.graph.types import NUMERIC
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.lax.elementwise import arithmetic
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.families import elementwise
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 TWO = {"n": "i64[]", "m": "i64[]"}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,10 +24,11 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules import families
 from tidu_cli.rules.families import binary, linear_jvp, linear_transpose, unary
 from tidu_cli.rules.recording import Term
 from tidu_cli.rules.recording import op as emit
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 
 LAWS = ["jvp", "adjoint", "linear", "second", "symmetry"]
@@ -58,7 +58,7 @@ def test_the_samples_are_right(path: Path) -> None:
 def test_a_wrong_factor_in_a_jvp() -> None:
     def off(factor: float) -> PrimitiveSet:
         wrong = unary("sin", INEXACT, tangent=lambda t, x, y: cos(x) * factor * t, formula="", summary="")
-        return changed("sin", jvp=wrong.jvp)
+        return changed("sin", jvp=wrong.rules.jvp)
 
     assert check("sin", off(1.0)) == set()
     assert check("sin", off(1.000001)) == {"jvp"}  # its own derivative is wrong by as much, and right as that of the JVP
@@ -158,7 +158,7 @@ def test_given_inputs_decide_where() -> None:
     def tangent(t: Term, x: Term, y: Term) -> Term:
         return select_n(gt(x, 10.0), cos(x), 0.0) * t
 
-    primitives = changed("sin", jvp=unary("sin", INEXACT, tangent=tangent, formula="", summary="").jvp)
+    primitives = changed("sin", jvp=unary("sin", INEXACT, tangent=tangent, formula="", summary="").rules.jvp)
     assert check("sin", primitives, "f64[]") == set()
     assert check("sin", primitives, "f64[]", given={Key("x0"): np.array(11.0)}) == {"jvp"}
 
@@ -176,7 +176,7 @@ def test_the_tolerance_is_that_of_the_least_precise_value(dtype: str, tolerance:
 
 
 def test_a_primitive_is_tried_in_the_dtypes_asked_for() -> None:
-    conjugate_lost = changed("mul", examples=BUILTIN["mul"].examples[:1], transpose=lambda node: (
+    conjugate_lost = changed("mul", examples=BUILTIN["mul"].catalogue.examples[:1], transpose=lambda node: (
         [node.operands[1] * node.cotangents[0], None] if node.active[0] else [None, node.operands[0] * node.cotangents[0]]
     ))  # fmt: skip
     mul = conjugate_lost["mul"]
@@ -191,10 +191,10 @@ def test_every_primitive_in_double_precision(name: str) -> None:
     primitive = BUILTIN[name]
     verdicts = check_primitive_numerically(primitive, BUILTIN, ["f64", "c128"])
     assert all(v.ok and v.tolerance <= 1e-8 for v in verdicts)
-    differentiable = any(d in INEXACT for d in primitive.dtypes) and name not in NO_TANGENT
+    differentiable = any(d in INEXACT for d in primitive.domain.dtypes) and name not in NO_TANGENT
     silent = {v.law for v in verdicts if v.error is None}
     assert bool(verdicts) == differentiable
-    assert silent == (set() if primitive.faithful else {"jvp", "second"})
+    assert silent == (set() if primitive.rules.faithful else {"jvp", "second"})
     assert not any(v.error is not None and math.isnan(v.error) for v in verdicts)
 
 
@@ -238,7 +238,7 @@ def test_a_primitive_that_says_it_is_linear_and_is_not() -> None:
         formula="",
         summary="",
     )
-    primitives = including(replace(shifted, jvp=linear_jvp("shifted")))
+    primitives = including(families.changed(shifted, jvp=linear_jvp("shifted")))
     document = linearize(applied("shifted", "f64[]", primitives=primitives), [Key("x0")], primitives=primitives)
     read, _ = parse_document(format_document(document, "json"), "shifted", primitives)
     assert {v.law for v in linear_verdicts(read, primitives) if not v.ok} == {"zero", "additive"}
@@ -273,7 +273,7 @@ def test_no_alarm_where_rounding_hides_the_difference(since: str, unit: str, tim
 @pytest.mark.parametrize("factor", [2.0, 1 + 1e-6, 1 + 1e-7])
 def test_what_is_wrong_is_so_by_all_steps(factor: float) -> None:
     wrong = unary("sin", INEXACT, tangent=lambda t, x, y: cos(x) * factor * t, formula="", summary="")
-    assert check("sin", changed("sin", jvp=wrong.jvp)) == {"jvp"}
+    assert check("sin", changed("sin", jvp=wrong.rules.jvp)) == {"jvp"}
 
 
 def test_places_of_times_are_said_as_times() -> None:
@@ -284,10 +284,10 @@ def test_places_of_times_are_said_as_times() -> None:
 
 
 def test_what_has_no_derivative_is_said() -> None:
-    told = {p.name: check_primitive(p, BUILTIN, ["closure"], dtypes=[]).lines() for p in BUILTIN if p.inert}
+    told = {p.name: check_primitive(p, BUILTIN, ["closure"], dtypes=[]).lines() for p in BUILTIN if p.rules.inert}
     assert {"nextafter", "polygamma", "zeta", "igamma", "igammac", "regularized_incomplete_beta"} == set(told)
     for name, lines in told.items():
         assert any(f"note: {name} has no derivative in input" in line and not line.endswith(": ") for line in lines)
-        wrt = [Key(f"x{BUILTIN[name].inert[0]}")]
-        with pytest.raises(MissingRuleError, match=f"{name} has no derivative.*: {BUILTIN[name].inert_reason}"):
-            linearize(applied(name, *["f64[]"] * BUILTIN[name].arity), wrt)
+        wrt = [Key(f"x{BUILTIN[name].rules.inert[0]}")]
+        with pytest.raises(MissingRuleError, match=f"{name} has no derivative.*: {BUILTIN[name].rules.inert_reason}"):
+            linearize(applied(name, *["f64[]"] * BUILTIN[name].domain.arity), wrt)

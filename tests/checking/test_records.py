@@ -23,7 +23,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 
@@ -78,7 +78,7 @@ def test_all_laws_of_records() -> None:
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_wrong_rule_is_found_and_the_array_named(nested: bool) -> None:
-    right = BUILTIN["field"].jvp
+    right = BUILTIN["field"].rules.jvp
     assert right is not None
 
     def off(node: Any) -> Any:
@@ -122,7 +122,7 @@ def test_all_laws_of_times() -> None:
 
 @pytest.mark.parametrize("name", ["sub", "convert_element_type", "difference"])
 def test_a_wrong_rule_of_times_is_found(name: str) -> None:
-    right = BUILTIN[name].jvp
+    right = BUILTIN[name].rules.jvp
     assert right is not None
 
     def off(node: Any) -> Any:

@@ -13,7 +13,7 @@ from tidu_cli.checking.static import findings
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize

@@ -164,10 +164,11 @@ def test_a_rule_runs_once_a_case():
     from dataclasses import replace
 
     from tidu_cli.graph.keys import Key
+    from tidu_cli.rules.families import changed
     from tidu_cli.transforms.linearize import linearize
 
-    rule = primitives["o"].jvp
-    counted = replace(primitives["o"], jvp=lambda node: (calls.append(1), rule(node))[1])
+    rule = primitives["o"].rules.jvp
+    counted = changed(primitives["o"], jvp=lambda node: (calls.append(1), rule(node))[1])
     patched = replace(primitives, primitives={**primitives.primitives, "o": counted})
     linearize(derived, [Key("a")], primitives=patched)
     assert len(calls) == 1

@@ -63,7 +63,7 @@ def test_what_is_linear_is_zero_and_additive(op):
         dtypes = {leaf.dtype for t in (*operands, *case.results) for _, leaf in leaves(t) if leaf.inexact}
         if not 0 < len(operands) <= 5 or not dtypes <= {"f64", "c128"}:
             continue
-        compute = primitive.kernel(np, case.attrs, operands, case.results)
+        compute = primitive.evaluation.kernel(np, case.attrs, operands, case.results)
         several = len(case.results) > 1
 
         def run(arrays, compute=compute, several=several):

@@ -44,10 +44,10 @@ SHAPES = (
 def systematic() -> Iterator[tuple[str, dict[str, Any]]]:
     """Each attr of each primitive, and each part of its value in each example, in turn with each hostile value."""
     for primitive in BUILTIN:
-        for example in primitive.examples:
+        for example in primitive.catalogue.examples:
             dtype = _dtypes(primitive)[0]
             attrs, types = _instance(example, dtype)
-            for path in [*((name,) for name in field_names(primitive.attrs) if name not in attrs), *_places(attrs)]:
+            for path in [*((name,) for name in field_names(primitive.domain.attrs) if name not in attrs), *_places(attrs)]:
                 for value in HOSTILE:
                     yield primitive.name, one_node(primitive.name, types, _replaced(attrs, path, value))
 
@@ -55,13 +55,13 @@ def systematic() -> Iterator[tuple[str, dict[str, Any]]]:
 def drawn(seed: int, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """So many documents with several hostile attrs, operands of other shapes and any dtype. The same for the same seed."""
     rng = random.Random(seed)
-    chosen = [p for p in BUILTIN if p.examples]
-    with_attrs = [p for p in chosen if field_names(p.attrs)]
+    chosen = [p for p in BUILTIN if p.catalogue.examples]
+    with_attrs = [p for p in chosen if field_names(p.domain.attrs)]
     for _ in range(count):
         primitive = rng.choice(with_attrs if rng.random() < 0.9 else chosen)
-        attrs, types = _instance(rng.choice(primitive.examples), rng.choice(_dtypes(primitive)))
+        attrs, types = _instance(rng.choice(primitive.catalogue.examples), rng.choice(_dtypes(primitive)))
         for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):
-            _change(rng, attrs, field_names(primitive.attrs))
+            _change(rng, attrs, field_names(primitive.domain.attrs))
         if types and rng.random() < 0.4:
             changed, shape = rng.choice(types), rng.choice(SHAPES)
             types = [_SHAPE.sub(shape, t) if t == changed else t for t in types]
@@ -70,8 +70,8 @@ def drawn(seed: int, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _dtypes(primitive: Primitive) -> list[str]:
     # f64 first, and i8, whose range is small: rules for other dtypes are theirs.
-    found = [d for d in ("f64", "i8", "c64", "bool", "u32", "bf16", "datetime[ms]", "duration[h]") if d in primitive.dtypes]
-    return found or [d for d in DTYPES if d in primitive.dtypes]
+    found = [d for d in ("f64", "i8", "c64", "bool", "u32", "bf16", "datetime[ms]", "duration[h]") if d in primitive.domain.dtypes]
+    return found or [d for d in DTYPES if d in primitive.domain.dtypes]
 
 
 def _instance(example: Example, dtype: str) -> tuple[dict[str, Any], list[str]]:

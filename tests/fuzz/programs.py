@@ -266,7 +266,7 @@ def adjoint(document: Document, derived: Document, at: Values, v: Values, u: Val
 def against_differences(document: Document, at: Values, v: Values, pushed: Values) -> str:
     """The derivative lies where difference quotients say, if no kink can be near and they say it well enough."""
     used = {document.cases.cases[code] for code in set(document.head.code)}
-    if any(not BUILTIN[c.op].faithful or _dtypes(c) & (INEXACT - {"f64", "c128"}) for c in used):
+    if any(not BUILTIN[c.op].rules.faithful or _dtypes(c) & (INEXACT - {"f64", "c128"}) for c in used):
         return "agrees, without difference quotients"
     decided = is_decided(document, at, v)
     if decided is None:

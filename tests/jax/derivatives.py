@@ -37,7 +37,7 @@ class Problem:
 
 def problem(case: Case, operands: Sequence[Any], rng: Any, *, derivatives: bool = True) -> Problem:
     """The problem at these operands, in drawn directions away from 0; without any if the case is not to be differentiated."""
-    inert = BUILTIN[case.op].inert
+    inert = BUILTIN[case.op].rules.inert
     tangents = {k: _direction(rng, x) for k, x in enumerate(operands) if derivatives and _inexact(x) and k not in inert}
     results = [k for k, t in enumerate(case.results) if t.inexact and tangents]
     cotangents = {k: _direction(rng, np.zeros(case.results[k].shape, _numpy(case.results[k]))) for k in results}

@@ -29,7 +29,11 @@ COMPLEX_PAIRS = (0j, complex(-0.0, 0.0), 1 + 0j, -1 + 0j, 1j, 2 - 1j, complex(-2
 def elementwise(op: str) -> bool:
     """Whether a primitive works element by element, on operands of one type or on scalars."""
     primitive = BUILTIN[op]
-    return primitive.alike and bool(primitive.arity) and any(set(e.operands) <= {"T[]", "f64[]"} for e in primitive.examples)
+    return (
+        primitive.domain.one_type
+        and bool(primitive.domain.arity)
+        and any(set(e.operands) <= {"T[]", "f64[]"} for e in primitive.catalogue.examples)
+    )
 
 
 def grid(values: Any, count: int, dtype: str) -> list[Any]:
@@ -47,7 +51,7 @@ def integers(dtype: str) -> list[int]:
 
 def points(op: str, dtype: str) -> list[Any]:
     """The operands of an elementwise primitive at its edges."""
-    arity = BUILTIN[op].arity
+    arity = BUILTIN[op].domain.arity
     assert arity is not None
     if dtype == "bool":
         return grid((False, True), arity, dtype)
@@ -66,8 +70,10 @@ def edges(op: str) -> Iterator[tuple[Case, list[Any]]]:
     """Cases of a primitive with operands at its edges."""
     primitive = BUILTIN[op]
     if elementwise(op):
-        for dtype in sorted(primitive.dtypes - {"f16", "bf16"}):
-            for attrs in {"integer_pow": [{"y": y} for y in (0, 1, 2, 3, -1, -2)]}.get(op, [dict(primitive.examples[0].attrs)]):
+        for dtype in sorted(primitive.domain.dtypes - {"f16", "bf16"}):
+            for attrs in {"integer_pow": [{"y": y} for y in (0, 1, 2, 3, -1, -2)]}.get(
+                op, [dict(primitive.catalogue.examples[0].attrs)]
+            ):
                 if dtype in INTEGERS and attrs.get("y", 0) < 0:
                     continue
                 operands = points(op, dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,10 +16,11 @@ from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, leaves, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules import families
 from tidu_cli.rules.recording import batch_template
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
-WITH_OPERANDS = [p.name for p in BUILTIN if p.arity != 0]
+WITH_OPERANDS = [p.name for p in BUILTIN if p.domain.arity != 0]
 
 IN_ANOTHER_ORDER = {"dot_general", "reduce_sum", "reduce_prod", "cumsum", "cumprod", "cumlogsumexp", "triangular_solve"}
 """Primitives that combine many elements with rounding: in which order, NumPy and BLAS choose by the shape."""
@@ -28,7 +28,7 @@ IN_ANOTHER_ORDER = {"dot_general", "reduce_sum", "reduce_prod", "cumsum", "cumpr
 
 def is_rounded_by_shape(case):
     """Whether NumPy's last digits depend on the shape: also of complex products, which it rounds otherwise in long arrays."""
-    complex_function = BUILTIN[case.op].alike and any(t.complex for _, t in leaves(case.operands[0]))
+    complex_function = BUILTIN[case.op].domain.one_type and any(t.complex for _, t in leaves(case.operands[0]))
     return (case.op in IN_ANOTHER_ORDER or complex_function) and case.results[0].inexact
 
 
@@ -222,7 +222,7 @@ def test_shared_scalars_are_left_alone():
 
 
 def changed(name, rule):
-    return PrimitiveSet.of([replace(p, batch=rule) if p.name == name else p for p in BUILTIN])
+    return PrimitiveSet.of([families.changed(p, batch=rule) if p.name == name else p for p in BUILTIN])
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_products_with_zeros(dtype, zeros, reverse):
 @pytest.mark.parametrize("op", CUMULATIVE)
 @pytest.mark.parametrize("dtype", ["f64", "c128"])
 def test_laws_at_every_length(op, dtype):
-    if dtype not in BUILTIN[op].dtypes:
+    if dtype not in BUILTIN[op].domain.dtypes:
         return
     for n in [*range(1, 10), 16, 17]:
         for reverse in (False, True):
@@ -168,7 +168,7 @@ def test_derivatives_of_long_axes_are_accurate():
 @pytest.mark.parametrize(("dtype", "tolerance"), [("f32", 1e-5), ("f16", 1e-2), ("bf16", 1e-1), ("c64", 1e-5)])
 @pytest.mark.parametrize("op", CUMULATIVE)
 def test_tangents_keep_the_dtype_and_its_precision(op, dtype, tolerance):
-    if dtype not in BUILTIN[op].dtypes:
+    if dtype not in BUILTIN[op].domain.dtypes:
         return
     x, t = draw(dtype, (7,), 1, 0.5), draw(dtype, (7,), 2)
     wide = "c16" if dtype == "c64" else "f8"

@@ -60,7 +60,7 @@ def operands_of(sample):
 def test_jvp_is_the_derivative(op):
     for sample in SMOOTH[op]:
         operands, given = operands_of(sample), directions(sample, 0)
-        active = [k for k, t in enumerate(given) if t is not None and k not in BUILTIN[op].inert]
+        active = [k for k, t in enumerate(given) if t is not None and k not in BUILTIN[op].rules.inert]
         subsets = [[k] for k in active] + [active] if len(active) > 1 else [active]
         for subset in subsets:
             tangents = [t if k in subset else None for k, t in enumerate(given)]
@@ -116,7 +116,7 @@ ADJOINT = defaultdict(list)
 for sample in SAMPLES:
     types = [type_of(x) for x in sample.operands]
     if (
-        BUILTIN[sample.op].transpose is not None
+        BUILTIN[sample.op].rules.transpose is not None
         and all(t.dtype in ("f64", "c128") or not t.inexact for t in types)
         and any(t.inexact for t in types)
         and sample.case.results[0].dtype in ("f64", "c128")
@@ -126,7 +126,7 @@ for sample in SAMPLES:
 
 
 def test_every_transpose_rule_is_tried():
-    assert set(ADJOINT) == {p.name for p in BUILTIN if p.transpose is not None} - {"record", "field"}  # see test_records
+    assert set(ADJOINT) == {p.name for p in BUILTIN if p.rules.transpose is not None} - {"record", "field"}  # see test_records
 
 
 @pytest.mark.parametrize("op", sorted(ADJOINT))

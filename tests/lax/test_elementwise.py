@@ -394,7 +394,7 @@ def test_shifts_past_all_bits():
 @pytest.mark.parametrize("op", ["and", "shift_left", "not", "clz"])
 def test_bits_are_those_of_integers(op):
     with pytest.raises(TypeRuleError, match="integers"):
-        value(op, *[np.ones(2)] * BUILTIN[op].arity)
+        value(op, *[np.ones(2)] * BUILTIN[op].domain.arity)
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 3, 5, 10])
@@ -418,12 +418,12 @@ def test_polygamma_and_zeta_at_their_poles():
     assert value("zeta", 3.0, -2.5) == pytest.approx(float(mpmath.zeta(3, mpmath.mpf("3.5"))), rel=1e-14)
 
 
-REFUSING = [(p.name, k) for p in special.PRIMITIVES for k in p.inert]
+REFUSING = [(p.name, k) for p in special.PRIMITIVES for k in p.rules.inert]
 
 
 @pytest.mark.parametrize(("op", "k"), REFUSING)
 def test_inert_operands_are_refused(op, k):
-    arity = BUILTIN[op].arity
+    arity = BUILTIN[op].domain.arity
     with pytest.raises(MissingRuleError, match=f"{op} has no derivative in input {k}"):
         tangent(op, [0.5] * arity, [1.0 if j == k else None for j in range(arity)])
 
@@ -434,7 +434,10 @@ def test_nextafter_has_no_derivative():
 
 
 DIFFERENTIABLE = [
-    p for module in MODULES for p in module.PRIMITIVES if p.dtypes & INEXACT and p.jvp is not None and set(p.inert) != {0, 1}
+    p
+    for module in MODULES
+    for p in module.PRIMITIVES
+    if p.domain.dtypes & INEXACT and p.rules.jvp is not None and set(p.rules.inert) != {0, 1}
 ]
 
 
@@ -447,7 +450,7 @@ def test_derivatives_of_first_and_second_order_and_their_adjoints(primitive):
 @pytest.mark.parametrize("op", WITHIN)
 def test_jvp_keeps_the_dtype_and_what_precision_it_has(op):
     dtypes, *intervals = WITHIN[op]
-    moving = [k for k in range(len(intervals)) if k not in BUILTIN[op].inert]
+    moving = [k for k in range(len(intervals)) if k not in BUILTIN[op].rules.inert]
     for dtype in sorted(dtypes):
         operands = [between(dtype, (3,), *interval, k) for k, interval in enumerate(intervals)]
         tangents = [between(dtype, (3,), -1, 1, 9) if k in moving else None for k in range(len(operands))]

@@ -16,8 +16,8 @@ from tidu_cli.rules.attrs import fields
 from tidu_cli.rules.attrs.fields import DOUBT, Attrs, Bounded, Sized, field_names, layout_of, made
 from tidu_cli.rules.attrs.models import model_of, validated
 
-CLASSES = list(dict.fromkeys(p.attrs for p in BUILTIN))
-EXAMPLES = [(p.name, e.attrs) for p in BUILTIN for e in p.examples if "T" not in json.dumps(e.attrs)]
+CLASSES = list(dict.fromkeys(p.domain.attrs for p in BUILTIN))
+EXAMPLES = [(p.name, e.attrs) for p in BUILTIN for e in p.catalogue.examples if "T" not in json.dumps(e.attrs)]
 
 numbers = st.integers(-2, 5) | st.sampled_from([2**31, -(2**31), 2**62, 2**64, 10**30])
 values = st.recursive(
@@ -48,7 +48,7 @@ def test_built_in_attrs_take_no_pydantic(attrs: type[Attrs]) -> None:
 
 @pytest.mark.parametrize(("op", "data"), EXAMPLES, ids=[f"{op}-{k}" for k, (op, _) in enumerate(EXAMPLES)])
 def test_examples(op: str, data: dict[str, Any]) -> None:
-    attrs = BUILTIN[op].attrs
+    attrs = BUILTIN[op].domain.attrs
     assert fields._read_quickly(attrs, data, {}) is not DOUBT
     agrees(attrs, data)
     parsed = BUILTIN.parse_attrs(op, data)
@@ -74,7 +74,7 @@ def test_examples_with_one_other_value(example: tuple[str, dict[str, Any]], data
             if isinstance(old, list) and old
             else values
         )
-        agrees(BUILTIN[op].attrs, {**attrs, name: data.draw(values | inner)})
+        agrees(BUILTIN[op].domain.attrs, {**attrs, name: data.draw(values | inner)})
 
 
 def alike(written: Any, given: Any) -> bool:
@@ -89,7 +89,7 @@ def alike(written: Any, given: Any) -> bool:
 @given(st.sampled_from([e for e in EXAMPLES if "value" not in e[1] and "type" not in e[1]]), st.data())
 def test_models_convert_nothing(example: tuple[str, dict[str, Any]], data: Any) -> None:
     op, attrs = example
-    cls = BUILTIN[op].attrs
+    cls = BUILTIN[op].domain.attrs
     changed = {**attrs, data.draw(st.sampled_from([*field_names(cls), "other"])): data.draw(values)}
     try:
         parsed = made(cls, validated(cls, changed, {}))

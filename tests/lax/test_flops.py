@@ -87,7 +87,7 @@ def case_of(op: str, operands: list[str], attrs: Mapping[str, object]) -> Case:
 
 
 def flops_of(case: Case) -> int:
-    return BUILTIN[case.op].flops(case.attrs, case.operands, case.results)
+    return BUILTIN[case.op].evaluation.flops(case.attrs, case.operands, case.results)
 
 
 @pytest.mark.parametrize(("op", "operands", "attrs", "n"), FLOPS)

@@ -66,7 +66,7 @@ def test_one_among_many(case: Case) -> None:
     rng = np.random.default_rng(0)
     with np.errstate(all="ignore"):
         operands = [numbers(t, rng) for t in case.operands]
-    alone = BUILTIN[case.op].kernel(np, case.attrs, case.operands, case.results)
+    alone = BUILTIN[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)
     many = vector_kernel(np, BUILTIN, case)
     with np.errstate(all="ignore"):
         whole = bits(many(*operands), case.results[0])
@@ -90,7 +90,7 @@ def _into(function: Any, operands: list[Any], k: int) -> Any:
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
 def test_powers_of_one_exponent_are_those_of_many(dtype: str) -> None:
     """NumPy has shortcuts for exponents that are one number in memory."""
-    power = BUILTIN["pow"].kernel(np, None, *[(TensorType(dtype, (9,)),) * n for n in (2, 1)])
+    power = BUILTIN["pow"].evaluation.kernel(np, None, *[(TensorType(dtype, (9,)),) * n for n in (2, 1)])
     rng = np.random.default_rng(0)
     for exponent in (2.0, -1.0, 0.5, 1.0, 3.0):
         x = np.exp(rng.normal(size=999)).astype(dtype.replace("f", "float"))

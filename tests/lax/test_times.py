@@ -123,7 +123,7 @@ DURATION_CASES = [(p.name, e, c) for p, e, c in examples_of("duration[h]")]
 DATETIME_CASES = [(p.name, e, c) for p, e, c in examples_of("datetime[ms]")]
 
 
-LINEAR = [c for c in DURATION_CASES if BUILTIN[c[0]].transpose and all(t.dtype in DURATIONS | {"f64"} for t in c[2].results)]
+LINEAR = [c for c in DURATION_CASES if BUILTIN[c[0]].rules.transpose and all(t.dtype in DURATIONS | {"f64"} for t in c[2].results)]
 
 
 def test_most_primitives_that_move_elements_are_tried():
@@ -141,7 +141,7 @@ def test_values_and_derivatives_are_those_of_the_numbers(name, example, case):
         same(found, expected)
     rng = np.random.default_rng(5)
     primitive = BUILTIN[case.op]
-    able = [k for k, t in enumerate(case.operands) if t.dtype in TIMES and not primitive.is_index(k)]
+    able = [k for k, t in enumerate(case.operands) if t.dtype in TIMES and not primitive.domain.is_index(k)]
     for active in {(k,) for k in able} | ({tuple(able)} if able else set()):
         tangents = [rng.uniform(-2, 2, t.shape) if k in active else None for k, t in enumerate(case.operands)]
         for found, expected in zip(jvp(case, operands, tangents), jvp(twin, operands, tangents), strict=True):
@@ -152,7 +152,7 @@ def test_values_and_derivatives_are_those_of_the_numbers(name, example, case):
 def test_transposes_are_those_of_the_numbers(name):
     rng = np.random.default_rng(6)
     for _, example, primary in (c for c in LINEAR if c[0] == name):
-        able = [t.dtype in DURATIONS and not BUILTIN[name].is_index(k) for k, t in enumerate(primary.operands)]
+        able = [t.dtype in DURATIONS and not BUILTIN[name].domain.is_index(k) for k, t in enumerate(primary.operands)]
         case = Case(primary.op, primary.attrs, tuple(able), primary.operands, primary.results)
         operands = [xs[0] for xs in batches(case, example, 1)]
         cotangents = [rng.uniform(-2, 2, t.shape) for t in case.results]

@@ -10,8 +10,7 @@ from tests.cli.running import document, graph, process
 from tests.plugins.packages import GOOD, environment, message, tidu, write
 
 IMPORTS = """
-from dataclasses import replace
-from tidu_cli.rules.families import linear_jvp, linear_transpose
+from tidu_cli.rules.families import changed, linear_jvp, linear_transpose
 from tidu_cli.rules.recording import op
 """
 LINEAR = "jvp=linear_jvp('mine'), transpose=linear_transpose(lambda attrs, ct, type_: op('mine')(ct))"
@@ -131,7 +130,7 @@ def test_what_a_package_prints_is_no_part_of_the_document(tmp_path):
 )  # fmt: skip
 def test_a_broken_rule_names_the_package(tmp_path, change, command, says):
     module = GOOD.format(op="mine").replace("lambda t, x, y: t,", "lambda t, x, y: t * x,")
-    write(tmp_path, "ann", {"mine": "ann:P"}, f"{module}\n{IMPORTS}\nP = replace(P, {change})")
+    write(tmp_path, "ann", {"mine": "ann:P"}, f"{module}\n{IMPORTS}\nP = changed(P, {change})")
     failure = message(tidu(tmp_path, *command, input=using("mine")))
     assert says in failure and "internal error" not in failure
     assert "mine" in failure
@@ -180,7 +179,7 @@ def test_what_a_document_defines_goes_before_what_is_installed(tmp_path):
     ],
 )
 def test_a_rule_that_is_not_linear_is_stopped_when_it_is_recorded(tmp_path, jvp, words):
-    module = IMPORTS + GOOD.format(op="mine").lstrip() + f"P = replace(P, jvp={jvp})\n"
+    module = IMPORTS + GOOD.format(op="mine").lstrip() + f"P = changed(P, jvp={jvp})\n"
     write(tmp_path, "ann", {"mine": "ann:P"}, module)
     failure = message(tidu(tmp_path, "linearize", "--wrt", "x", input=using("mine")))
     assert f"node 0 (mine): the JVP rule of mine {words}" in failure
@@ -189,7 +188,7 @@ def test_a_rule_that_is_not_linear_is_stopped_when_it_is_recorded(tmp_path, jvp,
 
 def test_a_transpose_rule_that_is_not_linear(tmp_path):
     rule = "linear_transpose(lambda attrs, ct, type_: ct * ct)"
-    module = IMPORTS + GOOD.format(op="mine").lstrip() + f"P = replace(P, jvp=linear_jvp('mine'), transpose={rule})\n"
+    module = IMPORTS + GOOD.format(op="mine").lstrip() + f"P = changed(P, jvp=linear_jvp('mine'), transpose={rule})\n"
     write(tmp_path, "ann", {"mine": "ann:P"}, module)
     linear = tidu(tmp_path, "linearize", "--wrt", "x", input=using("mine")).stdout
     failure = message(tidu(tmp_path, "transpose", input=linear))

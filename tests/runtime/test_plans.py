@@ -106,7 +106,7 @@ def wide(draw: Any) -> Graph:
     """Layers of scalars of one dtype, wide enough for groups, of operations of one to three operands."""
     dtype = draw(st.sampled_from(["f64", "f32", "f16", "c128", "i32"]))
     type_ = TensorType(dtype)
-    ways = [w for w in WAYS if dtype in BUILTIN[w].dtypes or w in ("select_n", "lt")]
+    ways = [w for w in WAYS if dtype in BUILTIN[w].domain.dtypes or w in ("select_n", "lt")]
     ways = [w for w in ways if not (dtype == "c128" and w in ("lt", "clamp")) and not (dtype == "i32" and w in ("pow",))]
     cases, width = CaseTable(), draw(st.integers(1, 12))
     builder = GraphBuilder(cases, [Input(Key(f"x{k}"), type_) for k in range(width)])
@@ -118,7 +118,7 @@ def wide(draw: Any) -> Graph:
         if way == "select_n" and not flags:
             continue
         attrs = {"y": int(random.integers(0, 4))} if way == "integer_pow" else {}
-        reads = [int(random.choice(values)) for _ in range(3 if way == "select_n" else primitive.arity)]
+        reads = [int(random.choice(values)) for _ in range(3 if way == "select_n" else primitive.domain.arity)]
         types = [type_] * len(reads)
         if way == "select_n":
             reads[0], types[0] = int(random.choice(flags)), TensorType("bool")
@@ -170,7 +170,7 @@ def test_a_long_path_of_steps_by_themselves_is_no_hindrance() -> None:
     scalar, vector = types = TensorType("f64"), TensorType("f64", (2,))
     cases, n = CaseTable(), FEWEST_STEPS
     builder = GraphBuilder(cases, [*(Input(Key(f"x{k}"), scalar) for k in range(n)), Input(Key("v"), vector)])
-    of_scalars, of_vectors = (cases.intern(BUILTIN.case("sin", BUILTIN["sin"].attrs(), None, [t])) for t in types)
+    of_scalars, of_vectors = (cases.intern(BUILTIN.case("sin", BUILTIN["sin"].domain.attrs(), None, [t])) for t in types)
     last = n
     for _ in range(n // 2):
         last = builder.append(of_vectors, [last])
@@ -219,7 +219,7 @@ def test_dead_and_equal_nodes_are_left_out_of_large_graphs() -> None:
     f64 = TensorType("f64")
     cases = CaseTable()
     builder = GraphBuilder(cases, [Input(Key("x"), f64), Input(Key("y"), f64)])
-    sin, add = (cases.intern(BUILTIN.case(op, BUILTIN[op].attrs(), None, [f64] * n)) for op, n in (("sin", 1), ("add", 2)))
+    sin, add = (cases.intern(BUILTIN.case(op, BUILTIN[op].domain.attrs(), None, [f64] * n)) for op, n in (("sin", 1), ("add", 2)))
     value = 0
     for _ in range(1000):
         a, b = builder.append(sin, [value]), builder.append(sin, [value])

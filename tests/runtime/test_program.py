@@ -12,7 +12,8 @@ from tests.runtime.graphs import Sketch
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.families import primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
 
 X = Key("x")
@@ -131,10 +132,10 @@ def counting(record):
 
     return PrimitiveSet.of(
         [
-            Primitive("one", 1, lambda attrs, t: t, kernel(1)),
-            Primitive("two", 2, lambda attrs, t: t[:1], kernel(1)),
-            Primitive("three", 3, lambda attrs, t: t[:1], kernel(1)),
-            Primitive("pair", 1, lambda attrs, t: (t[0], t[0]), kernel(2)),
+            primitive("one", 1, lambda attrs, t: t, kernel(1)),
+            primitive("two", 2, lambda attrs, t: t[:1], kernel(1)),
+            primitive("three", 3, lambda attrs, t: t[:1], kernel(1)),
+            primitive("pair", 1, lambda attrs, t: (t[0], t[0]), kernel(2)),
         ]
     )
 
@@ -164,7 +165,7 @@ def test_values_are_freed_after_their_last_use():
 
 
 def test_multi_result_values_reach_their_readers():
-    halves = Primitive("halves", 1, lambda a, t: (t[0], t[0]), lambda np, a, t, r: lambda x: (x / 2, x * 2))
+    halves = primitive("halves", 1, lambda a, t: (t[0], t[0]), lambda np, a, t, r: lambda x: (x / 2, x * 2))
     primitives = PrimitiveSet.of([*BUILTIN, halves])
     s = Sketch(primitives, x="f64[]")
     first = s.apply("halves", 0)

@@ -171,7 +171,9 @@ def test_what_others_see_is_not_overwritten() -> None:
 
 
 FRESH = [
-    pytest.param(primitive.name, id=primitive.name) for primitive in BUILTIN if primitive.fresh or primitive.reusing is not None
+    pytest.param(primitive.name, id=primitive.name)
+    for primitive in BUILTIN
+    if primitive.evaluation.fresh or primitive.evaluation.reusing is not None
 ]
 
 
@@ -184,14 +186,14 @@ def test_fresh_results_share_no_memory_and_reusing_kernels_give_the_same_bits(na
         for _ in range(3):
             operands = [random_value(t, rng) for t in case.operands]
             before = [np.copy(x) for x in operands]
-            run = primitive.kernel(np, case.attrs, case.operands, case.results)
+            run = primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)
             with np.errstate(all="ignore"):
                 result, again = run(*operands), run(*operands)
                 assert not any(np.shares_memory(result, x) for x in operands) and not np.shares_memory(result, again)
                 assert result.flags.writeable
                 assert all(a.tobytes() == b.tobytes() for a, b in zip(operands, before, strict=True))
-                if primitive.reusing is not None:
-                    reused = primitive.reusing(np, case.attrs, case.operands, case.results)(*operands)
+                if primitive.evaluation.reusing is not None:
+                    reused = primitive.evaluation.reusing(np, case.attrs, case.operands, case.results)(*operands)
                     assert np.asarray(reused).tobytes() == np.asarray(again).tobytes()
 
 

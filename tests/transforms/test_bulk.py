@@ -29,7 +29,8 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
 from tidu_cli.graph.types import TensorType, moves
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import JVP, Primitive
+from tidu_cli.rules.contract import JVP
+from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording import Term
 from tidu_cli.transforms.columns import cases
 from tidu_cli.transforms.columns import common_subexpressions as equal
@@ -292,7 +293,7 @@ def test_tangents_of_chosen_types() -> None:
 
 def with_op(name: str, arity: int, jvp: Callable[[JVP], list[Term | None]], **rules: object) -> Sketch:
     """A sketch of a graph of x, over the built-in primitives and one more."""
-    more = Primitive(name, arity, lambda attrs, types: types[:1], lambda *_: np.add, jvp=jvp, **rules)  # type: ignore[arg-type]
+    more = primitive(name, arity, lambda attrs, types: types[:1], lambda *_: np.add, jvp=jvp, **rules)
     return Sketch({"x": F64}, primitives=replace(BUILTIN, primitives={**BUILTIN.primitives, name: more}))
 
 

@@ -17,7 +17,9 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import JVP, Kernel, PrimitiveSet, Transposition
+from tidu_cli.rules.contract import JVP, Kernel, Transposition
+from tidu_cli.rules.families import changed
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -103,7 +105,9 @@ def counted(primitives: PrimitiveSet, calls: list[str]) -> PrimitiveSet:
         return kernel
 
     noted = {
-        p.name: dataclasses.replace(p, kernel=noting(p.name, p.kernel), reusing=p.reusing and noting(p.name, p.reusing))
+        p.name: changed(
+            p, kernel=noting(p.name, p.evaluation.kernel), reusing=p.evaluation.reusing and noting(p.name, p.evaluation.reusing)
+        )
         for p in primitives
     }
     return dataclasses.replace(primitives, primitives=noted)

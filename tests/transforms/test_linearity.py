@@ -87,7 +87,7 @@ def test_derivatives_of_every_primitive_are_read(op) -> None:
     primitive = BUILTIN[op]
     for _, case in example_cases(BUILTIN, primitive):
         document = one_node_document(case)
-        moving = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.inert]
+        moving = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.rules.inert]
         for wrt in [moving, *([k] for k in moving)]:
             if wrt:
                 first = linearize(document, wrt)
@@ -98,7 +98,7 @@ def test_derivatives_of_every_primitive_are_read(op) -> None:
 def is_right(primitive, example, case: Case, due: tuple[int, ...], seed: int = 1) -> bool:
     """Whether a case is linear in its active operands where those `due` are zero: at zero, and at 2a - b for drawn a and b."""
     rng = np.random.default_rng(seed)
-    compute = primitive.kernel(np, case.attrs, case.operands, case.results)
+    compute = primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)
     a, b = ([draw(rng, t, interval_of(example, k)) for k, t in enumerate(case.operands)] for _ in range(2))
     a = [x * 0 if k in due else x for k, x in enumerate(a)]
     b = [y if active else x for x, y, active in zip(a, b, case.mask, strict=True)]
@@ -115,7 +115,7 @@ def is_right(primitive, example, case: Case, due: tuple[int, ...], seed: int = 1
     )
 
 
-@pytest.mark.parametrize("op", [p.name for p in BUILTIN if not p.records])
+@pytest.mark.parametrize("op", [p.name for p in BUILTIN if not p.domain.records])
 def test_what_a_primitive_says_of_its_masks_is_true(op) -> None:
     """Of each mask that is accepted, evaluation is linear with zeros where they are due; and needs every one of them."""
     primitive = BUILTIN[op]

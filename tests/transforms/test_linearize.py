@@ -14,8 +14,9 @@ from tidu_cli.errors import KeyTextError, MissingRuleError, TransformError, Unkn
 from tidu_cli.graph.graph import Binding, Document, Output
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import JVP, Primitive, PrimitiveSet, Transposition
-from tidu_cli.rules.families import alike, numpy_function
+from tidu_cli.rules.contract import JVP, Primitive, Transposition
+from tidu_cli.rules.families import changed, numpy_function, of_one_type, primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.linking.resolve import resolve
@@ -303,7 +304,7 @@ def extended(*primitives: Primitive) -> PrimitiveSet:
 
 
 def foo(**rules: object) -> Primitive:
-    return Primitive("foo", 1, alike(frozenset({"f64"})), numpy_function("positive"), **rules)
+    return primitive("foo", 1, of_one_type(frozenset({"f64"})), numpy_function("positive"), **rules)
 
 
 def applied_foo(primitives: PrimitiveSet) -> Document:
@@ -380,7 +381,7 @@ def test_cotangents_accumulate_with_the_primitive_that_the_set_names() -> None:
         (x, y), (tx, ty) = node.operands, node.tangents
         return [x.trace.emit("plus", x * ty, tx * y)]
 
-    primitives = replace(primitives, primitives=primitives.primitives | {"mul": replace(BUILTIN["mul"], jvp=rule)})
+    primitives = replace(primitives, primitives=primitives.primitives | {"mul": changed(BUILTIN["mul"], jvp=rule)})
     f = function("f", {"x": "f64[]"}, lambda x: x * x, primitives=primitives)
     doc = transpose(linearize(f, [X], primitives=primitives), primitives=primitives)
     assert listing(doc.head) == ["mul([0,0], 0) FT", "mul([0,0], 0) FT", "plus(1, 2) TT"]
@@ -400,8 +401,14 @@ def rotation() -> Primitive:
         difference = u if v is None else -v if u is None else u - v
         return [c if a else None for c, a in zip((total, difference), node.active, strict=True)]
 
-    return Primitive(
-        "rotate", 2, lambda attrs, t: (t[0], t[0]), lambda np, *_: lambda x, y: (x + y, x - y), jvp, transposed, alike=True
+    return primitive(
+        "rotate",
+        2,
+        lambda attrs, t: (t[0], t[0]),
+        lambda np, *_: lambda x, y: (x + y, x - y),
+        jvp=jvp,
+        transpose=transposed,
+        one_type=True,
     )
 
 

@@ -13,7 +13,9 @@ from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import PrimitiveSet, Transposition
+from tidu_cli.rules.contract import Transposition
+from tidu_cli.rules.families import changed
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.linking.resolve import resolve
@@ -131,9 +133,7 @@ def test_keys_of_a_linear_graph_are_tangents_or_cotangents() -> None:
     ],
 )
 def test_a_transpose_rule_that_gives_something_wrong_is_caught(rule: Callable[[Transposition], object], complaint: str) -> None:
-    from dataclasses import replace
-
-    wrong = PrimitiveSet(dict(BUILTIN.primitives) | {"neg": replace(BUILTIN["neg"], transpose=rule)})
+    wrong = PrimitiveSet(dict(BUILTIN.primitives) | {"neg": changed(BUILTIN["neg"], transpose=rule)})
     with raises(MissingRuleError, f"graph 'f@1', node 0 (neg): {complaint}"):
         transpose(by_hand(with_op("neg", "t", mask=(T,))), primitives=wrong)
 

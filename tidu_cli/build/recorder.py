@@ -19,7 +19,7 @@ from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import more_than
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 MAX_NODES = 10_000_000
 """A function that emits more nodes than this is taken to run in circles. Formulas have a limit (`tidu_cli.limits`)."""

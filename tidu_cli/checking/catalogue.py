@@ -11,8 +11,9 @@ from tidu_cli.graph.types import DTYPES
 from tidu_cli.lax.builtin import BUILTIN, FAMILIES
 from tidu_cli.lax.builtin import family as module_of
 from tidu_cli.rules.attrs.models import json_schema
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.families import dtype_class
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 @dataclass(frozen=True)
@@ -27,35 +28,35 @@ class Entry:
     @property
     def rules(self) -> tuple[str, ...]:
         """The derivative rules that it has: `jvp`, `transpose`."""
-        given = (("jvp", self.primitive.jvp), ("transpose", self.primitive.transpose))
+        given = (("jvp", self.primitive.rules.jvp), ("transpose", self.primitive.rules.transpose))
         return tuple(name for name, rule in given if rule is not None)
 
     def to_data(self) -> dict[str, Any]:
         """The JSON form."""
-        primitive = self.primitive
+        domain, rules = self.primitive.domain, self.primitive.rules
         return {
-            "op": primitive.name,
-            "arity": primitive.arity,
-            "dtypes": [dtype for dtype in DTYPES if dtype in primitive.dtypes],
+            "op": self.primitive.name,
+            "arity": domain.arity,
+            "dtypes": [dtype for dtype in DTYPES if dtype in domain.dtypes],
             "attrs": dict(self.attrs),
             "rules": list(self.rules),
-            "inert": {"inputs": list(primitive.inert), "reason": primitive.inert_reason} if primitive.inert else None,
+            "inert": {"inputs": list(rules.inert), "reason": rules.inert_reason} if rules.inert else None,
             "emits": {"jvp": list(self.emits.jvp), "transpose": list(self.emits.transpose)},
-            "formula": primitive.formula,
-            "summary": primitive.summary,
+            "formula": self.primitive.catalogue.formula,
+            "summary": self.primitive.catalogue.summary,
         }
 
 
 def entry(primitive: Primitive, primitives: PrimitiveSet = BUILTIN) -> Entry:
     """The catalogue's entry of one primitive."""
-    schema = json_schema(primitive.attrs)
+    schema = json_schema(primitive.domain.attrs)
     required = schema.get("required", ())
     models = schema.get("$defs", {})
     attrs = {
         name: _type_text(field, models) + ("" if name in required else ", optional")
         for name, field in schema.get("properties", {}).items()
     }
-    text = " ".join((primitive.attrs.__doc__ or "").split()) if attrs else ""
+    text = " ".join((primitive.domain.attrs.__doc__ or "").split()) if attrs else ""
     return Entry(primitive, attrs, text, emissions(primitive, primitives))
 
 
@@ -105,9 +106,10 @@ def to_markdown() -> str:
 
 def _markdown_entry(found: Entry) -> list[str]:
     primitive = found.primitive
-    arity = "any number of inputs" if primitive.arity is None else f"{primitive.arity} input{'' if primitive.arity == 1 else 's'}"
-    lines = [f"### `{primitive.name}`", "", f"{primitive.summary[:1].upper()}{primitive.summary[1:]}: {primitive.formula}", ""]
-    lines.append(f"- {arity}; {dtype_class(primitive.dtypes)}")
+    n, formula, summary = primitive.domain.arity, primitive.catalogue.formula, primitive.catalogue.summary
+    arity = "any number of inputs" if n is None else f"{n} input{'' if n == 1 else 's'}"
+    lines = [f"### `{primitive.name}`", "", f"{summary[:1].upper()}{summary[1:]}: {formula}", ""]
+    lines.append(f"- {arity}; {dtype_class(primitive.domain.dtypes)}")
     if found.attrs:
         listed = "; ".join(f"`{name}` ({type_})" for name, type_ in found.attrs.items())
         lines.append(f"- attrs: {listed}. {found.attrs_text}")

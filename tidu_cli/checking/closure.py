@@ -20,8 +20,9 @@ from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.types import TensorType, Type, leaves, moves
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.recording import Template, batch_template, jvp_template, transpose_template
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _MAX_ACTIVE = 4
 """Of nodes with more operands than this that can be active, or batched, only single ones and all together are tried."""
@@ -143,7 +144,9 @@ def _batches(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator
 
 def _active_masks(case: Case, primitive: Primitive) -> Iterator[tuple[bool, ...]]:
     able = [
-        k for k, t in enumerate(case.operands) if (t is None or moves(t)) and k not in primitive.inert and not primitive.is_index(k)
+        k
+        for k, t in enumerate(case.operands)
+        if (t is None or moves(t)) and k not in primitive.rules.inert and not primitive.domain.is_index(k)
     ]
     if not any(map(moves, case.results)):
         return

@@ -23,7 +23,8 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.types import Type
-from tidu_cli.rules.contract import PrimitiveSet, ValueTypes
+from tidu_cli.rules.contract import ValueTypes
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
     from tidu_cli.checking.numeric.laws import Verdict

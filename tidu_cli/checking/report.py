@@ -16,7 +16,8 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _derivatives(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[Doc
     for _, case in example_cases(primitives, primitive):
         document = one_node_document(case)
         inputs = document.head.inputs
-        wrt = [i.key for k, i in enumerate(inputs) if i.type.inexact and k not in primitive.inert]
+        wrt = [i.key for k, i in enumerate(inputs) if i.type.inexact and k not in primitive.rules.inert]
         if wrt and any(o.type.inexact for o in document.head.outputs):
             try:
                 yield linearize(document, wrt, primitives=primitives)

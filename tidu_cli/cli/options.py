@@ -21,7 +21,7 @@ from tidu_cli.graph.keys import checked_pass, parse_key
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Piece
     from tidu_cli.formats.source import Source
-    from tidu_cli.rules.contract import PrimitiveSet
+    from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
 

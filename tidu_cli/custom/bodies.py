@@ -17,9 +17,10 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.contract import JVP, Batching, Kernel, PrimitiveSet, Transposition, Types, ValueTypes
+from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, Types, ValueTypes
 from tidu_cli.rules.recording import Term, Trace, UnreadableError, tangents_of_results
 from tidu_cli.rules.tangents import converted
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,8 @@ def _splicing_linearly(step: Step, types: ValueTypes, depends: Sequence[bool]) -
 def _stands_for_a_body(primitives: PrimitiveSet, step: Step, tangents: Sequence[Term | None]) -> bool:
     """Whether a step is of an own primitive that is not declared linear in just these tangents."""
     primitive = primitives[step.op]
-    declared = primitive.linear_in(len(tangents)) if primitive.linear_in else None
-    return primitive.inlined is not None and declared != tuple(t is not None for t in tangents)
+    declared = primitive.rules.linear_in(len(tangents)) if primitive.rules.linear_in else None
+    return primitive.rules.inlined is not None and declared != tuple(t is not None for t in tangents)
 
 
 def transposed(
@@ -296,7 +297,7 @@ def recorded(trace: Trace, sources: ValueTypes, results: Sequence[Term | None]) 
 
 def expanded(primitives: PrimitiveSet, step: Step, types: ValueTypes) -> Body:
     """What a step of an own primitive stands for, one level deep."""
-    rule = primitives[step.op].inlined
+    rule = primitives[step.op].rules.inlined
     assert rule is not None
     trace = Trace(primitives, CaseTable())
     return recorded(trace, types, rule(step.attrs, [trace.source(t, linear=False) for t in types]))
@@ -314,7 +315,10 @@ def residual_first(body: Body, active: Sequence[bool]) -> tuple[list[int], Body]
 def flops(body: Body, primitives: PrimitiveSet) -> int:
     """The operations of all steps of a body."""
     types = cast(Types, body.types)
-    return sum(primitives[s.op].flops(s.attrs, tuple(types[slot] for slot in s.reads), cast(Types, s.results)) for s in body.steps)
+    return sum(
+        primitives[s.op].evaluation.flops(s.attrs, tuple(types[slot] for slot in s.reads), cast(Types, s.results))
+        for s in body.steps
+    )
 
 
 def kernel(np: Any, body: Body, primitives: PrimitiveSet) -> Kernel:
@@ -326,7 +330,7 @@ def kernel(np: Any, body: Body, primitives: PrimitiveSet) -> Kernel:
         operands = tuple(types[slot] for slot in step.reads)
         case = step.op, step.attrs, operands
         if case not in built:
-            built[case] = primitives[step.op].kernel(np, step.attrs, operands, cast(Types, step.results))
+            built[case] = primitives[step.op].evaluation.kernel(np, step.attrs, operands, cast(Types, step.results))
         steps.append((built[case], step.reads, len(step.results) > 1))
 
     def run(*arrays: Any) -> Any:

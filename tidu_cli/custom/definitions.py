@@ -23,8 +23,9 @@ from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Case, Meta
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.rules.contract import PrimitiveSet, ValueTypes
+from tidu_cli.rules.contract import ValueTypes
 from tidu_cli.rules.tangents import admits
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 PASS = 1
 """The pass in which definitions name tangents and cotangents: x@1, y@-1."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from tidu_cli.errors import EvaluationError, MissingRuleError, TiduError, TypeRuleError
 from tidu_cli.graph.types import storage_dtype
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.rules.contract import Kernel, Primitive, Types
+from tidu_cli.rules.families import changed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,7 +37,9 @@ def guarded(primitive: Primitive, package: str) -> Primitive:
 
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
         compute = guard(
-            guard(primitive.kernel, "evaluation", EvaluationError)(np, attrs, operands, results), "evaluation", EvaluationError
+            guard(primitive.evaluation.kernel, "evaluation", EvaluationError)(np, attrs, operands, results),
+            "evaluation",
+            EvaluationError,
         )
 
         def run(*arrays: Any) -> Any:
@@ -51,15 +53,14 @@ def guarded(primitive: Primitive, package: str) -> Primitive:
 
         return run
 
-    given: dict[str, Any] = {name: rule for name in _RULES if (rule := getattr(primitive, name)) is not None}
-    rules: dict[str, Any] = {name: guard(rule, f"{_RULES[name]} rule") for name, rule in given.items()}
-    return replace(
+    given: dict[str, Any] = {name: rule for name in _RULES if (rule := getattr(primitive.rules, name)) is not None}
+    return changed(
         primitive,
-        types=guard(primitive.types, "type rule", TypeRuleError),
+        types=guard(primitive.domain.types, "type rule", TypeRuleError),
         kernel=kernel,
-        flops=guard(primitive.flops, "rule of flops", TypeRuleError),
-        n_results=guard(primitive.n_results, "number of results", TypeRuleError),
-        **rules,
+        flops=guard(primitive.evaluation.flops, "rule of flops", TypeRuleError),
+        n_results=guard(primitive.domain.n_results, "number of results", TypeRuleError),
+        **{name: guard(rule, f"{_RULES[name]} rule") for name, rule in given.items()},
     )
 
 

@@ -13,7 +13,7 @@ from tidu_cli.custom.rules import JVP_SUFFIX, own_primitives
 from tidu_cli.custom.sizes import sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 MAX_NESTING = 64
 """How deep definitions may nest, ops that are made of ops: rules and types recurse as deep."""
@@ -93,7 +93,7 @@ def _n_results(definition: OpDefinition, node: SourceNode, primitives: Primitive
         attrs = primitives.parse_attrs(node.op, substituted(node.attrs, definition.attrs))
     except TiduError:
         return None
-    return primitives[node.op].n_results(attrs, len(node.inputs))
+    return primitives[node.op].domain.n_results(attrs, len(node.inputs))
 
 
 def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
@@ -135,7 +135,7 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Type the graphs of an op whose types have no variables and whose attrs have defaults. Others wait for their use."""
     types = [concrete(p.pattern) for p in definition.inputs]
-    attrs = primitives[definition.name].attrs
+    attrs = primitives[definition.name].domain.attrs
     try:
         parsed = primitives.parse_attrs(definition.name, {})
     except TypeRuleError:

@@ -15,9 +15,10 @@ from tidu_cli.custom.bodies import Body, Step, expanded, unreadable
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import tangent_type
-from tidu_cli.rules.contract import JVP, PrimitiveSet, ValueTypes
+from tidu_cli.rules.contract import JVP, ValueTypes
 from tidu_cli.rules.recording import Trace, UnreadableError
 from tidu_cli.rules.summands import is_vector, is_zero_constant
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Known = dict[tuple[object, ...], tuple[bool, ...]]
 
@@ -52,14 +53,14 @@ def require_linear(primitives: PrimitiveSet, body: Body, n_primal: int, what: st
 def _vanishes(primitives: PrimitiveSet, step: Step, types: ValueTypes, zero: Sequence[bool], known: Known) -> tuple[bool, ...]:
     """Of each result of a step, whether it is zero where these operands are, and linear in them."""
     primitive = primitives[step.op]
-    moving = tuple(z and is_vector(t) and k not in primitive.inert for k, (z, t) in enumerate(zip(zero, types, strict=True)))
+    moving = tuple(z and is_vector(t) and k not in primitive.rules.inert for k, (z, t) in enumerate(zip(zero, types, strict=True)))
     if not step.reads:
         return (is_zero_constant(primitives, step.op, step.attrs),) * len(step.results)
     if not any(moving):
         return (False,) * len(step.results)
     case = (step.op, step.attrs, types, moving)
     if case not in known:
-        if primitive.inlined is not None:
+        if primitive.rules.inlined is not None:
             known[case] = _body_vanishes(primitives, expanded(primitives, step, types), moving, known)
         elif primitive.groups is not None:
             is_linear = primitive.others(moving) == () and all(map(is_vector, step.results))
@@ -77,7 +78,7 @@ def summands(primitives: PrimitiveSet, case: Case) -> tuple[int, ...] | None:
     assert case.mask is not None
     types, mask = cast(ValueTypes, case.operands), case.mask
     step = Step(case.op, case.attrs, tuple(range(len(types))), case.results)
-    if primitives[case.op].inlined is not None:
+    if primitives[case.op].rules.inlined is not None:
         return () if all(_vanishes(primitives, step, types, mask, {})) else None
     unread = _by_jvp(primitives, step, types, mask)
     return None if None in unread else tuple(sorted(frozenset().union(*cast(list[frozenset[int]], unread))))
@@ -97,7 +98,9 @@ def _by_jvp(primitives: PrimitiveSet, step: Step, types: ValueTypes, moving: Seq
         found = ()
     if len(found) != len(step.results):
         return (None,) * len(step.results)
-    others = frozenset(x.slot for x, m in zip(values, moving, strict=True) if not m and not primitives[step.op].is_index(x.slot))
+    others = frozenset(
+        x.slot for x, m in zip(values, moving, strict=True) if not m and not primitives[step.op].domain.is_index(x.slot)
+    )
     return [None if t is None else others - trace.live([t]) for t in found]
 
 

@@ -15,8 +15,10 @@ from tidu_cli.custom.patterns import TensorPattern, completed
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import TensorType, Type, tangent_type
-from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, Transposition, ValueTypes
+from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording import HIDDEN, Term, Trace
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 JVP_SUFFIX = ".jvp"
 """What follows an op's name in that of its derivative, where that has no graph of its own."""
@@ -45,13 +47,13 @@ class _Op:
     def primitive(self) -> Primitive:
         definition = self.definition
         linear = "transpose" in definition.graphs or "backward" not in definition.graphs
-        return Primitive(
+        return primitive(
             definition.name,
             len(definition.inputs),
             self.types,  # type: ignore[arg-type]  # of records, too
             self.kernel,
-            self.jvp,
-            self.transpose if linear else None,
+            jvp=self.jvp,
+            transpose=self.transpose if linear else None,
             attrs=attrs_class(definition.name, definition.attrs),
             hidden=self.hidden,
             n_results=lambda attrs, n_operands: len(definition.outputs),
@@ -156,13 +158,13 @@ class _Derivative:
 
     def primitive(self) -> Primitive:
         name = self.op.definition.name + JVP_SUFFIX
-        return Primitive(
+        return primitive(
             name,
             None,
             self.types,  # type: ignore[arg-type]  # of records, too
             lambda np, attrs, operands, results: bodies.kernel(np, self.body(attrs, operands), self.op.whole()),
-            self.jvp,
-            self.transpose,
+            jvp=self.jvp,
+            transpose=self.transpose,
             attrs=attrs_class(name, {**self.op.definition.attrs, "active": []}),
             hidden=self.hidden,
             n_results=lambda attrs, n_operands: len(self.op.definition.outputs),

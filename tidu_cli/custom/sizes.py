@@ -13,7 +13,7 @@ from tidu_cli.custom.definitions import OpDefinition, SourceGraph
 from tidu_cli.errors import LimitError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.limits import limits, more_than, require
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Sizes = Mapping[str, int]
 """By the name of an own primitive, how many nodes it stands for."""

@@ -10,7 +10,7 @@ from tidu_cli.custom.packages import named
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
     from tidu_cli.custom.definitions import OpDefinition

@@ -18,7 +18,7 @@ from tidu_cli.formats.source import Source
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 VERSION = 1
 """The version of the envelope."""

@@ -29,7 +29,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import require
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import watch
 
 

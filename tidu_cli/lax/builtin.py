@@ -11,7 +11,8 @@ from importlib import import_module
 from types import ModuleType
 
 from tidu_cli.graph.graph import CaseTable
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 FAMILIES: Mapping[str, str] = {
     "elementwise.arithmetic": "add sub mul div neg integer_pow pow max min abs sign",

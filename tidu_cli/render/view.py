@@ -130,13 +130,13 @@ def _about_input(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]
 
 def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
     case = graph.case(item.index)
-    primitive = told.words.primitives[case.op]
+    known = told.words.primitives[case.op].catalogue
     values = results(graph, item.index)
     role = (
         "primal" if case.mask is None else f"linear, active in input {' and '.join(str(k) for k, on in enumerate(case.mask) if on)}"
     )
     return told.words.assignment(item.graph, item.index), [
-        f"{case.op}: {primitive.formula}" + (f" ({primitive.summary.partition(';')[0]})" if primitive.summary else ""),
+        f"{case.op}: {known.formula}" + (f" ({known.summary.partition(';')[0]})" if known.summary else ""),
         attrs_text(case),
         f"type {', '.join(str(graph.type_of(value)) for value in values)}",
         f"role {role}",

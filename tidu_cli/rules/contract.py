@@ -6,21 +6,17 @@ have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recordin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
-from tidu_cli.custom.packages import NONE, Named, announced, installed
-from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
-from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_possible
+from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.rules.attrs.fields import Attrs as Attrs
 from tidu_cli.rules.attrs.fields import NoAttrs as NoAttrs
 from tidu_cli.rules.flops import ONE_EACH
 
 if TYPE_CHECKING:
-    from tidu_cli.custom.definitions import OpDefinition
     from tidu_cli.rules.recording import Term
 
 Types = tuple[TensorType, ...]
@@ -135,292 +131,129 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Primitive:
-    """One operation: its name, arity (None: any number from one up), attrs, types, evaluation, derivative and batch rules.
+class Domain:
+    """What an operation takes and gives, as far as types and attrs tell."""
 
-    `dtypes` are those that it takes: of the operands that its examples call T, or of its result if it has no operand. `alike` says
-    that all operands have one type; where a detached reference hides some operand's type, it is then known. `hidden` finds such
-    types by what else is known, where operands differ. `n_results` counts the results from attrs and the number of operands,
-    which is all that is known where operand types are hidden. `inert` operands have no derivative though they may be inexact (the
-    order of a polygamma, say): a rule may refuse them, and `inert_reason` says why. `inlined` says what an own
-    primitive stands for, and `linear_in` in which of n operands it is declared linear, in these together. `faithful` is False for
-    the few whose derivative is by intention not that of their values (stop_gradient). `integers` says what it is to the tangents of
-    integers; `indices` are the operands from the first to before the second of two numbers, which say where or which and not how
-    much: integers there contribute nothing. `linear` are the groups of operands in which it is linear together, but for indices:
-    where some of a group are active, the others must be zeros; None where rules tell. `records` says that it takes and
-    gives records, too, which its rules then see; of one that only puts fields together `makes` names these, and of one that takes
-    a field `takes` does. `joins` says that it adds tangents of different types, as one. `reads` is given where results are elements
-    of operand 0, at places that do not depend on it: its cotangents need not be dense arrays then. `fresh` says that results with
-    axes are always new arrays, which share memory with no other; `reusing` is a kernel of the same results, which may make them in
-    the memory of operand 0; `passes` says that the results are the operands, one for one, and take no memory. `flops` counts
-    operations, by default one for each element of the result. `formula` and `summary` go to the catalogue.
-    """
-
-    name: str
     arity: int | None
+    """How many operands it takes; None: any number from one up."""
     types: TypeRule
-    kernel: KernelRule
-    jvp: JVPRule | None = None
-    transpose: TransposeRule | None = None
-    batch: BatchRule | None = None
-    inlined: Inlining | None = None
-    linear_in: Callable[[int], tuple[bool, ...]] | None = None
+    """The types of its results."""
+    _: KW_ONLY
     attrs: type[Attrs] = NoAttrs
+    """The class of its attrs."""
     dtypes: frozenset[str] = ALL
-    examples: tuple[Example, ...] = ()
-    alike: bool = False
+    """The dtypes that it takes: of the operands that its examples call T, or of its result if it has no operand."""
+    one_type: bool = False
+    """Whether all operands have one type. Where a detached reference hides some operand's type, it is then known."""
     hidden: HiddenRule | None = None
+    """Finds operand types that a detached reference hides by what else is known, where operands differ."""
     n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
-    inert: tuple[int, ...] = ()
-    inert_reason: str = ""
-    faithful: bool = True
-    passes: bool = False
-    integers: Integers = "numbers"
+    """The number of results from attrs and the number of operands: all that is known where operand types are hidden."""
     indices: tuple[int, int | None] = (0, 0)
-    linear: Groups | None = None
+    """The operands from the first to before the second of two numbers say where or which, and not how much: integers there have no
+    tangents that contribute."""
     records: bool = False
+    """Whether it takes and gives records, too, which its rules then see."""
     makes: Callable[[Any], tuple[str, ...]] | None = None
+    """Of one that only puts the fields of a record together: their names, in the order of its operands, from attrs."""
     takes: Callable[[Any], str] | None = None
+    """Of one that takes a field of a record: its name, from attrs."""
     joins: bool = False
-    reads: ReadingRule | None = None
-    fresh: bool = False
-    reusing: KernelRule | None = None
-    flops: FlopsRule = ONE_EACH
-    formula: str = ""
-    summary: str = ""
+    """Whether it adds tangents of different types, as one."""
 
     def is_index(self, operand: int) -> bool:
         """Whether the operand of that number is one of `indices`."""
         first, end = self.indices
         return first <= operand and (end is None or operand < end)
 
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How an operation is computed, and what that costs."""
+
+    kernel: KernelRule
+    """Makes the function of arrays that computes the results."""
+    _: KW_ONLY
+    reusing: KernelRule | None = None
+    """Makes a function of the same results, which may put them into the memory of operand 0."""
+    fresh: bool = False
+    """Whether results with axes are always new arrays, which share memory with no other."""
+    passes: bool = False
+    """Whether the results are the operands, one for one, and take no memory."""
+    flops: FlopsRule = ONE_EACH
+    """Counts operations; by default one for each element of the result."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is derived from an operation: its derivatives, batches of it, and what else stands for it."""
+
+    jvp: JVPRule | None = None
+    """The tangents of its results."""
+    transpose: TransposeRule | None = None
+    """The cotangents of the operands in which it is linear."""
+    batch: BatchRule | None = None
+    """Many applications at once."""
+    _: KW_ONLY
+    linear: Groups | None = None
+    """The groups of operands, but for indices, in which it is linear together: where some of a group are active, the others must be
+    zeros. None where rules tell."""
+    integers: Integers = "numbers"
+    """What it is to the tangents of integers."""
+    inert: tuple[int, ...] = ()
+    """Operands that may be inexact, but have no derivative (the order of a polygamma, say): a rule may refuse them."""
+    inert_reason: str = ""
+    """Why these have none."""
+    faithful: bool = True
+    """False where the derivative is by intention not that of the values (stop_gradient)."""
+    reads: ReadingRule | None = None
+    """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
+    inlined: Inlining | None = None
+    """What an operation of a document stands for, in terms of others."""
+    linear_in: Callable[[int], tuple[bool, ...]] | None = None
+    """In which of n operands an operation of a document is declared linear, in these together."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What people are told of an operation, and what it is tried on."""
+
+    formula: str = ""
+    """Its result in terms of operands x, y, z and attrs."""
+    summary: str = ""
+    """What it is; what follows a semicolon are details."""
+    examples: tuple[Example, ...] = ()
+    """Typical applications, on which `tidu check --ops` tries its rules."""
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One operation: its name, and its facets. `tidu_cli.rules.families` makes one in a few words."""
+
+    name: str
+    domain: Domain
+    evaluation: Evaluation
+    rules: Rules = Rules()
+    catalogue: Catalogue = Catalogue()
+
     @property
     def without_derivative(self) -> str:
         """In which operands there is no derivative, and why, for people; empty where there is one in all."""
-        if not self.inert:
-            return ""
-        numbers = " and ".join(map(str, self.inert))
-        return f"no derivative in input{'s' if len(self.inert) > 1 else ''} {numbers}: {self.inert_reason or 'its rules refuse it'}"
+        inert, reason = self.rules.inert, self.rules.inert_reason or "its rules refuse it"
+        return f"no derivative in input{'s' if len(inert) > 1 else ''} {' and '.join(map(str, inert))}: {reason}" if inert else ""
 
     @cached_property
     def groups(self) -> Groups | None:
-        """`linear`, which of one operand need not be said: a transpose rule shows it."""
-        if self.linear is None and self.arity == 1 and self.transpose and self.inlined is None:
+        """Its linear groups, which of one operand need not be said: a transpose rule shows it."""
+        rules = self.rules
+        if rules.linear is None and self.domain.arity == 1 and rules.transpose and rules.inlined is None:
             return TOGETHER
-        return self.linear
+        return rules.linear
 
     def others(self, active: Sequence[bool]) -> tuple[int, ...] | None:
         """The inactive operands of the group that holds all active ones; None where no group does."""
         for first, end in self.groups or ():
-            group = [k for k in range(first, len(active) if end is None else end) if not self.is_index(k)]
+            group = [k for k in range(first, len(active) if end is None else end) if not self.domain.is_index(k)]
             if sum(map(active.__getitem__, group)) == sum(active):
                 return tuple(k for k in group if not active[k])
         return None
-
-
-@dataclass(frozen=True)
-class PrimitiveSet:
-    """A closed vocabulary of primitives.
-
-    `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
-    whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
-    of own primitives, `sizes` how many nodes each stands for, `records` the record types by name, and `origins` the libraries of
-    those that are not a document's own; `plugins` are the packages whose primitives are in the set, too, and are imported for them.
-    """
-
-    primitives: Mapping[str, Primitive]
-    add: str = "add"
-    constant: str = "constant"
-    definitions: tuple[OpDefinition, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    barrier: str = "optimization_barrier"
-    record: str = "record"
-    records: Mapping[str, RecordType] = field(default_factory=dict)
-    origins: Mapping[str, str] = field(default_factory=dict)
-    plugins: Named = NONE
-
-    @classmethod
-    def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
-        """A set of these primitives. Raises ValueError if two share a name."""
-        by_name = {p.name: p for p in primitives}
-        if len(by_name) != len(primitives):
-            raise ValueError("two primitives of one set share a name")
-        return cls(by_name, add)
-
-    def definition_of(self, op: str) -> OpDefinition | None:
-        """The definition of an own primitive, or of the one whose derivative `op` is; None for any other."""
-        return self._definition_by_name.get(op.partition(".")[0]) if self.definitions else None
-
-    @cached_property
-    def _definition_by_name(self) -> dict[str, OpDefinition]:
-        return {d.name: d for d in self.definitions}
-
-    def reached_from(self, ops: Iterable[str]) -> list[OpDefinition]:
-        """The definitions of own primitives among these ops, and of those that their graphs use, in the order of definition."""
-        reached = self._reached(ops)
-        return [d for d in self.definitions if d.name in reached]
-
-    def _reached(self, ops: Iterable[str]) -> dict[str, OpDefinition]:
-        pending = list(ops)
-        reached: dict[str, OpDefinition] = {}
-        while pending:
-            definition = self.definition_of(pending.pop())
-            if definition is not None and definition.name not in reached:
-                reached[definition.name] = definition
-                pending += definition.uses
-        return reached
-
-    def definitions_behind(self, op: str) -> list[OpDefinition]:
-        """The definitions that say what an op is: those it reaches, by name; none if it is built in."""
-        reached = self._reached([op])
-        return [reached[name] for name in sorted(reached, key=str.encode)]
-
-    def require_written_out(self, graphs: Sequence[Graph]) -> None:
-        """Raises LimitError if the own primitives of graphs stand for too many nodes to go through, naming one."""
-        if self.sizes:
-            from tidu_cli.custom.sizes import require_written_out
-
-            require_written_out(self, graphs)
-
-    def __getitem__(self, op: str) -> Primitive:
-        """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
-        primitive = self.primitives.get(op) or installed(op, self.plugins)
-        if primitive is None:
-            raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, [*self.primitives, *announced()])} (tidu ops lists them)")
-        return primitive
-
-    def __iter__(self) -> Iterator[Primitive]:
-        return iter(self.primitives.values())
-
-    def parse_attrs(self, op: str, attrs: Mapping[str, object]) -> Attrs:
-        """Attrs from their file form. Raises TypeRuleError for missing, unknown or malformed ones."""
-        return self[op].attrs.parse(attrs, self.records)
-
-    def case(
-        self,
-        op: str,
-        attrs: CaseAttrs,
-        mask: tuple[bool, ...] | None,
-        operands: Sequence[Type | None],
-        declared: ValueTypes | None = None,
-    ) -> Case:
-        """The case of a node: checks arity and mask, and infers the result types.
-
-        `declared` are the result types that the node states, if any. An operand type of None (detached) is taken from the
-        others where the primitive's operands are alike. Raises UnknownNameError and TypeRuleError.
-        """
-        primitive = self[op]
-        n = len(operands)
-        if primitive.arity is None and n == 0:
-            raise TypeRuleError("takes at least 1 input, got 0")
-        if primitive.arity is not None and n != primitive.arity:
-            raise TypeRuleError(f"takes {primitive.arity} input{'s' if primitive.arity != 1 else ''}, got {n}")
-        if mask is not None and len(mask) != n:
-            raise TypeRuleError(f"active mask has {len(mask)} entries for {n} inputs")
-        known = [t for t in operands if t is not None]
-        if len(known) < n and primitive.alike:
-            type_ = known[0] if known else _operand_type(primitive, attrs, n, declared)
-            operands = operands if type_ is None else _completed(primitive, attrs, operands, type_, declared)
-            known = [t for t in operands if t is not None]
-        if len(known) < n and primitive.hidden is not None:
-            operands = primitive.hidden(attrs, operands, declared)
-            known = [t for t in operands if t is not None]
-        if len(known) < n:
-            if declared is None:
-                raise TypeRuleError(
-                    "reads a detached value, so its result types cannot be inferred; give the node's types or resolve first"
-                )
-            due = primitive.n_results(attrs, n)
-            if len(declared) != due:
-                raise TypeRuleError(f"declares {len(declared)} result types, but has {due} result{'' if due == 1 else 's'}")
-            return Case(op, attrs, mask, tuple(operands), declared)
-        if not primitive.records:
-            for k, type_ in enumerate(known):
-                if isinstance(type_, RecordType):
-                    raise TypeRuleError(f"input {k} is a record, {type_}, but it takes arrays; take its fields with the op 'field'")
-        taken = self._joined(tuple(known)) if primitive.joins else tuple(known)
-        results: ValueTypes = primitive.types(attrs, cast(Types, taken))
-        for result in results:
-            require_possible(result)
-        if declared is not None and declared != results:
-            raise TypeRuleError(f"declares the result {_join(declared)}, but it is {_join(results)}")
-        return Case(op, attrs, mask, tuple(known), results)
-
-    def _joined(self, types: ValueTypes) -> ValueTypes:
-        """Types of tangents as the one in which they add up, if there is one."""
-        if all(t == types[0] for t in types):
-            return types
-        from tidu_cli.rules.tangents import joined  # which needs this module
-
-        found = joined(types, self.records)
-        return types if found is None else (found,) * len(types)
-
-    def fields_taken(self, cases: CaseTable) -> dict[int, str]:
-        """The numbers of the cases that take a field of a record, with its name."""
-        found = {}
-        for number, case in enumerate(cases.cases):
-            takes = self[case.op].takes
-            if takes is not None:
-                found[number] = takes(case.attrs)
-        return found
-
-    def jvp_rule(self, op: str) -> JVPRule:
-        """The JVP rule of a primitive. Raises MissingRuleError."""
-        rule = self[op].jvp
-        if rule is None:
-            raise MissingRuleError(f"missing JVP rule for {op}")
-        return rule
-
-    def transpose_rule(self, op: str) -> TransposeRule:
-        """The transpose rule of a primitive. Raises MissingRuleError."""
-        rule = self[op].transpose
-        if rule is None:
-            raise MissingRuleError(f"missing transpose rule for {op}")
-        return rule
-
-    def batch_rule(self, op: str) -> BatchRule:
-        """The batch rule of a primitive. Raises MissingRuleError."""
-        rule = self[op].batch
-        if rule is None:
-            raise MissingRuleError(f"missing batch rule for {op}")
-        return rule
-
-
-def _completed(
-    primitive: Primitive, attrs: CaseAttrs, operands: Sequence[Type | None], type_: Type, declared: ValueTypes | None
-) -> Sequence[Type | None]:
-    """Operand types with this one for those that are hidden; or with one that gives what is declared: a number that scales, say.
-
-    Unchanged where the primitive takes no operands of that one type.
-    """
-    others = () if declared is None or isinstance(type_, RecordType) else (type_.with_dtype("f64"),)
-    found = operands
-    for candidate in (type_, *others, *(declared or ())):
-        completed = [candidate if t is None else t for t in operands]
-        try:
-            results = primitive.types(attrs, cast(Types, tuple(completed)))
-        except TypeRuleError:
-            continue  # the primitive does not take it
-        if declared is None or results == declared:
-            return completed
-        found = completed if candidate == type_ else found  # which says what is wrong with the declaration
-    return found
-
-
-def _operand_type(primitive: Primitive, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> Type | None:
-    """The type of n operands of one type that gives the declared results; None where there is none, or more than one."""
-    if declared is None or len(declared) != 1 or not isinstance(declared[0], TensorType):
-        return None
-    found: list[TensorType] = []
-    for dtype in primitive.dtypes:
-        candidate = declared[0].with_dtype(dtype)
-        try:
-            if primitive.types(attrs, (candidate,) * n) == declared:
-                found.append(candidate)
-        except TypeRuleError:
-            continue  # the primitive does not take it
-    return found[0] if len(found) == 1 else None
-
-
-def _join(types: ValueTypes) -> str:
-    return ", ".join(map(str, types))

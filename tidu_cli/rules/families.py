@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -30,23 +30,21 @@ from tidu_cli.graph.types import (
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import (
     JVP,
-    Attrs,
     BatchRule,
+    Catalogue,
+    Domain,
+    Evaluation,
     Example,
-    FlopsRule,
-    Groups,
-    Integers,
     JVPRule,
     Kernel,
     KernelRule,
-    NoAttrs,
     Primitive,
+    Rules,
     TransposeRule,
     Transposition,
     TypeRule,
     Types,
 )
-from tidu_cli.rules.flops import ONE_EACH
 from tidu_cli.rules.recording import Term, op
 
 _CLASSES = {
@@ -105,7 +103,7 @@ def _way_out(dtype: str, dtypes: frozenset[str]) -> str:
     return "; use convert_element_type to f64 first" if dtype in TIMES and "f64" in dtypes else ""
 
 
-def require_alike(types: Types) -> None:
+def require_one_type(types: Types) -> None:
     """Raises TypeRuleError if operand types differ: shapes never broadcast by themselves."""
     for k, t in enumerate(types):
         if t != types[0]:
@@ -115,12 +113,12 @@ def require_alike(types: Types) -> None:
             raise TypeRuleError(f"type mismatch: input 0 is {types[0]}, input {k} is {t}; use {way_out}")
 
 
-def alike(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:
+def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:
     """The type rule of elementwise primitives: operands of one type among `dtypes`, and a result derived from it."""
 
     def types(attrs: Any, operands: Types) -> Types:
         require_dtype(dtypes, operands)
-        require_alike(operands)
+        require_one_type(operands)
         return (result(operands[0]),)
 
     return types
@@ -170,61 +168,62 @@ def summed(terms: Sequence[Term | None]) -> Term | None:
     return total
 
 
+_FACETS = {"domain": Domain, "evaluation": Evaluation, "rules": Rules, "catalogue": Catalogue}
+_FACET_OF = {field.name: facet for facet, kind in _FACETS.items() for field in fields(kind)}
+
+
+def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Fields by the facets that have them."""
+    found: dict[str, dict[str, Any]] = {}
+    for field, value in told.items():
+        found.setdefault(_FACET_OF[field], {})[field] = value
+    return found
+
+
+def primitive(name: str, arity: int | None, types: TypeRule, kernel: KernelRule, **rest: Any) -> Primitive:
+    """A primitive whose facets are told field by field."""
+    told = _by_facet({"arity": arity, "types": types, "kernel": kernel, **rest})
+    return Primitive(name, **{facet: _FACETS[facet](**fields) for facet, fields in told.items()})
+
+
+def changed(old: Primitive, **told: Any) -> Primitive:
+    """The primitive with some fields of its facets replaced."""
+    return replace(old, **{facet: replace(getattr(old, facet), **fields) for facet, fields in _by_facet(told).items()})
+
+
 def elementwise(
     name: str,
     arity: int,
     dtypes: frozenset[str],
     jvp: JVPRule,
     *,
-    transpose: TransposeRule | None = None,
-    batch: BatchRule | None = None,
     types: TypeRule | None = None,
     kernel: KernelRule | None = None,
+    batch: BatchRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
-    attrs: type[Attrs] = NoAttrs,
     example: Mapping[str, Any] | None = None,
     within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
-    faithful: bool = True,
-    integers: Integers = "numbers",
-    linear: Groups | None = None,
-    records: bool = False,
-    joins: bool = False,
     more: tuple[Example, ...] = (),
-    fresh: bool = False,
-    reusing: KernelRule | None = None,
-    flops: FlopsRule = ONE_EACH,
-    formula: str,
-    summary: str,
+    **rest: Any,
 ) -> Primitive:
     """A primitive of operands of one type among `dtypes`, element by element; by default NumPy's function of that name.
 
     A batch of it is by default the primitive itself, of arrays with one more axis.
 
-    `example` are attrs to try it with, `within` intervals to draw operands from; `more` are further examples.
+    `example` are attrs to try it with, `within` intervals to draw operands from; `more` are further examples. `rest` are
+    other fields of its facets.
     """
-    examples = tuple(Example((type_,) * arity, example or {}, within) for type_ in ("T[]", "T[2,3]"))
-    return Primitive(
+    return primitive(
         name,
         arity,
-        types or alike(dtypes, result),
+        types or of_one_type(dtypes, result),
         kernel or numpy_function(name),
-        jvp,
-        transpose,
-        batch or itself(name),
-        attrs=attrs,
+        jvp=jvp,
+        batch=batch or itself(name),
         dtypes=dtypes,
-        examples=(*examples, *more),
-        alike=True,
-        joins=joins,
-        faithful=faithful,
-        fresh=fresh,
-        reusing=reusing,
-        integers=integers,
-        linear=linear,
-        records=records,
-        flops=flops,
-        formula=formula,
-        summary=summary,
+        one_type=True,
+        examples=(*(Example((type_,) * arity, example or {}, within) for type_ in ("T[]", "T[2,3]")), *more),
+        **rest,
     )
 
 

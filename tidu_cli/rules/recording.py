@@ -27,8 +27,9 @@ from tidu_cli.graph.types import (
     tangent_type,
     tensor_tangent_type,
 )
-from tidu_cli.rules.contract import JVP, Batching, PrimitiveSet, Transposition, Types
+from tidu_cli.rules.contract import JVP, Batching, Transposition, Types
 from tidu_cli.rules.summands import require_linear_emission
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Number = int | float | complex
 
@@ -215,7 +216,7 @@ class Trace:
     def _fields(self, node: Emitted) -> dict[str, int]:
         """Of a linear node that puts a record together, what it reads by the names of the fields."""
         case = self.cases[node.code]
-        makes = self.primitives[case.op].makes if node.linear else None
+        makes = self.primitives[case.op].domain.makes if node.linear else None
         return dict(zip(makes(case.attrs), node.reads, strict=True)) if makes else {}
 
     def live(self, results: Sequence[Term | None]) -> set[int]:
@@ -273,13 +274,13 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
     """
     primitive, rule = trace.primitives[op], trace.primitives.jvp_rule(op)
     zeros: list[Term | None] = [None] * len(node.results)
-    if primitive.integers == "moved" or _holds_record(node):
+    if primitive.rules.integers == "moved" or _holds_record(node):
         if not any(moves(y.value_type) for y in node.results):
             return zeros
         return [t if moves(y.value_type) else None for t, y in zip(rule(node), node.results, strict=True)]
     exact = {k for k, (x, t) in enumerate(zip(node.operands, node.tangents, strict=True)) if t and _is_exact(x)}
     if exact:
-        idle = {k for k in exact if primitive.integers == "steps" or primitive.is_index(k)}
+        idle = {k for k in exact if primitive.rules.integers == "steps" or primitive.domain.is_index(k)}
         exact -= idle
         node = replace(node, tangents=[None if k in idle else t for k, t in enumerate(node.tangents)])
         if not any(node.tangents):
@@ -291,8 +292,8 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
         return [None if k in inactive else t for k, t in enumerate(rule(node))]
     if all(y.type.dtype == "bool" for y in node.results):
         return zeros
-    if primitive.integers == "numbers":
-        operands = [x if primitive.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
+    if primitive.rules.integers == "numbers":
+        operands = [x if primitive.domain.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
         node = replace(node, operands=operands, results=[_as_number(trace, y) for y in node.results])
     return rule(node)
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType
-from tidu_cli.rules.contract import PrimitiveSet, Types
+from tidu_cli.rules.contract import Types
 from tidu_cli.rules.recording import Template, Term, Trace, op
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 concatenate, reshape, scatter_add = op("concatenate"), op("reshape"), op("scatter-add")
 
@@ -34,7 +35,7 @@ def reads_few(primitives: PrimitiveSet, case: Case) -> bool:
     """Whether a linear node of this case reads few elements of operand 0, at places that it is known how to tell."""
     if case.mask is None or not case.mask[0] or any(case.mask[1:]) or None in case.operands:
         return False
-    if primitives[case.op].reads is None or any(name not in primitives.primitives for name in _MERGING):
+    if primitives[case.op].rules.reads is None or any(name not in primitives.primitives for name in _MERGING):
         return False
     return 0 < FEW * case.results[0].size < operand_type(case).size
 
@@ -52,7 +53,7 @@ def positions_template(primitives: PrimitiveSet, cases: CaseTable, code: int) ->
     Its sources are the operands, of which the first is never read. Nothing in it is linear. Raises MissingRuleError.
     """
     case = cases[code]
-    reads = primitives[case.op].reads
+    reads = primitives[case.op].rules.reads
     assert reads is not None
     trace = Trace(primitives, cases)
     array, *others = [trace.source(t, linear=False) for t in case.operands]

@@ -14,7 +14,8 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
     from tidu_cli.rules.recording import Emitted
@@ -42,7 +43,7 @@ def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:
     if primitive.groups is not None:
         due = primitive.others(mask)
     elif None in case.operands:
-        due = () if primitive.transpose else None  # to transpose it takes the types
+        due = () if primitive.rules.transpose else None  # to transpose it takes the types
     else:
         from tidu_cli.custom.linearity import summands  # here, as few primitives do not say it
 
@@ -110,5 +111,5 @@ def _inputs(numbers: Sequence[int]) -> str:
 def _way_out(primitive: Primitive, n: int) -> str:
     groups = []
     for first, end in primitive.groups or ():
-        groups.append(_inputs([k for k in range(first, n if end is None else end) if not primitive.is_index(k)]))
+        groups.append(_inputs([k for k in range(first, n if end is None else end) if not primitive.domain.is_index(k)]))
     return f"; {primitive.name} is linear in {', or in '.join(groups)}" if groups else ""

@@ -30,8 +30,8 @@ from tidu_cli.graph.types import (
     tangent_type,
     unit_of,
 )
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.recording import Template, Term, Trace
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 def _durations(units: frozenset[str]) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from tidu_cli.graph.graph import Case, Column, Document, Graph, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.types import TensorType, Type, leaves
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.contract import PrimitiveSet, ValueTypes
+from tidu_cli.rules.contract import ValueTypes
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.aliasing import Sharing, shared_by
 
 
@@ -76,7 +77,7 @@ def _flops(cases: list[Case], counts: Mapping[int, int], primitives: PrimitiveSe
         if None in case.operands:
             unknown += n
         else:
-            known += n * primitives[case.op].flops(case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+            known += n * primitives[case.op].evaluation.flops(case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     return Flops(known, unknown)
 
 

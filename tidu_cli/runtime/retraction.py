@@ -14,8 +14,9 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, tensor_tangent_type
 from tidu_cli.lax.arrays.structural import dtype_name
-from tidu_cli.rules.contract import NoAttrs, PrimitiveSet
+from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.rules.tangents import admitted, chosen, structural
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import input_value, record_fields
 
 
@@ -46,7 +47,7 @@ def moved(primitives: PrimitiveSet, key: Key, type_: Type, value: Any, tangent: 
 
     given, along = found
     case = primitives.case("retract", NoAttrs(), None, (type_, given))
-    kernel = primitives["retract"].kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+    kernel = primitives["retract"].evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
         return kernel(value, along)
 

@@ -19,7 +19,7 @@ from tidu_cli.graph.graph import CaseTable, Document, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.groups import LIST, SCALARS, GroupedProgram, Place, Single, vector_kernel
 from tidu_cli.runtime.plans.interpreter import UNARY, WIDE, Program, Wide, reusing_kernel
 

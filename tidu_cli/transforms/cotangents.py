@@ -17,9 +17,10 @@ from typing import cast
 
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.types import RecordType, TensorType, Type
-from tidu_cli.rules.contract import PrimitiveSet, Types
+from tidu_cli.rules.contract import Types
 from tidu_cli.rules.recording import Template
 from tidu_cli.rules.scattered import merging_template, operand_type, positions_template
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 
 

@@ -21,8 +21,8 @@ from tidu_cli.graph.select import fresh_name, require_inputs, select_outputs
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules import tangents
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.recording import Template, jvp_template
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch

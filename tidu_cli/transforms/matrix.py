@@ -19,7 +19,7 @@ from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import Path, TensorType, leaves, of_batch, require_possible
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.basis import block_template, block_type, unit_template
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import Appender, append_batched
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.linear import linked_linear_head
@@ -110,7 +110,7 @@ def _found(head: Graph, image: _Array, primitives: PrimitiveSet) -> tuple[int, P
     value, path = image.port.value, image.path
     while value is not None and path and value >= len(head.inputs):
         node, _ = head.producer(value)
-        makes = primitives[head.case(node).op].makes
+        makes = primitives[head.case(node).op].domain.makes
         if makes is None:
             break
         names = makes(head.case(node).attrs)

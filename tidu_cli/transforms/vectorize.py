@@ -9,7 +9,7 @@ from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import of_batch
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import append_batched
 
 

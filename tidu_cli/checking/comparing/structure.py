@@ -8,7 +8,7 @@ from itertools import zip_longest
 from tidu_cli.checking.comparing.type_texts import spelled_out, told_apart
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Reference = tuple[int, int] | int | str
 """What an argument stands for: a local id, a value of another graph, or a digest."""

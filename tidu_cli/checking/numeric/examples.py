@@ -11,7 +11,8 @@ from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE, Type
-from tidu_cli.rules.contract import Example, Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Example, Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 DTYPES = (*ITEMSIZE, "datetime[ms]", "duration[h]")
 """The dtypes that examples are tried in: of times one each, since rules tell units apart only in conversions."""
@@ -21,10 +22,10 @@ _GENERIC = re.compile(r"\bT\b")
 
 def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tuple[Example, Case]]:
     """Every example of a primitive in every dtype that it takes, as a primary case."""
-    for example in primitive.examples:
+    for example in primitive.catalogue.examples:
         texts = [*example.operands, *(value for value in example.attrs.values() if isinstance(value, str))]
         generic = any(map(_GENERIC.search, texts))
-        for dtype in [d for d in DTYPES if d in primitive.dtypes] if generic else ["f64"]:
+        for dtype in [d for d in DTYPES if d in primitive.domain.dtypes] if generic else ["f64"]:
             attrs = {name: _GENERIC.sub(dtype, value) if isinstance(value, str) else value for name, value in example.attrs.items()}
             types = [parse_value_type(_GENERIC.sub(dtype, type_), primitives.records) for type_ in example.operands]
             yield example, primitives.case(primitive.name, primitives.parse_attrs(primitive.name, attrs), None, types)

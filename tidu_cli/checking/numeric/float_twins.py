@@ -26,10 +26,10 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
 )
 from tidu_cli.lax.records.records import field, record
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.recording import Template, Term, Trace, op
 from tidu_cli.rules.tangents import converted
 from tidu_cli.rules.units import is_step
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import Appender
 
 EXACT = INTEGERS | DATETIMES
@@ -101,18 +101,20 @@ class _Twinning:
         """The twins of a node's results; None if it does not compute with numbers that have twins."""
         primitive = self.primitives[case.op]
         types: list[Type] = [t for t in case.operands if t is not None]
-        moved = {k for k, t in enumerate(twins) if t is not None and not primitive.is_index(k)}
+        moved = {k for k, t in enumerate(twins) if t is not None and not primitive.domain.is_index(k)}
         if not moved or _is_step(case):
             return None
         # A float that is rounded to an integer is no number any more; an integer is one that is made of integers, or is moved.
-        exact = primitive.integers == "moved" or any(_holds(types[k], EXACT) for k in moved)
-        if exact and primitive.integers == "steps":
+        exact = primitive.rules.integers == "moved" or any(_holds(types[k], EXACT) for k in moved)
+        if exact and primitive.rules.integers == "steps":
             return None
         has_twin = [moves(t) and (exact or not _holds(t, EXACT) or isinstance(t, RecordType)) for t in case.results]
         if not any(has_twin):
             return None
         as_real = [
-            k for k, t in enumerate(types) if k in moved or (exact and not primitive.is_index(k)) or isinstance(t, RecordType)
+            k
+            for k, t in enumerate(types)
+            if k in moved or (exact and not primitive.domain.is_index(k)) or isinstance(t, RecordType)
         ]
         key = case, exact, tuple(as_real)
         if key not in self._known:
@@ -129,7 +131,7 @@ class _Twinning:
         found: list[int | None] = [
             value if d else None for value, d in zip(self.appender.append(template, arguments), due, strict=True)
         ]
-        if primitive.integers == "moved" or _leaves_datetimes(case):
+        if primitive.rules.integers == "moved" or _leaves_datetimes(case):
             still = self.appender.append(template, [base(k) for k in range(len(types))])
             for k, value in enumerate(found):
                 if value is not None:

@@ -49,7 +49,8 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.limits import require
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import Program, compile_graph
@@ -176,7 +177,7 @@ def _moved_twin(whole: Document, primitives: PrimitiveSet, moving: Sequence[Inpu
     graph = inlined.head
     cases = [graph.cases[code] for code in set(graph.code)]
     if not any(_holds(i.type, DATETIMES) for i in moving) and not any(
-        primitives[c.op].integers == "moved" and any(_holds(t, DATETIMES | INTEGERS) for t in c.results) for c in cases
+        primitives[c.op].rules.integers == "moved" and any(_holds(t, DATETIMES | INTEGERS) for t in c.results) for c in cases
     ):
         return None
     found = float_twin(inlined, primitives, _CONTINUOUS)
@@ -344,7 +345,7 @@ def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
     """Whether the derivatives of all primitives in a graph, and in those that own ones stand for, are those of their values."""
     ops = {graph.cases[code].op for code in set(graph.code)}
     ops.update(node.op for d in primitives.reached_from(ops) for node in d.graphs["forward"].nodes)
-    return all(primitives[op].faithful for op in ops)
+    return all(primitives[op].rules.faithful for op in ops)
 
 
 def compiled(document: Document, primitives: PrimitiveSet, drop: int = 0) -> _Map:
@@ -384,11 +385,11 @@ def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, 
         inputs = document.head.inputs
         intervals = {i.key: interval_of(example, k) for k, i in enumerate(inputs)}
         diagonals = {i.key: diagonal_of(example, k) for k, i in enumerate(inputs)}
-        fixed = {Key(f"x{k}") for k in primitive.inert}
+        fixed = {Key(f"x{k}") for k in primitive.rules.inert}
         # Integers are differentiated by, and moved, in the dtypes of their tangents.
         exact = [t for t in arrays if t.dtype in INTEGERS | DATETIMES]
         if any(storage_dtype(tensor_tangent_type(t).dtype) not in dtypes for t in exact):
-            if primitive.integers == "moved":
+            if primitive.rules.integers == "moved":
                 continue
             fixed |= {i.key for i in inputs if _holds(i.type, INTEGERS | DATETIMES)}
         for verdict in check_numerically(document, primitives, intervals=intervals, diagonals=diagonals, fixed=fixed):

@@ -16,7 +16,7 @@ from tidu_cli.checking.numeric.quotients import cast, relative
 from tidu_cli.checking.numeric.sampling import Drawing, draw_all, shown
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 def linear_verdicts(

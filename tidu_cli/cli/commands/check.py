@@ -102,7 +102,7 @@ def command(
 def _of_files(paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.checking.report import check_document, check_library
     from tidu_cli.lax.builtin import vocabulary
-    from tidu_cli.rules.contract import PrimitiveSet
+    from tidu_cli.rules.vocabulary import PrimitiveSet
 
     for path in paths:
         subject, format_ = load_subject(path)

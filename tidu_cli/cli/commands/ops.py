@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidu_cli.custom.packages import Package
     from tidu_cli.custom.patterns import Pattern
     from tidu_cli.graph.types import Type
-    from tidu_cli.rules.contract import PrimitiveSet
+    from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 @dataclass(frozen=True)
@@ -133,14 +133,14 @@ def _lines(listed: _Listed, primitives: PrimitiveSet, width: int, in_full: bool)
     if p is None:
         yield f"{heading(f'{listed.name:{width}}')}  {': '.join(listed.state)}"
         return
-    arity = "n" if p.arity is None else p.arity
+    arity = "n" if p.domain.arity is None else p.domain.arity
     # An own op is transposed where its forward graph is linear, which depends on the types: only `transpose` says that it is.
     said = listed.definition is None or p.name != listed.definition.name or "transpose" in listed.definition.graphs
-    rules = ("J" if p.jvp else "-") + ("T" if p.transpose and said else "-")
-    names = list(field_names(p.attrs)) if listed.definition is None else list(listed.definition.attrs)
+    rules = ("J" if p.rules.jvp else "-") + ("T" if p.rules.transpose and said else "-")
+    names = list(field_names(p.domain.attrs)) if listed.definition is None else list(listed.definition.attrs)
     attrs = f"  [{', '.join(names)}]" if names and not in_full else ""
     where = f"  ({origin})" if origin and not in_full else ""
-    yield f"{heading(f'{p.name:{width}}')}  {arity}  {rules}  {p.formula}: {p.summary}{attrs}{where}"
+    yield f"{heading(f'{p.name:{width}}')}  {arity}  {rules}  {p.catalogue.formula}: {p.catalogue.summary}{attrs}{where}"
     if in_full:
         details = _details(p, primitives) if listed.definition is None else _defined(p, primitives, listed.definition)
         yield from (f"{'':{width}}  {line}" for line in ([origin] if origin else []))
@@ -152,7 +152,7 @@ def _details(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[str]:
     from tidu_cli.rules.families import dtype_class
 
     found = entry(primitive, primitives)
-    yield f"of {dtype_class(primitive.dtypes)}"
+    yield f"of {dtype_class(primitive.domain.dtypes)}"
     for name, type_ in found.attrs.items():
         yield f"attr {name}: {type_}"
     for rule, letter, emitted in (("jvp", "J", found.emits.jvp), ("transpose", "T", found.emits.transpose)):
@@ -197,10 +197,11 @@ def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefin
     """What the rules of an own primitive emit, by letter: at the least types that its patterns allow, if they allow these."""
     from tidu_cli.checking.closure import emissions
     from tidu_cli.rules.contract import Example
+    from tidu_cli.rules.families import changed
 
     types = tuple(str(_smallest(port.pattern)) for port in definition.inputs)
     try:
-        found = emissions(replace(primitive, examples=(Example(types),)), primitives)
+        found = emissions(changed(primitive, examples=(Example(types),)), primitives)
     except TiduError:  # its sizes belong together otherwise, or an attr must be given
         return {}
     return {"J": list(found.jvp)} | ({"T": list(found.transpose)} if found.transpose else {})
@@ -217,7 +218,7 @@ def _data(listed: _Listed, primitives: PrimitiveSet) -> dict[str, Any]:
         known = definition.to_data()
         return {
             "op": listed.name,
-            "arity": listed.primitive.arity,
+            "arity": listed.primitive.domain.arity,
             "origin": listed.origin,
             "inputs": known["inputs"],
             "outputs": known["outputs"],

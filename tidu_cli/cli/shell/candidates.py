@@ -353,7 +353,7 @@ def _primitives(place: Place) -> Iterator[Candidate]:
     from tidu_cli.custom.packages import announced
     from tidu_cli.lax.builtin import BUILTIN
 
-    built_in = [Candidate(primitive.name, primitive.summary) for primitive in BUILTIN]
+    built_in = [Candidate(primitive.name, primitive.catalogue.summary) for primitive in BUILTIN]
     installed = [Candidate(op, f"of {known.packages[0]}") for op, known in announced().items() if op not in BUILTIN.primitives]
     return (candidate for candidate in (*built_in, *installed) if candidate.word not in place.arguments)
 

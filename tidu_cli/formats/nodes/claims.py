@@ -13,8 +13,8 @@ from operator import eq
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Binding, CaseTable, Column, Externals, Graph
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.summands import makes_zeros, not_zero
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Due = Mapping[int, tuple[int, ...]]
 """By the numbers of cases, which of their operands must be structural zeros, where some must."""
@@ -115,7 +115,7 @@ class _Zeros:
             return None if bound is None else [bound]
         node, slot = graph.producer(v)
         number = graph.code[node]
-        if self.primitives[graph.cases[number].op].passes:  # a copy is delayed with what is no zero
+        if self.primitives[graph.cases[number].op].evaluation.passes:  # a copy is delayed with what is no zero
             return [self._value(g, graph.operands(node)[slot])]
         if number not in self._makes:
             self._makes[number] = makes_zeros(self.primitives, graph.cases[number])

@@ -23,8 +23,9 @@ from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import CaseTable, Column, Detached, Externals, Graph, column
 from tidu_cli.graph.types import Type
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import Attrs, PrimitiveSet
+from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.summands import zeros_due
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched
 
 UNKNOWN = -1
@@ -251,7 +252,7 @@ class NodeReader:
 
     def _table_row(self, r: int, row: Node) -> int:
         try:
-            arity = self.numbering.primitives[row["op"]].arity
+            arity = self.numbering.primitives[row["op"]].domain.arity
             if arity is not None and row["inputs"] != arity:
                 raise DocumentError(f"takes {arity} input{'s' if arity != 1 else ''}, got {row['inputs']}")
             return self.numbering.row(row)

@@ -35,7 +35,8 @@ from tidu_cli.graph.text.patterns import END, FIELD, NAME, TYPE
 from tidu_cli.graph.types import Type
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.attrs.models import json_schema as attrs_schema
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 STRICT = ConfigDict(extra="forbid", strict=True)
 LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
@@ -326,9 +327,9 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
     definitions.update(_DEFINITIONS)
     conditions = []
     for primitive in primitives:
-        attrs = attrs_schema(primitive.attrs)
+        attrs = attrs_schema(primitive.domain.attrs)
         definitions.update(attrs.pop("$defs", {}))
-        definitions[primitive.attrs.__name__] = attrs
+        definitions[primitive.domain.attrs.__name__] = attrs
         conditions.append({"if": {"properties": {"op": {"const": primitive.name}}}, "then": _node_of(primitive, attrs)})
     definitions["OwnName"] = {"pattern": f"^{OWN_NAME}{END}", "not": {"enum": sorted(primitives.primitives)}}
     definitions["Op"] = {"allOf": conditions}
@@ -353,11 +354,11 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
 
 def _node_of(primitive: Primitive, attrs: dict[str, Any]) -> dict[str, Any]:
     """What is due of a node, or a row of a table, of a primitive: of nodes inputs are a list, of rows their number."""
-    least, most = (1, None) if primitive.arity is None else (primitive.arity, primitive.arity)
+    least, most = (1, None) if primitive.domain.arity is None else (primitive.domain.arity, primitive.domain.arity)
     lengths = {name: n for name, n in (("minItems", least), ("maxItems", most)) if n is not None}
     numbers = {name: n for name, n in (("minimum", least), ("maximum", most)) if n is not None}
     mask = {"properties": {"linearized": {"properties": {"active_mask": lengths}}}}
-    properties = {"attrs": {"$ref": f"#/$defs/{primitive.attrs.__name__}"}, "inputs": lengths | numbers, "role": mask}
+    properties = {"attrs": {"$ref": f"#/$defs/{primitive.domain.attrs.__name__}"}, "inputs": lengths | numbers, "role": mask}
     return {"properties": properties} | ({"required": ["attrs"]} if "required" in attrs else {})
 
 

@@ -15,7 +15,8 @@ from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.attrs.kinds import Shape
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import primitive
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -167,14 +168,14 @@ _BLOCKS = {
 }
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "gather",
         2,
         _types,
         _kernel,
-        _jvp,
-        _transpose,
-        _batch,
+        jvp=_jvp,
+        transpose=_transpose,
+        batch=_batch,
         indices=(1, 2),
         attrs=GatherAttrs,
         dtypes=ANY,

@@ -13,8 +13,8 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.batching import itself, later, preceded, repeated, spread, stacked
-from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import linear_jvp, linear_transpose, no_tangent, primitive, require_dtype
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -239,14 +239,14 @@ def _iota_kernel(np: Any, attrs: IotaAttrs, operands: Types, results: Types) -> 
 
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "pad",
         2,
         _pad_types,
         _pad_kernel,
-        _pad_jvp,
-        _pad_transpose,
-        _pad_batch,
+        jvp=_pad_jvp,
+        transpose=_pad_transpose,
+        batch=_pad_batch,
         fresh=True,
         attrs=PadAttrs,
         dtypes=ANY,
@@ -259,14 +259,14 @@ PRIMITIVES = (
         formula="x, with a value before, after and between its elements",
         summary="padding, which may be negative; input 1 is the padding value",
     ),
-    Primitive(
+    primitive(
         "concatenate",
         None,
         _concatenate_types,
         lambda np, attrs, operands, results: lambda *xs: np.concatenate(xs, axis=attrs.dimension),
-        _concatenate_jvp,
-        _concatenate_transpose,
-        itself("concatenate", dimension=later),
+        jvp=_concatenate_jvp,
+        transpose=_concatenate_transpose,
+        batch=itself("concatenate", dimension=later),
         attrs=ConcatenateAttrs,
         dtypes=ANY,
         examples=(
@@ -278,14 +278,14 @@ PRIMITIVES = (
         formula="the operands one after the other",
         summary="concatenation along an axis",
     ),
-    Primitive(
+    primitive(
         "squeeze",
         1,
         _squeeze_types,
         _reshaped_kernel,
-        linear_jvp("squeeze"),
-        linear_transpose(lambda attrs, ct, type_: expand_dims(ct, dimensions=attrs.dimensions)),
-        itself("squeeze", dimensions=later),
+        jvp=linear_jvp("squeeze"),
+        transpose=linear_transpose(lambda attrs, ct, type_: expand_dims(ct, dimensions=attrs.dimensions)),
+        batch=itself("squeeze", dimensions=later),
         attrs=SqueezeAttrs,
         dtypes=ANY,
         examples=(Example(("T[1,3,1]",), {"dimensions": [0, 2]}),),
@@ -293,14 +293,14 @@ PRIMITIVES = (
         formula="x without some axes of size 1",
         summary="removal of axes of size 1",
     ),
-    Primitive(
+    primitive(
         "expand_dims",
         1,
         _expand_dims_types,
         _reshaped_kernel,
-        linear_jvp("expand_dims"),
-        linear_transpose(lambda attrs, ct, type_: squeeze(ct, dimensions=attrs.dimensions)),
-        itself("expand_dims", dimensions=later),
+        jvp=linear_jvp("expand_dims"),
+        transpose=linear_transpose(lambda attrs, ct, type_: squeeze(ct, dimensions=attrs.dimensions)),
+        batch=itself("expand_dims", dimensions=later),
         attrs=ExpandDimsAttrs,
         dtypes=ANY,
         examples=(Example(("T[3]",), {"dimensions": [0, 2]}),),
@@ -308,28 +308,28 @@ PRIMITIVES = (
         formula="x with new axes of size 1",
         summary="insertion of axes of size 1",
     ),
-    Primitive(
+    primitive(
         "rev",
         1,
         _rev_types,
         lambda np, attrs, operands, results: lambda x: np.flip(x, attrs.dimensions),
-        linear_jvp("rev"),
-        linear_transpose(lambda attrs, ct, type_: rev(ct, dimensions=attrs.dimensions)),
-        itself("rev", dimensions=later),
+        jvp=linear_jvp("rev"),
+        transpose=linear_transpose(lambda attrs, ct, type_: rev(ct, dimensions=attrs.dimensions)),
+        batch=itself("rev", dimensions=later),
         attrs=RevAttrs,
         dtypes=ANY,
         examples=(Example(("T[2,3]",), {"dimensions": [1]}),),
-        alike=True,
+        one_type=True,
         flops=free,
         formula="x[n - 1 - i] on some axes",
         summary="reversal of axes",
     ),
-    Primitive(
+    primitive(
         "iota",
         0,
         _iota_types,
         _iota_kernel,
-        no_tangent,
+        jvp=no_tangent,
         attrs=IotaAttrs,
         dtypes=NUMERIC,
         examples=(Example((), {"dtype": "T", "shape": [2, 3], "dimension": 1}),),
@@ -337,17 +337,17 @@ PRIMITIVES = (
         formula="0, 1, 2, … along an axis",
         summary="counting along an axis",
     ),
-    Primitive(
+    primitive(
         "copy",
         1,
         lambda attrs, operands: operands,
         lambda np, attrs, operands, results: lambda x: x,
-        linear_jvp("copy"),
-        linear_transpose(lambda attrs, ct, type_: copy(ct)),
-        itself("copy"),
+        jvp=linear_jvp("copy"),
+        transpose=linear_transpose(lambda attrs, ct, type_: copy(ct)),
+        batch=itself("copy"),
         dtypes=ANY,
         examples=(Example(("T[2,3]",)),),
-        alike=True,
+        one_type=True,
         flops=free,
         formula="x",
         summary="identity, which a program writes where it asks for a new array",

@@ -33,7 +33,7 @@ from tidu_cli.rules.contract import (
     TypeRule,
     Types,
 )
-from tidu_cli.rules.families import by_counts, conj, require_dtype, summed
+from tidu_cli.rules.families import by_counts, conj, primitive, require_dtype, summed
 from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
 from tidu_cli.rules.recording import Term, op
 
@@ -282,14 +282,14 @@ def _primitive(
     formula: str,
     summary: str,
 ) -> Primitive:
-    return Primitive(
+    return primitive(
         name,
         3,
         _types(dtypes),
         _kernel(combine),
-        jvp,
-        transpose,
-        _batch(name),
+        jvp=jvp,
+        transpose=transpose,
+        batch=_batch(name),
         indices=(1, 2),
         integers=integers,
         linear=linear,

@@ -14,8 +14,8 @@ from tidu_cli.graph.types import ANY, INTEGERS, TensorType
 from tidu_cli.rules.attrs.fields import Bounded, Sized
 from tidu_cli.rules.attrs.kinds import Axis, Shape
 from tidu_cli.rules.batching import itself, later, preceded, sized, stacked
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import linear_jvp, linear_transpose
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import linear_jvp, linear_transpose, primitive
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -281,14 +281,14 @@ def _split_transpose(node: Transposition) -> Sequence[Term | None]:
 
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "slice",
         1,
         _slice_types,
         _slice_kernel,
-        linear_jvp("slice"),
-        linear_transpose(_slice_transpose),
-        itself("slice", start_indices=preceded(0), limit_indices=sized, strides=preceded(1)),
+        jvp=linear_jvp("slice"),
+        transpose=linear_transpose(_slice_transpose),
+        batch=itself("slice", start_indices=preceded(0), limit_indices=sized, strides=preceded(1)),
         attrs=SliceAttrs,
         dtypes=ANY,
         examples=(
@@ -301,14 +301,14 @@ PRIMITIVES = (
         formula="x[start : limit : stride] on each axis",
         summary="slice at a fixed place",
     ),
-    Primitive(
+    primitive(
         "dynamic_slice",
         None,
         _dynamic_slice_types,
         _dynamic_slice_kernel,
-        _dynamic_slice_jvp,
-        _dynamic_slice_transpose,
-        _dynamic_slice_batch,
+        jvp=_dynamic_slice_jvp,
+        transpose=_dynamic_slice_transpose,
+        batch=_dynamic_slice_batch,
         indices=(1, None),
         attrs=DynamicSliceAttrs,
         dtypes=ANY,
@@ -320,14 +320,14 @@ PRIMITIVES = (
         formula="x[i : i + size] on each axis",
         summary="slice at a computed place; after the operand one index per axis, clamped so that the slice fits",
     ),
-    Primitive(
+    primitive(
         "dynamic_update_slice",
         None,
         _update_types,
         _update_kernel,
-        _update_jvp,
-        _update_transpose,
-        _update_batch,
+        jvp=_update_jvp,
+        transpose=_update_transpose,
+        batch=_update_batch,
         indices=(2, None),
         dtypes=ANY,
         examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),
@@ -338,14 +338,14 @@ PRIMITIVES = (
         formula="x with x[i : i + size] on each axis replaced by the update",
         summary="operand with a slice replaced; after operand and update one index per axis, clamped so that the update fits",
     ),
-    Primitive(
+    primitive(
         "split",
         1,
         _split_types,
         _split_kernel,
-        _split_jvp,
-        _split_transpose,
-        itself("split", axis=later),
+        jvp=_split_jvp,
+        transpose=_split_transpose,
+        batch=itself("split", axis=later),
         attrs=SplitAttrs,
         dtypes=ANY,
         n_results=lambda attrs, n_operands: len(attrs.sizes),

@@ -25,8 +25,8 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
-from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import elementwise, linear_jvp, linear_transpose, no_tangent
+from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import elementwise, linear_jvp, linear_transpose, no_tangent, primitive
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -279,12 +279,12 @@ _CONVERSIONS_OF_TIMES = (
 )
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "constant",
         0,
         lambda attrs, operands: (attrs.value.type,),
         _constant_kernel,
-        no_tangent,
+        jvp=no_tangent,
         attrs=ConstantAttrs,
         dtypes=ANY,
         examples=(Example((), {"value": {"type": "f64[2]", "data": [1.0, 2.0]}}),),
@@ -292,14 +292,14 @@ PRIMITIVES = (
         formula="value",
         summary="a constant array",
     ),
-    Primitive(
+    primitive(
         "convert_element_type",
         1,
         _convert_types,
         _convert_kernel,
-        _convert_jvp,
-        linear_transpose(_convert_transpose),
-        itself("convert_element_type"),
+        jvp=_convert_jvp,
+        transpose=linear_transpose(_convert_transpose),
+        batch=itself("convert_element_type"),
         attrs=ConvertAttrs,
         dtypes=ANY,
         integers="exact",
@@ -312,14 +312,14 @@ PRIMITIVES = (
         summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped; times and "
         "numbers convert as counts of the unit, and datetimes to the last whole unit before",
     ),
-    Primitive(
+    primitive(
         "broadcast_in_dim",
         1,
         _broadcast_types,
         _broadcast_kernel,
-        linear_jvp("broadcast_in_dim"),
-        linear_transpose(_broadcast_transpose),
-        itself("broadcast_in_dim", shape=sized, broadcast_dimensions=with_batch_axis),
+        jvp=linear_jvp("broadcast_in_dim"),
+        transpose=linear_transpose(_broadcast_transpose),
+        batch=itself("broadcast_in_dim", shape=sized, broadcast_dimensions=with_batch_axis),
         attrs=BroadcastAttrs,
         dtypes=ANY,
         examples=(
@@ -330,14 +330,14 @@ PRIMITIVES = (
         formula="x repeated along new axes and axes of size 1",
         summary="explicit broadcasting",
     ),
-    Primitive(
+    primitive(
         "reshape",
         1,
         _reshape_types,
         lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
-        linear_jvp("reshape"),
-        linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
-        itself("reshape", new_sizes=sized),
+        jvp=linear_jvp("reshape"),
+        transpose=linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
+        batch=itself("reshape", new_sizes=sized),
         attrs=ReshapeAttrs,
         dtypes=ANY,
         examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
@@ -345,14 +345,14 @@ PRIMITIVES = (
         formula="the elements of x in row-major order, in another shape",
         summary="reshape",
     ),
-    Primitive(
+    primitive(
         "transpose",
         1,
         _transpose_types,
         lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
-        linear_jvp("transpose"),
-        linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
-        itself("transpose", permutation=with_batch_axis),
+        jvp=linear_jvp("transpose"),
+        transpose=linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
+        batch=itself("transpose", permutation=with_batch_axis),
         attrs=TransposeAttrs,
         dtypes=ANY,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
@@ -371,14 +371,14 @@ PRIMITIVES = (
         formula="x",
         summary="identity whose derivative is taken as 0",
     ),
-    Primitive(
+    primitive(
         "optimization_barrier",
         None,
         lambda attrs, operands: operands,
         lambda np, attrs, operands, results: lambda *xs: xs if len(xs) > 1 else xs[0],
-        _barrier_jvp,
-        _barrier_transpose,
-        itself("optimization_barrier"),
+        jvp=_barrier_jvp,
+        transpose=_barrier_transpose,
+        batch=itself("optimization_barrier"),
         dtypes=ANY,
         n_results=lambda attrs, n_operands: n_operands,
         records=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -41,11 +40,13 @@ from tidu_cli.rules.contract import EACH, JVP, TOGETHER, Attrs, Example, Kernel,
 from tidu_cli.rules.families import (
     binary,
     by_counts,
+    changed,
     conj,
     elementwise,
     linear_jvp,
     linear_transpose,
     numpy_function,
+    primitive,
     require_dtype,
     summed,
     unary,
@@ -206,7 +207,7 @@ _EXTREMUM = (lambda t, x, y, z: _share(t, x, y, z) * t, lambda t, x, y, z: _shar
 
 
 def _extremum(name: str, function: str) -> Primitive:
-    primitive = binary(
+    made = binary(
         name,
         _ORDERED,
         kernel=in_order(numpy_function(function)),
@@ -215,8 +216,8 @@ def _extremum(name: str, function: str) -> Primitive:
         formula=f"{name}(x, y)",
         summary=f"{function}; NaN wins",
     )
-    assert primitive.jvp is not None
-    return replace(primitive, jvp=by_counts(primitive.jvp))
+    assert made.rules.jvp is not None
+    return changed(made, jvp=by_counts(made.rules.jvp))
 
 
 def _abs_tangent(t: Term, x: Term, y: Term) -> Term:
@@ -330,12 +331,12 @@ PRIMITIVES = (
         formula="-x",
         summary="negation",
     ),
-    Primitive(
+    primitive(
         "integer_pow",
         1,
         _integer_pow_types,
         _integer_pow_kernel,
-        _integer_pow_jvp,
+        jvp=_integer_pow_jvp,
         batch=itself("integer_pow"),
         attrs=IntegerPowAttrs,
         dtypes=NUMERIC,
@@ -343,17 +344,17 @@ PRIMITIVES = (
             *(Example(("T[2,3]",), {"y": y}, _POSITIVE) for y in (3, 2, 1, 0)),
             Example(("f64[]",), {"y": -2}, _POSITIVE),
         ),
-        alike=True,
+        one_type=True,
         flops=per_power(lambda attrs: attrs.y),
         formula="x^y",
         summary="power with a fixed integer exponent",
     ),
-    Primitive(
+    primitive(
         "pow",
         2,
         _pow_types,
         _pow_kernel,
-        _pow_jvp,
+        jvp=_pow_jvp,
         batch=itself("pow"),
         dtypes=INEXACT,
         examples=(Example(("T[]", "T[]"), {}, _POSITIVE), Example(("T[3]", "T[3]"), {}, _POSITIVE), Example(("T[3]", "i32[3]"))),

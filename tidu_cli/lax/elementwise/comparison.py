@@ -10,7 +10,7 @@ from tidu_cli.graph.types import ANY, COMPLEXES, TensorType
 from tidu_cli.lax.records.ordered_times import in_order
 from tidu_cli.rules.batching import itself_with_scalars
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import binary, numpy_function, require_alike, require_dtype, summed
+from tidu_cli.rules.families import binary, numpy_function, primitive, require_dtype, require_one_type, summed
 from tidu_cli.rules.flops import per_case, per_element
 from tidu_cli.rules.recording import Term, op
 
@@ -43,7 +43,7 @@ def _select_types(attrs: Any, operands: Types) -> Types:
         raise TypeRuleError(f"the selector (input 0) is {which}; it must be bool or i32")
     if which.dtype == "bool" and len(cases) > 2:
         raise TypeRuleError(f"a bool selector takes at most 2 cases, got {len(cases)}; use an i32 selector")
-    require_alike(tuple(cases))
+    require_one_type(tuple(cases))
     if which.shape not in ((), cases[0].shape):
         raise TypeRuleError(f"the selector (input 0) is {which}; its shape must be [] or that of the cases, {cases[0]}")
     return (cases[0],)
@@ -133,14 +133,14 @@ PRIMITIVES = (
     _comparison("le", "less_equal", "≤", _ORDERED),
     _comparison("gt", "greater", ">", _ORDERED),
     _comparison("ge", "greater_equal", "≥", _ORDERED),
-    Primitive(
+    primitive(
         "select_n",
         None,
         _select_types,
         _select_kernel,
-        _select_jvp,
-        _select_transpose,
-        itself_with_scalars("select_n"),
+        jvp=_select_jvp,
+        transpose=_select_transpose,
+        batch=itself_with_scalars("select_n"),
         dtypes=ANY,
         indices=(0, 1),
         examples=(
@@ -153,12 +153,12 @@ PRIMITIVES = (
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",
     ),
-    Primitive(
+    primitive(
         "clamp",
         3,
         _clamp_types,
         in_order(lambda np, attrs, operands, results: lambda low, x, high: np.minimum(np.maximum(x, low), high)),
-        _clamp_jvp,
+        jvp=_clamp_jvp,
         batch=itself_with_scalars("clamp"),
         integers="exact",
         dtypes=_ORDERED,

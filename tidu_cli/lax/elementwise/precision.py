@@ -8,8 +8,8 @@ from tidu_cli.graph.types import FLOATS, ITEMSIZE
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
-from tidu_cli.rules.contract import Attrs, Example, Kernel, Primitive, Types
-from tidu_cli.rules.families import alike, linear_jvp, linear_transpose
+from tidu_cli.rules.contract import Attrs, Example, Kernel, Types
+from tidu_cli.rules.families import linear_jvp, linear_transpose, of_one_type, primitive
 from tidu_cli.rules.recording import op
 
 reduce_precision = op("reduce_precision")
@@ -53,18 +53,18 @@ def _kernel(np: Any, attrs: ReducePrecisionAttrs, operands: Types, results: Type
 
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "reduce_precision",
         1,
-        alike(FLOATS),
+        of_one_type(FLOATS),
         _kernel,
-        linear_jvp("reduce_precision"),
-        linear_transpose(lambda attrs, ct, type_: reduce_precision(ct, **dict(attrs))),
-        itself("reduce_precision"),
+        jvp=linear_jvp("reduce_precision"),
+        transpose=linear_transpose(lambda attrs, ct, type_: reduce_precision(ct, **dict(attrs))),
+        batch=itself("reduce_precision"),
         attrs=ReducePrecisionAttrs,
         dtypes=FLOATS,
         examples=(Example(("T[2,3]",), {"exponent_bits": 11, "mantissa_bits": 52}),),
-        alike=True,
+        one_type=True,
         faithful=False,
         formula="x rounded to fewer bits",
         summary="rounding to a float format of fewer bits; tangents and cotangents are rounded likewise",

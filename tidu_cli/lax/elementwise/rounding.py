@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from tidu_cli.errors import MissingRuleError
@@ -90,15 +89,13 @@ PRIMITIVES = (
         formula="|x| < ∞",
         summary="whether x is neither infinite nor NaN",
     ),
-    replace(
-        elementwise(
-            "nextafter",
-            2,
-            FLOATS,
-            _nextafter_jvp,
-            formula="the float after x towards y",
-            summary="the neighbour of x in the direction of y; it has no derivative",
-        ),
+    elementwise(
+        "nextafter",
+        2,
+        FLOATS,
+        _nextafter_jvp,
+        formula="the float after x towards y",
+        summary="the neighbour of x in the direction of y; it has no derivative",
         inert=(0, 1),
         inert_reason="it goes from one float to the next, and is no function of real numbers",
     ),

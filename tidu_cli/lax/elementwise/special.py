@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
@@ -172,8 +171,18 @@ def _partly(
             terms.append(None if t is None or slope is None else slope(*node.operands) * t)
         return [summed(terms)]
 
-    made = elementwise(name, len(slopes), FLOATS, jvp, kernel=_scipy(function), within=within, formula=formula, summary=summary)
-    return replace(made, inert=tuple(k for k, slope in enumerate(slopes) if slope is None), inert_reason=reason)
+    return elementwise(
+        name,
+        len(slopes),
+        FLOATS,
+        jvp,
+        kernel=_scipy(function),
+        within=within,
+        inert=tuple(k for k, slope in enumerate(slopes) if slope is None),
+        inert_reason=reason,
+        formula=formula,
+        summary=summary,
+    )
 
 
 _POSITIVE = ((0.5, 3.0),)

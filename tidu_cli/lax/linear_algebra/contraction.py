@@ -11,8 +11,8 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
 from tidu_cli.rules.batching import later, with_batch_axis
-from tidu_cli.rules.contract import EACH, JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import conj, only_active, require_dtype, summed
+from tidu_cli.rules.contract import EACH, JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import conj, only_active, primitive, require_dtype, summed
 from tidu_cli.rules.flops import products
 from tidu_cli.rules.recording import Term, op
 
@@ -204,14 +204,14 @@ def _sorted_by(axes: Sequence[int], partners: Sequence[int]) -> tuple[int, ...]:
 
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "dot_general",
         2,
         _types,
         _kernel,
-        _jvp,
-        _transpose,
-        _batch,
+        jvp=_jvp,
+        transpose=_transpose,
+        batch=_batch,
         attrs=DotGeneralAttrs,
         dtypes=NUMERIC,
         examples=(

@@ -12,8 +12,8 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.batching import itself, stacked
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import conj, require_dtype, summed
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import conj, primitive, require_dtype, summed
 from tidu_cli.rules.flops import cholesky_factor, lu_factors, triangular_systems
 from tidu_cli.rules.recording import Term, op
 
@@ -306,31 +306,31 @@ def _rows(x: Term, order: Term) -> Term:
 _SOLVED = {"left_side": True, "lower": True}
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "cholesky",
         1,
         lambda attrs, operands: _square(operands),
         _cholesky_kernel,
-        _cholesky_jvp,
+        jvp=_cholesky_jvp,
         batch=itself("cholesky"),
         dtypes=DTYPES,
         examples=(
             Example(("T[3,3]",), within=((-1.0, 1.0),), diagonals=(5.0,)),
             Example(("T[2,2,2]",), within=((-1.0, 1.0),), diagonals=(4.0,)),
         ),
-        alike=True,
+        one_type=True,
         flops=cholesky_factor,
         formula="L, where x = L Lᴴ",
         summary="lower Cholesky factor, of the matrix that the lower triangle makes Hermitian; NaN if not positive definite",
     ),
-    Primitive(
+    primitive(
         "triangular_solve",
         2,
         _solve_types,
         _solve_kernel,
-        _solve_jvp,
-        _solve_transpose,
-        _solve_batch,
+        jvp=_solve_jvp,
+        transpose=_solve_transpose,
+        batch=_solve_batch,
         attrs=TriangularSolveAttrs,
         dtypes=DTYPES,
         examples=(
@@ -344,12 +344,12 @@ PRIMITIVES = (
         formula="op(a)⁻¹ b, or b op(a)⁻¹",
         summary="solution of systems of linear equations with triangular matrices",
     ),
-    Primitive(
+    primitive(
         "lu",
         1,
         _lu_types,
         _lu_kernel,
-        _lu_jvp,
+        jvp=_lu_jvp,
         batch=itself("lu"),
         dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 3,

@@ -35,8 +35,8 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import field, record, zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, ValueTypes
-from tidu_cli.rules.families import summed
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
+from tidu_cli.rules.families import primitive, summed
 from tidu_cli.rules.recording import Term, op
 from tidu_cli.rules.tangents import chosen, converted
 from tidu_cli.rules.units import between, scaling, span
@@ -259,16 +259,16 @@ def _stacked(part: Term, node: Batching, k: int) -> Term:
 _EVENT = "{at: datetime[s][2], n: i64[], w: f64[2], on: bool[]}"
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "difference",
         2,
         _difference_types,  # type: ignore[arg-type]
         _difference_kernel,
-        _difference_jvp,
+        jvp=_difference_jvp,
         batch=_difference_batch,
         attrs=DifferenceAttrs,
         dtypes=ANY - {"bool"},
-        alike=True,
+        one_type=True,
         integers="moved",
         records=True,
         examples=(
@@ -282,12 +282,12 @@ PRIMITIVES = (
         formula="the tangent d with retract(y, d) = x",
         summary="tangent from y to x, of the type that `tangent` says",
     ),
-    Primitive(
+    primitive(
         "retract",
         2,
         _retract_types,  # type: ignore[arg-type]
         _retract_kernel,
-        _retract_jvp,
+        jvp=_retract_jvp,
         batch=_retract_batch,
         dtypes=ANY - {"bool"},
         integers="moved",

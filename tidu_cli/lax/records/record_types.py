@@ -11,7 +11,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import names_in
 from tidu_cli.graph.types import RecordType, Type
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 def with_records(base: PrimitiveSet, records: Mapping[str, RecordType], origins: Mapping[str, str]) -> PrimitiveSet:

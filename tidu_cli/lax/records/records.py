@@ -16,7 +16,8 @@ from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Primitive, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.families import primitive
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term
 
@@ -160,14 +161,14 @@ def _field_transpose(node: Transposition) -> Sequence[Term | None]:
 
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "record",
         None,
         _record_types,  # type: ignore[arg-type]
         _record_kernel,
-        _record_jvp,
-        _record_transpose,
-        _record_batch,
+        jvp=_record_jvp,
+        transpose=_record_transpose,
+        batch=_record_batch,
         attrs=RecordAttrs,
         dtypes=ANY,
         records=True,
@@ -181,14 +182,14 @@ PRIMITIVES = (
         formula="{x: .., y: ..}",
         summary="a record of the operands",
     ),
-    Primitive(
+    primitive(
         "field",
         1,
         _field_types,  # type: ignore[arg-type]
         _field_kernel,
-        _field_jvp,
-        _field_transpose,
-        lambda node: [field(node.operands[0], node.attrs.name)],
+        jvp=_field_jvp,
+        transpose=_field_transpose,
+        batch=lambda node: [field(node.operands[0], node.attrs.name)],
         attrs=FieldAttrs,
         dtypes=ANY,
         records=True,

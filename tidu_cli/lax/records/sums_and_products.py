@@ -9,7 +9,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import DURATIONS, FLOATS, NUMERIC, RecordType, TensorType, Type, leaves, tangent_type
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
-from tidu_cli.rules.families import alike, conj, numpy_function, only_active, summed
+from tidu_cli.rules.families import conj, numpy_function, of_one_type, only_active, summed
 from tidu_cli.rules.recording import Term
 from tidu_cli.rules.tangents import converted
 
@@ -35,7 +35,7 @@ def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     """The type of a sum: that of both operands. Raises TypeRuleError."""
     record = next((t for t in operands if isinstance(t, RecordType)), None)
     if record is None:
-        return alike(ADDABLE)(attrs, operands)  # type: ignore[arg-type]
+        return of_one_type(ADDABLE)(attrs, operands)  # type: ignore[arg-type]
     for k, t in enumerate(operands):
         if t != operands[0]:
             raise TypeRuleError(f"type mismatch: input 0 is {operands[0]}, input {k} is {t}; only records of one type add up")
@@ -103,7 +103,7 @@ def mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     for k, t in enumerate(operands):
         if isinstance(t, RecordType):
             raise TypeRuleError(f"input {k} is a record, {t}; a single float scales one, of tangents: all its fields are floats")
-    return alike(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
+    return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
 
 
 def mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:

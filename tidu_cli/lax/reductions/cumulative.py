@@ -17,7 +17,7 @@ from tidu_cli.lax.records.ordered_times import in_order, ordered_dtype
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, require_dtype
+from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, primitive, require_dtype
 from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
 from tidu_cli.rules.recording import Number, Term, op
 
@@ -162,17 +162,17 @@ _EXAMPLES = (
 def _cumulative(
     name: str, dtypes: frozenset[str], kernel: KernelRule, jvp: JVPRule, weight: Weight = adding, **rest: Any
 ) -> Primitive:
-    return Primitive(
+    return primitive(
         name,
         1,
         _types(dtypes),
         kernel,
-        jvp,
+        jvp=jvp,
         batch=itself(name, axis=later),
         attrs=CumulativeAttrs,
         dtypes=dtypes,
         examples=_EXAMPLES,
-        alike=True,
+        one_type=True,
         flops=accumulating(weight),
         **rest,
     )

@@ -14,7 +14,7 @@ from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, no_tangent, require_dtype
+from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, no_tangent, primitive, require_dtype
 from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
 from tidu_cli.rules.recording import Term, op
 
@@ -150,7 +150,7 @@ _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes"
 
 
 def _reduction(name: str, dtypes: frozenset[str], weight: Weight = adding, **rest: Any) -> Primitive:
-    return Primitive(
+    return primitive(
         name,
         1,
         _reduced(dtypes),
@@ -164,12 +164,12 @@ def _reduction(name: str, dtypes: frozenset[str], weight: Weight = adding, **res
 
 
 def _arg_extremum(name: str, summary: str) -> Primitive:
-    return Primitive(
+    return primitive(
         name,
         1,
         _arg_types,
         in_order(_position(name)),
-        no_tangent,
+        jvp=no_tangent,
         batch=itself(name, axes=later),
         attrs=ArgExtremumAttrs,
         dtypes=_ORDERED,

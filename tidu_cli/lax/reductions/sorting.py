@@ -11,8 +11,8 @@ from tidu_cli.lax.records.ordered_times import in_order
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
-from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Primitive, Types
-from tidu_cli.rules.families import require_dtype
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
+from tidu_cli.rules.families import primitive, require_dtype
 from tidu_cli.rules.flops import sorting
 from tidu_cli.rules.recording import Term, op
 
@@ -155,12 +155,12 @@ def _top_k_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 PRIMITIVES = (
-    Primitive(
+    primitive(
         "sort",
         None,
         _sort_types,
         in_order(_sort_kernel),
-        _sort_jvp,
+        jvp=_sort_jvp,
         batch=itself("sort", dimension=later),
         attrs=SortAttrs,
         dtypes=ANY,
@@ -175,12 +175,12 @@ PRIMITIVES = (
         formula="the operands, reordered along an axis so that the keys ascend",
         summary="sort by the first operands as keys; NaN comes last, -0 equals 0, complex numbers go by real, then imaginary part",
     ),
-    Primitive(
+    primitive(
         "top_k",
         1,
         _top_k_types,
         in_order(_top_k_kernel),
-        _top_k_jvp,
+        jvp=_top_k_jvp,
         batch=itself("top_k", axis=later),
         attrs=TopKAttrs,
         n_results=lambda attrs, n_operands: 2,

@@ -20,7 +20,7 @@ from tidu_cli.render.words.records import (
     record_phrase,
     retract_phrase,
 )
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _VARIABLE = re.compile(r"(?<!\w)[xyz](?!\w)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -34,9 +34,9 @@ def phrase(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Phr
     if found := array_phrase(case, operands):
         return found
     primitive = primitives[case.op]
-    named = dict(zip(sorted(set(_VARIABLE.findall(primitive.formula))), operands, strict=False))
-    what = _VARIABLE.sub(lambda match: named.get(match[0], match[0]), primitive.summary.partition(";")[0])
-    return Phrase(_by_formula(case, operands, primitive.formula), what or case.op, noun=True)
+    named = dict(zip(sorted(set(_VARIABLE.findall(primitive.catalogue.formula))), operands, strict=False))
+    what = _VARIABLE.sub(lambda match: named.get(match[0], match[0]), primitive.catalogue.summary.partition(";")[0])
+    return Phrase(_by_formula(case, operands, primitive.catalogue.formula), what or case.op, noun=True)
 
 
 def array_phrase(case: Case, operands: Sequence[str]) -> Phrase | None:

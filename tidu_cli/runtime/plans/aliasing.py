@@ -23,19 +23,19 @@ def shared_by(primitive: Primitive, case: Case) -> Sharing[T] | None:
     """How the results of a case are its operands, tensor by tensor; None where they are new arrays, or a type is hidden."""
     if None in case.operands:
         return None
-    if primitive.passes:
+    if primitive.evaluation.passes:
         return lambda operands: operands
-    if primitive.takes is not None:
+    if primitive.domain.takes is not None:
         (record,) = case.operands
         assert isinstance(record, RecordType)
-        before = record.names.index(primitive.takes(case.attrs))
+        before = record.names.index(primitive.domain.takes(case.attrs))
         start = sum(_n_tensors(type_) for _, type_ in record.fields[:before])
         end = start + _n_tensors(record.fields[before][1])
         return lambda operands: [operands[0][start:end]]
-    if primitive.makes is not None:
+    if primitive.domain.makes is not None:
         (result,) = case.results
         assert isinstance(result, RecordType)
-        names = primitive.makes(case.attrs)
+        names = primitive.domain.makes(case.attrs)
         parts = [(names.index(name) if name in names else None, (None,) * _n_tensors(type_)) for name, type_ in result.fields]
         return lambda operands: [tuple(chain.from_iterable(zeros if k is None else operands[k] for k, zeros in parts))]
     return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.graph.columns.blocks import array_of, blocks, counts, spans, taken
 from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.groups import LIST, SCALARS, GroupedProgram, Place, Single, is_flat, vector_kernel
 from tidu_cli.runtime.plans.steps import Steps
 from tidu_cli.watching import watch

@@ -20,8 +20,9 @@ from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.contract import Kernel, PrimitiveSet
+from tidu_cli.rules.contract import Kernel
 from tidu_cli.rules.recording import batch_template
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.interpreter import entering, kept, owned
 from tidu_cli.runtime.plans.steps import MOST_KEPT, kept_bytes
 from tidu_cli.watching import watch
@@ -172,7 +173,7 @@ class Workspace:
 
     def _kernel(self, np: Any, case: Case, grouped: bool, number: Mapping[str, int]) -> tuple[Any, ...]:
         if not grouped:
-            rule = self.program.primitives[case.op].kernel
+            rule = self.program.primitives[case.op].evaluation.kernel
             return (rule(np, case.attrs, case.operands, case.results), False, None)  # type: ignore[arg-type]
         kernel = vector_kernel(np, self.program.primitives, case)
         flat = [self.flat[number[t.dtype]] for t in (*case.results, *case.operands)]  # type: ignore[union-attr]
@@ -253,7 +254,7 @@ def vector_kernel(np: Any, primitives: PrimitiveSet, case: Case) -> Kernel | Non
     batched = table[node.code]
     if tuple(node.reads) != tuple(range(n)) or (batched.op, batched.attrs) != (case.op, case.attrs):
         return None
-    return primitives[case.op].kernel(np, batched.attrs, batched.operands, batched.results)  # type: ignore[arg-type]
+    return primitives[case.op].evaluation.kernel(np, batched.attrs, batched.operands, batched.results)  # type: ignore[arg-type]
 
 
 def is_scalar_case(case: Case) -> bool:

@@ -17,7 +17,8 @@ from tidu_cli.graph.graph import Case, Column, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.contract import Kernel, Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Kernel, Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import watch
 
 UNARY, WIDE = -1, -2
@@ -99,7 +100,7 @@ class Program:
             case = self.graph.cases[code]
             primitive = self.primitives[case.op]
             reusing = None if operand is None else reusing_kernel(np, primitive, case, operand)
-            kernels[number] = reusing or primitive.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+            kernels[number] = reusing or primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
         return kernels
 
     def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
@@ -155,11 +156,11 @@ def reusing_kernel(np: Any, primitive: Primitive, case: Case, operand: int) -> K
 
     A primitive may have one, for operand 0. A function of NumPy's has one for each operand of the result's type.
     """
-    if operand == 0 and primitive.reusing is not None:
-        return primitive.reusing(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+    if operand == 0 and primitive.evaluation.reusing is not None:
+        return primitive.evaluation.reusing(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     if operand >= len(case.operands) or case.operands[operand] != case.results[0] or not is_ufunc(np, primitive, case):
         return None
-    function = primitive.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+    function = primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     if len(case.operands) == 1:
         return lambda x: function(x, out=x)
     return (lambda x, y: function(x, y, out=x)) if operand == 0 else (lambda x, y: function(x, y, out=y))
@@ -170,7 +171,7 @@ def is_ufunc(np: Any, primitive: Primitive, case: Case) -> bool:
     shapes = {t.shape if isinstance(t, TensorType) else None for t in (*case.operands, case.results[0])}
     if not 1 <= len(case.operands) <= 2 or len(shapes) > 1 or None in shapes:
         return False
-    kernel = primitive.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+    kernel = primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     return isinstance(kernel, np.ufunc) and kernel.nin == len(case.operands)
 
 

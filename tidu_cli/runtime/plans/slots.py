@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, spans
 from tidu_cli.graph.graph import Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.interpreter import SCRATCH, UNARY, WIDE, Program, Wide, is_ufunc, reusing_kernel, reusing_number
 from tidu_cli.runtime.plans.steps import Steps, constant_steps
 from tidu_cli.watching import watch
@@ -152,7 +152,7 @@ def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArr
         primitive, result = primitives[case.op], case.results[0]
         # A record may pass on arrays that others see, also where its fields are sums: x + 0 is x.
         if len(case.results) == 1 and isinstance(result, TensorType) and result.rank > 0:
-            fresh[code] = primitive.fresh or is_ufunc(np, primitive, case)
+            fresh[code] = primitive.evaluation.fresh or is_ufunc(np, primitive, case)
             into[:, code] = [fresh[code] and reusing_kernel(np, primitive, case, k) is not None for k in (0, 1)]
     reusing = into[0] | into[1]
     if not reusing.any():

@@ -13,7 +13,7 @@ from tidu_cli.graph.literals import Constant, Literal
 from tidu_cli.graph.select import fresh_name, require_inputs
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 def fix(document: Document, values: Mapping[Key, Constant], *, primitives: PrimitiveSet | None = None) -> Document:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import joint_passes
 from tidu_cli.transforms.linking.rename import Owner, Renaming, fresh, owner, owners, rename
 from tidu_cli.transforms.linking.resolve import resolve

@@ -10,8 +10,8 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Document, Graph, column
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.recording import Template, Trace
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import Appender
 from tidu_cli.watching import watch
 
@@ -26,7 +26,7 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     (graph,) = document.graphs
     primitives.require_written_out([graph])
     # What is put in may have own primitives in it, but no one twice: definitions do not recurse.
-    while any(primitives[graph.cases[code].op].inlined for code in set(graph.code)):
+    while any(primitives[graph.cases[code].op].rules.inlined for code in set(graph.code)):
         graph = _once(graph, primitives)
     cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))
     code = column(cases.intern(graph.cases[c]) for c in graph.code)
@@ -64,7 +64,7 @@ def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
 @no_collection()
 def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template | None:
     case = cases[code]
-    rule = primitives[case.op].inlined
+    rule = primitives[case.op].rules.inlined
     if rule is None:
         return None
     trace = Trace(primitives, cases)

@@ -18,7 +18,7 @@ from tidu_cli.graph.graph import Graph, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import RecordType
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import Trace
 
 INPUT = -1
@@ -83,7 +83,7 @@ class Schedule:
         code = self.graph.code[node]
         if code not in self._flops:
             case = self.graph.cases[code]
-            self._flops[code] = self.primitives[case.op].flops(case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+            self._flops[code] = self.primitives[case.op].evaluation.flops(case.attrs, case.operands, case.results)  # type: ignore[arg-type]
         return self._flops[code]
 
     def droppable(self, node: int) -> bool:
@@ -159,12 +159,12 @@ def _drop_fields(schedule: Schedule, record: int) -> None:
     pending, arrays = [record], {record}
     while pending:
         node = pending.pop()
-        if primitives[graph.case(node).op].makes is not None:
+        if primitives[graph.case(node).op].domain.makes is not None:
             found = [m for m in schedule.makers(node) if schedule.droppable(m) and m not in arrays]
             arrays.update(found)
             pending += found
     for node in range(record + 1, graph.n_nodes):
-        takes, makers = primitives[graph.case(node).op].takes, schedule.makers(node)
+        takes, makers = primitives[graph.case(node).op].domain.takes, schedule.makers(node)
         if takes is not None and makers and makers[0] in arrays and schedule.droppable(node):
             arrays.add(node)
     for node in arrays:

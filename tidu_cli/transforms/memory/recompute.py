@@ -18,7 +18,7 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Meta, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import materialize, materialize_traced
 from tidu_cli.transforms.memory.checkpoints import INPUT, Policy, Schedule
 from tidu_cli.watching import watch

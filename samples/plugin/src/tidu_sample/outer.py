@@ -8,8 +8,8 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INEXACT, TensorType
 from tidu_cli.rules.batching import stacked
-from tidu_cli.rules.contract import EACH, JVP, Batching, Example, Primitive, Transposition
-from tidu_cli.rules.families import conj, only_active, require_dtype, summed
+from tidu_cli.rules.contract import EACH, JVP, Batching, Example, Transposition
+from tidu_cli.rules.families import conj, only_active, primitive, require_dtype, summed
 from tidu_cli.rules.recording import Term, op
 
 _outer, _dot_general = op("outer"), op("dot_general")
@@ -45,14 +45,14 @@ def _batch(node: Batching) -> Sequence[Term]:
     return [_dot_general(stacked(node, 0), stacked(node, 1), dimension_numbers=[[[], []], [[0], [0]]])]
 
 
-OUTER = Primitive(
+OUTER = primitive(
     "outer",
     2,
     _types,
     _kernel,
-    _jvp,
-    _transpose,
-    _batch,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
     dtypes=INEXACT,
     linear=EACH,
     examples=(Example(("T[2]", "T[3]")),),
