@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tidu_cli.custom.packages import NONE, Named, announced, installed
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
+from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_possible
 from tidu_cli.rules.attrs.fields import Attrs as Attrs
 from tidu_cli.rules.attrs.fields import NoAttrs as NoAttrs
@@ -226,6 +226,7 @@ class PrimitiveSet:
     whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
     of own primitives, `sizes` how many nodes each stands for, `records` the record types by name, and `origins` the libraries of
     those that are not a document's own; `plugins` are the packages whose primitives are in the set, too, and are imported for them.
+    `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.templates`).
     """
 
     primitives: Mapping[str, Primitive]
@@ -238,6 +239,7 @@ class PrimitiveSet:
     records: Mapping[str, RecordType] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     plugins: Named = NONE
+    templates: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
@@ -354,15 +356,6 @@ class PrimitiveSet:
 
         found = joined(types, self.records)
         return types if found is None else (found,) * len(types)
-
-    def fields_taken(self, cases: CaseTable) -> dict[int, str]:
-        """The numbers of the cases that take a field of a record, with its name."""
-        found = {}
-        for number, case in enumerate(cases.cases):
-            takes = self[case.op].takes
-            if takes is not None:
-                found[number] = takes(case.attrs)
-        return found
 
     def jvp_rule(self, op: str) -> JVPRule:
         """The JVP rule of a primitive. Raises MissingRuleError."""
