@@ -14,14 +14,31 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
+from tidu_cli.errors import TransformError
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
+from tidu_cli.graph.keys import MAX_PASS, checked_pass
 from tidu_cli.graph.link import LogicalGraph
 
 if TYPE_CHECKING:
     from tidu_cli.graph.columns.dataflow import Ints
+
+
+def free_pass(document: Document, chosen: int | None) -> int:
+    """The number of a call of linearize: the next, or the chosen one. Raises TransformError if that is in use."""
+    if chosen is None:
+        chosen = document.next_pass()
+        if chosen > MAX_PASS:
+            raise TransformError(
+                f"pass {MAX_PASS} is in use and is the greatest there is; choose another with tidu linearize --pass"
+            )
+        return chosen
+    checked_pass(chosen)
+    if chosen in document.used_passes():
+        raise TransformError(f"pass {chosen} is in use in this document; the next free one is {document.next_pass()}")
+    return chosen
 
 
 @no_collection()

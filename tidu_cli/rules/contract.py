@@ -11,7 +11,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from tidu_cli.graph.types import ALL, TensorType, Type
+from tidu_cli.custom.packages import NONE, Named, announced, installed
+from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.graph.graph import Case, CaseAttrs, Graph
+from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_possible
 from tidu_cli.rules.attrs.fields import Attrs as Attrs
 from tidu_cli.rules.attrs.fields import NoAttrs as NoAttrs
 from tidu_cli.rules.flops import ONE_EACH
@@ -257,3 +260,204 @@ class Primitive:
             if sum(map(active.__getitem__, group)) == sum(active):
                 return tuple(k for k in group if not active[k])
         return None
+
+
+@dataclass(frozen=True)
+class PrimitiveSet:
+    """A closed vocabulary of primitives.
+
+    `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
+    whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
+    of own primitives, `sizes` how many nodes each stands for, `records` the record types by name, and `origins` the libraries of
+    those that are not a document's own; `plugins` are the packages whose primitives are in the set, too, and are imported for them.
+    `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.templates`).
+    """
+
+    primitives: Mapping[str, Primitive]
+    add: str = "add"
+    constant: str = "constant"
+    definitions: tuple[OpDefinition, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    barrier: str = "optimization_barrier"
+    record: str = "record"
+    records: Mapping[str, RecordType] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    plugins: Named = NONE
+    templates: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:
+        """A set of these primitives. Raises ValueError if two share a name."""
+        by_name = {p.name: p for p in primitives}
+        if len(by_name) != len(primitives):
+            raise ValueError("two primitives of one set share a name")
+        return cls(by_name, add)
+
+    def definition_of(self, op: str) -> OpDefinition | None:
+        """The definition of an own primitive, or of the one whose derivative `op` is; None for any other."""
+        return self._definition_by_name.get(op.partition(".")[0]) if self.definitions else None
+
+    @cached_property
+    def _definition_by_name(self) -> dict[str, OpDefinition]:
+        return {d.name: d for d in self.definitions}
+
+    def reached_from(self, ops: Iterable[str]) -> list[OpDefinition]:
+        """The definitions of own primitives among these ops, and of those that their graphs use, in the order of definition."""
+        reached = self._reached(ops)
+        return [d for d in self.definitions if d.name in reached]
+
+    def _reached(self, ops: Iterable[str]) -> dict[str, OpDefinition]:
+        pending = list(ops)
+        reached: dict[str, OpDefinition] = {}
+        while pending:
+            definition = self.definition_of(pending.pop())
+            if definition is not None and definition.name not in reached:
+                reached[definition.name] = definition
+                pending += definition.uses
+        return reached
+
+    def definitions_behind(self, op: str) -> list[OpDefinition]:
+        """The definitions that say what an op is: those it reaches, by name; none if it is built in."""
+        reached = self._reached([op])
+        return [reached[name] for name in sorted(reached, key=str.encode)]
+
+    def require_written_out(self, graphs: Sequence[Graph]) -> None:
+        """Raises LimitError if the own primitives of graphs stand for too many nodes to go through, naming one."""
+        if self.sizes:
+            from tidu_cli.custom.sizes import require_written_out
+
+            require_written_out(self, graphs)
+
+    def __getitem__(self, op: str) -> Primitive:
+        """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
+        primitive = self.primitives.get(op) or installed(op, self.plugins)
+        if primitive is None:
+            raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, [*self.primitives, *announced()])} (tidu ops lists them)")
+        return primitive
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(self.primitives.values())
+
+    def parse_attrs(self, op: str, attrs: Mapping[str, object]) -> Attrs:
+        """Attrs from their file form. Raises TypeRuleError for missing, unknown or malformed ones."""
+        return self[op].attrs.parse(attrs, self.records)
+
+    def case(
+        self,
+        op: str,
+        attrs: CaseAttrs,
+        mask: tuple[bool, ...] | None,
+        operands: Sequence[Type | None],
+        declared: ValueTypes | None = None,
+    ) -> Case:
+        """The case of a node: checks arity and mask, and infers the result types.
+
+        `declared` are the result types that the node states, if any. An operand type of None (detached) is taken from the
+        others where the primitive's operands are alike. Raises UnknownNameError and TypeRuleError.
+        """
+        primitive = self[op]
+        n = len(operands)
+        if primitive.arity is None and n == 0:
+            raise TypeRuleError("takes at least 1 input, got 0")
+        if primitive.arity is not None and n != primitive.arity:
+            raise TypeRuleError(f"takes {primitive.arity} input{'s' if primitive.arity != 1 else ''}, got {n}")
+        if mask is not None and len(mask) != n:
+            raise TypeRuleError(f"active mask has {len(mask)} entries for {n} inputs")
+        known = [t for t in operands if t is not None]
+        if len(known) < n and primitive.alike:
+            type_ = known[0] if known else _operand_type(primitive, attrs, n, declared)
+            operands = operands if type_ is None else _completed(primitive, attrs, operands, type_, declared)
+            known = [t for t in operands if t is not None]
+        if len(known) < n and primitive.hidden is not None:
+            operands = primitive.hidden(attrs, operands, declared)
+            known = [t for t in operands if t is not None]
+        if len(known) < n:
+            if declared is None:
+                raise TypeRuleError(
+                    "reads a detached value, so its result types cannot be inferred; give the node's types or resolve first"
+                )
+            due = primitive.n_results(attrs, n)
+            if len(declared) != due:
+                raise TypeRuleError(f"declares {len(declared)} result types, but has {due} result{'' if due == 1 else 's'}")
+            return Case(op, attrs, mask, tuple(operands), declared)
+        if not primitive.records:
+            for k, type_ in enumerate(known):
+                if isinstance(type_, RecordType):
+                    raise TypeRuleError(f"input {k} is a record, {type_}, but it takes arrays; take its fields with the op 'field'")
+        taken = self._joined(tuple(known)) if primitive.joins else tuple(known)
+        results: ValueTypes = primitive.types(attrs, cast(Types, taken))
+        for result in results:
+            require_possible(result)
+        if declared is not None and declared != results:
+            raise TypeRuleError(f"declares the result {_join(declared)}, but it is {_join(results)}")
+        return Case(op, attrs, mask, tuple(known), results)
+
+    def _joined(self, types: ValueTypes) -> ValueTypes:
+        """Types of tangents as the one in which they add up, if there is one."""
+        if all(t == types[0] for t in types):
+            return types
+        from tidu_cli.rules.tangents import joined  # which needs this module
+
+        found = joined(types, self.records)
+        return types if found is None else (found,) * len(types)
+
+    def jvp_rule(self, op: str) -> JVPRule:
+        """The JVP rule of a primitive. Raises MissingRuleError."""
+        rule = self[op].jvp
+        if rule is None:
+            raise MissingRuleError(f"missing JVP rule for {op}")
+        return rule
+
+    def transpose_rule(self, op: str) -> TransposeRule:
+        """The transpose rule of a primitive. Raises MissingRuleError."""
+        rule = self[op].transpose
+        if rule is None:
+            raise MissingRuleError(f"missing transpose rule for {op}")
+        return rule
+
+    def batch_rule(self, op: str) -> BatchRule:
+        """The batch rule of a primitive. Raises MissingRuleError."""
+        rule = self[op].batch
+        if rule is None:
+            raise MissingRuleError(f"missing batch rule for {op}")
+        return rule
+
+
+def _completed(
+    primitive: Primitive, attrs: CaseAttrs, operands: Sequence[Type | None], type_: Type, declared: ValueTypes | None
+) -> Sequence[Type | None]:
+    """Operand types with this one for those that are hidden; or with one that gives what is declared: a number that scales, say.
+
+    Unchanged where the primitive takes no operands of that one type.
+    """
+    others = () if declared is None or isinstance(type_, RecordType) else (type_.with_dtype("f64"),)
+    found = operands
+    for candidate in (type_, *others, *(declared or ())):
+        completed = [candidate if t is None else t for t in operands]
+        try:
+            results = primitive.types(attrs, cast(Types, tuple(completed)))
+        except TypeRuleError:
+            continue  # the primitive does not take it
+        if declared is None or results == declared:
+            return completed
+        found = completed if candidate == type_ else found  # which says what is wrong with the declaration
+    return found
+
+
+def _operand_type(primitive: Primitive, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> Type | None:
+    """The type of n operands of one type that gives the declared results; None where there is none, or more than one."""
+    if declared is None or len(declared) != 1 or not isinstance(declared[0], TensorType):
+        return None
+    found: list[TensorType] = []
+    for dtype in primitive.dtypes:
+        candidate = declared[0].with_dtype(dtype)
+        try:
+            if primitive.types(attrs, (candidate,) * n) == declared:
+                found.append(candidate)
+        except TypeRuleError:
+            continue  # the primitive does not take it
+    return found[0] if len(found) == 1 else None
+
+
+def _join(types: ValueTypes) -> str:
+    return ", ".join(map(str, types))

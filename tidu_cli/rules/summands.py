@@ -8,17 +8,13 @@ structural zero: a constant 0, or what is made of such by primitives that are li
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves
-from tidu_cli.rules.contract import Primitive
-from tidu_cli.rules.vocabulary import PrimitiveSet
-
-if TYPE_CHECKING:
-    from tidu_cli.rules.recording import Emitted
+from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.recording import Emitted
 
 
 def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:

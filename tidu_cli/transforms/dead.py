@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Externals, Graph, column
+from tidu_cli.graph.walk import backwards, forwards
 
 
 def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
@@ -15,59 +16,55 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
     `graphs` are a linear graph, or a residual graph and its linear graph, numbered on from `first_number`. All inputs stay.
     """
     *before, last = graphs
-    last = _with_live_nodes(last, (o.value for o in last.outputs if o.value is not None))[0]
+    last, _ = live_part(last, column(o.value for o in last.outputs if o.value is not None))
     if not before:
         return [last]
-    (residual,) = before
-    external = last.external
-    residual, new_id = _with_live_nodes(residual, (v for g, v in external if g == first_number))
+    residual, new_id = live_part(before[0], values_of(last.external, first_number))
     if not residual.n_nodes:
         return [last]
-    values = [new_id[v] if g == first_number else v for g, v in external]
-    return [residual, replace(last, external=Externals(external.graph, column(values)))]
+    if new_id is not None:
+        values = [new_id[v] if g == first_number else v for g, v in last.external]
+        last = replace(last, external=Externals(last.external.graph, column(values)))
+    return [residual, last]
 
 
-def _with_live_nodes(graph: Graph, roots: Iterable[int]) -> tuple[Graph, Column[int]]:
-    """The graph without the nodes that no root depends on, and the new local id of each old one."""
-    roots = list(roots)
-    if is_large(graph.n_nodes):
-        from tidu_cli.transforms.columns.dead import with_live_nodes
+@by_columns("tidu_cli.transforms.columns.dead", lambda external, _: len(external))
+def values_of(external: Externals, number: int) -> Column[int]:
+    """Those of these externals that are values of the graph of this number."""
+    return column(v for g, v in external if g == number)
 
-        in_bulk = with_live_nodes(graph, roots)
-        if in_bulk is not None:
-            return in_bulk
-    arity, n_results = graph.cases.arity, graph.cases.n_results
-    n_inputs = len(graph.inputs)
+
+@by_columns("tidu_cli.transforms.columns.dead", lambda graph, _: graph.n_nodes)
+def live_part(graph: Graph, roots: Column[int]) -> tuple[Graph, Column[int] | None]:
+    """The graph without the nodes that no root depends on, and the new local id of each old one; None where nothing is dead."""
+    # If every value is read, or a root, then the last one is a root, and so all are live.
+    if {*graph.args, *roots}.issuperset(range(len(graph.inputs), graph.n_values)):
+        return graph, None
     live = bytearray(graph.n_values)
     for root in roots:
         if root >= 0:
             live[root] = 1
-    end, value = len(graph.args), graph.n_values
-    for code in reversed(graph.code):
-        start, first = end - arity[code], value - n_results[code]
-        if 1 in live[first:value]:
-            for argument in graph.args[start:end]:
+    for _, arguments, first, end in backwards(graph, graph.args):
+        if 1 in live[first:end]:
+            for argument in arguments:
                 if argument >= 0:
                     live[argument] = 1
-        end, value = start, first
 
     codes, args = column(), column()
     externals, new_external = Externals(), dict[int, int]()
-    new_id = column(range(n_inputs)) + column([0]) * (graph.n_values - n_inputs)
-    end, value, n_values = 0, n_inputs, n_inputs
-    for code in graph.code:
-        start, first = end, value
-        end, value = start + arity[code], first + n_results[code]
-        if 1 not in live[first:value]:
+    n_values = len(graph.inputs)
+    new_id = column(range(n_values)) + column([0]) * (graph.n_values - n_values)
+    for code, arguments, first, end in forwards(graph, graph.args):
+        if 1 not in live[first:end]:
             continue
         codes.append(code)
-        for argument in graph.args[start:end]:
+        for argument in arguments:
             if argument < 0 and argument not in new_external:
                 new_external[argument] = -1 - len(externals)
                 externals.graph.append(graph.external.graph[-1 - argument])
                 externals.value.append(graph.external.value[-1 - argument])
             args.append(new_external[argument] if argument < 0 else new_id[argument])
-        for k in range(first, value):
+        for k in range(first, end):
             new_id[k], n_values = n_values, n_values + 1
     outputs = tuple(o if o.value is None or o.value < 0 else replace(o, value=new_id[o.value]) for o in graph.outputs)
     return replace(graph, code=codes, args=args, external=externals, outputs=outputs), new_id

@@ -19,10 +19,11 @@ from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import Path, TensorType, leaves, of_batch, require_possible
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.basis import block_template, block_type, unit_template
-from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.batch import Appender, append_batched
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.transforms.batch import append_batched
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.linear import linked_linear_head
+from tidu_cli.transforms.stamp import Stamper
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
     size = sum(t.size for t in types)
     _require_possible(head, inputs, outputs, size, by_rows)
     builder = GraphBuilder(cases)
-    appender = Appender(builder)
-    units = iter(appender.append(unit_template(primitives, cases, types), ()))
+    stamper = Stamper.alone(builder)
+    units = iter(stamper.stamp(unit_template(primitives, cases, types), ()))
     arguments = [next(units) if is_live else 0 for is_live in live]  # nothing reads that 0
     images, batched = append_batched(builder, head, arguments, live, size, primitives)
 
@@ -79,7 +80,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
             raise TransformError(f"graph '{head.name}', output '{image.port.key}': it is not linear in the inputs")
         stacked = of_batch(head.type_of(value), size)
         template = block_template(primitives, cases, stacked, path, unit.start, unit.type, by_rows=by_rows)
-        return Output(key, appender.append(template, [images[value]])[0], type_)
+        return Output(key, stamper.stamp(template, [images[value]])[0], type_)
 
     if by_rows:
         blocks = [block(unit, image) for unit in inputs for image in outputs]

@@ -1,95 +1,114 @@
-"""Stamping templates: what linearize and transpose share.
+"""Stamping templates: what a rule emits for a case is written for every node of the case.
 
-A rule's template is stamped out for every node of its case. Linear nodes go to one graph under construction, residual nodes to
-another. Values are passed about as *handles*: a flat id for values outside the linear graph (of the document, or of the residual
-graph, whose new values are numbered on after the document's), and -1-v for local value v of the linear graph.
+Values are passed about as *handles*, and each graph under construction has its own for what its nodes make. While it is written its
+arguments are handles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from itertools import groupby
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, column
-from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.limits import limits, require
-from tidu_cli.rules.recording import Emitted, Template
+from tidu_cli.rules.recording import Template
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A graph under construction, in which the handle of local value v is `first + step * v`."""
+
+    graph: GraphBuilder
+    first: int = 0
+    step: int = 1
+
+    def append(self, code: int, reads: Sequence[int]) -> range:
+        """Append a node that reads these handles. Gives those of its results."""
+        before = self.graph.append(code, reads)
+        return range(self.first + self.step * before, self.first + self.step * self.graph.n_values, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Nodes of a template that go to one graph, one after the other: their codes, the slots that they read, the results' number."""
+
+    target: Target
+    codes: Column[int]
+    reads: list[int]
+    n_results: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stencil:
+    """A template as it is written: the handles of its closed nodes, runs of the others, and the results' slots, -1 for zeros."""
+
+    closed: list[int]
+    runs: list[_Run]
+    results: list[int]
+    n_nodes: int
 
 
 class Stamper:
-    """Two graphs under construction; the residual one is to be graph number `residual_number` of the document."""
+    """Writes the linear nodes of templates to one graph, and all others to another, or to the same.
 
-    def __init__(self, logical: LogicalGraph, linear: GraphBuilder, residual: GraphBuilder, residual_number: int) -> None:
-        self.logical = logical
+    `fields` are, by their handles, the records that are put together in the linear graph: the handles of their fields by name.
+    `what` is how messages call what is made.
+    """
+
+    def __init__(self, linear: Target, residual: Target, what: str) -> None:
         self.linear = linear
         self.residual = residual
-        self.residual_number = residual_number
-        self._n_document = logical.n_values
-        self._most = limits().nodes
-        # The fields, by name, of records that are put together in the linear graph.
+        self.what = what
         self.fields: dict[int, dict[str, int]] = {}
-        self._closed: dict[Template, list[int]] = {}
-        self._constants: dict[tuple[int, ...], list[int]] = {}
+        self._most, self._n_nodes = limits().nodes, 0
+        self._stencils: dict[Template, _Stencil] = {}
+        self._constants: dict[tuple[int, ...], range] = {}
 
-    # The argument by which each graph refers to a flat id; 0 where it does not yet, since externals are negative. There are none
-    # before something is stamped, since in a large graph nothing is.
-
-    @cached_property
-    def _in_linear(self) -> Column[int]:
-        return column([0]) * self.logical.n_values
-
-    @cached_property
-    def _in_residual(self) -> Column[int]:
-        return column([0]) * self.logical.n_values
+    @classmethod
+    def alone(cls, graph: GraphBuilder) -> Stamper:
+        """One that writes to a single graph. Handles are its arguments."""
+        target = Target(graph)
+        return cls(target, target, "the graph, so far")
 
     def stamp(self, template: Template, sources: Sequence[int]) -> list[int]:
-        """Emit the template's nodes for these sources. Gives the whole environment: the handle of every slot. Raises LimitError."""
-        environment = [*sources, *self._closed_handles(template)] if template.closed else list(sources)
-        linear, imported = self.linear, self._in_linear
-        for node in template.nodes:
-            if not node.linear:
-                environment += self._residual_node(node, [environment[slot] for slot in node.reads])
-                continue
-            for slot in node.reads:
-                handle = environment[slot]
-                linear.args.append(-1 - handle if handle < 0 else imported[handle] or self._import_linear(handle))
-            linear.code.append(node.code)
-            for _ in range(node.n_results):
-                environment.append(-1 - linear.n_values)
-                linear.n_values += 1
-        if linear.n_values + len(self.residual.code) > self._most:
-            require("nodes", linear.n_values + len(self.residual.code), "the derivative, so far")
+        """Write the template's nodes for these sources. Gives the handles of its results, 0 for zeros. Raises LimitError."""
+        if template.takes is not None and sources[template.takes[0]] in self.fields:
+            record, name = template.takes
+            return [self.fields[sources[record]].get(name, 0)]
+        stencil = self._stencils.get(template) or self._prepared(template)
+        environment = [*sources, *stencil.closed]
+        for run in stencil.runs:
+            target, n_results = run.target, run.n_results
+            graph, step = target.graph, target.step
+            first = target.first + step * graph.n_values
+            environment += range(first, first + step * n_results, step)
+            graph.n_values += n_results
+            graph.code.extend(run.codes)
+            graph.args.extend([environment[slot] for slot in run.reads])
+        self._n_nodes += stencil.n_nodes
+        if self._n_nodes > self._most:
+            require("nodes", self._n_nodes, self.what)
         for slot, fields in template.made:
             self.fields[environment[slot]] = {name: environment[read] for name, read in fields.items()}
-        return environment
+        environment.append(0)
+        return [environment[slot] for slot in stencil.results]
 
-    def _closed_handles(self, template: Template) -> list[int]:
-        handles = self._closed.get(template)
-        if handles is None:
-            environment = [0] * template.n_sources
-            for node in template.closed:
-                reads = [environment[slot] for slot in node.reads]
-                constant = (node.code, *reads)  # templates of different cases share their constants
-                if constant not in self._constants:
-                    self._constants[constant] = self._residual_node(node, reads)
-                environment += self._constants[constant]
-            handles = self._closed[template] = environment[template.n_sources :]
-        return handles
-
-    def _residual_node(self, node: Emitted, handles: Sequence[int]) -> list[int]:
-        imported, n_document = self._in_residual, self._n_document
-        arguments = [h - n_document if h >= n_document else imported[h] or self._import_residual(h) for h in handles]
-        first = self.residual.append(node.code, arguments) + n_document
-        self._in_linear.extend([0] * node.n_results)
-        return list(range(first, first + node.n_results))
-
-    def _import_linear(self, handle: int) -> int:
-        is_new = handle >= self._n_document
-        reference = (self.residual_number, handle - self._n_document) if is_new else self.logical.origin(handle)
-        argument = self._in_linear[handle] = self.linear.refer(*reference)
-        return argument
-
-    def _import_residual(self, handle: int) -> int:
-        argument = self._in_residual[handle] = self.residual.refer(*self.logical.origin(handle))
-        return argument
+    def _prepared(self, template: Template) -> _Stencil:
+        environment = [0] * template.n_sources
+        for node in template.closed:
+            reads = [environment[slot] for slot in node.reads]
+            constant = (node.code, *reads)  # templates of different cases share their constants
+            if constant not in self._constants:
+                self._constants[constant] = self.residual.append(node.code, reads)
+            environment += self._constants[constant]
+        runs = []
+        for target, same in groupby(template.nodes, lambda node: self.linear if node.linear else self.residual):
+            nodes = list(same)
+            codes, reads = column(node.code for node in nodes), [slot for node in nodes for slot in node.reads]
+            runs.append(_Run(target, codes, reads, sum(node.n_results for node in nodes)))
+        results = [-1 if slot is None else slot for slot in template.results]
+        stencil = _Stencil(environment[template.n_sources :], runs, results, len(template.nodes))
+        self._stencils[template] = stencil
+        return stencil

@@ -2,30 +2,26 @@
 
 It walks the linear nodes in reverse; each node's transpose rule turns the cotangents of its results into contributions to the
 cotangents of its active operands, which accumulate with the primitive set's `add` in the order in which they arise. Those of nodes
-that read a few elements of an array are gathered first, and added all at once.
+that read a few elements of an array, or a field of a record, are gathered first, and added all at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from functools import partial
 
-from tidu_cli.errors import MissingRuleError, TransformError
-from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.errors import TransformError
+from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
-from tidu_cli.graph.link import LogicalGraph
-from tidu_cli.graph.select import fresh_name
-from tidu_cli.graph.types import RecordType
+from tidu_cli.graph.walk import backwards
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.recording import Template, transpose_template
-from tidu_cli.rules.scattered import reads_few
-from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.cotangents import Cotangents, Read
-from tidu_cli.transforms.dead import drop_dead_nodes
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.templates import Templates, transpose_template
+from tidu_cli.transforms.cotangents import Cotangents
+from tidu_cli.transforms.derivative import Derivative
 from tidu_cli.transforms.linear import linked_linear_head
-from tidu_cli.transforms.stamp import Stamper
+from tidu_cli.transforms.partial_reads import PartialReads
 from tidu_cli.watching import watch
 
 
@@ -42,48 +38,22 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     logical = linked_linear_head(document, "tidu transpose")
     primitives.require_written_out([head])
     assert head.linear is not None
-    others = document.graphs[:-1]
-    linear = GraphBuilder(document.cases, _seeds(head))
-    residual = GraphBuilder(document.cases)
-    stamper = Stamper(logical, linear, residual, residual_number=len(others))
-    cotangents, some_are_dead = _pull_back(logical, head, stamper, primitives)
-
+    rest = replace(document, graphs=document.graphs[:-1])
+    derivative = Derivative(logical, [Input(o.key.dual(), o.type, o.meta) for o in head.outputs], n_before=len(rest.graphs))
+    cotangents = pull_back(derivative, head, primitives)
     outputs = [
-        Output(i.key.dual(), -1 - handle if handle else None, i.type, i.meta)
-        for i, handle in zip(head.inputs, cotangents, strict=True)
+        Output(i.key.dual(), derivative.value(handle), i.type, i.meta) for i, handle in zip(head.inputs, cotangents, strict=True)
     ]
-    rest = replace(document, graphs=others)
-    name = _dual_name(head.name, head.linear)
-    graphs = [linear.build(fresh_name(rest, name), outputs, linear=head.linear)]
-    if residual.code:
-        graphs.insert(0, residual.build(fresh_name(rest, f"{name}.residual"), ()))
-    if some_are_dead:
-        graphs = drop_dead_nodes(graphs, first_number=len(others))
-    return replace(document, graphs=(*others, *graphs))
+    return derivative.appended(rest, _dual_name(head.name, head.linear), head.linear, outputs)
 
 
-def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives: PrimitiveSet) -> tuple[Sequence[int], bool]:
-    """The handle of the cotangent of each of the head's inputs, 0 for zero; and whether some rule makes no use of a cotangent."""
-    if is_large(head.n_nodes):
-        from tidu_cli.transforms.columns.transpose import pull_back
-
-        in_bulk = pull_back(logical, head, stamper.linear, stamper.residual, stamper.residual_number, primitives)
-        if in_bulk is not None:
-            return in_bulk
-    cases, flat_id = head.cases, logical.lookup[-1]
-    arity, n_results = cases.arity, cases.n_results
-    templates = _Templates(primitives, head)
-    some_are_dead = False
-
-    def contribution(read: Read) -> int | None:
-        nonlocal some_are_dead
-        template, ignores = templates.of(read.node, (read.cotangent,))
-        some_are_dead |= ignores
-        slot = template.results[0]
-        return None if slot is None else stamper.stamp(template, [*read.operands, read.cotangent])[slot]
-
-    cotangents = Cotangents(head.n_values, stamper, primitives, contribution)
-    dense, waiting = cotangents.dense, cotangents.waiting
+@by_columns("tidu_cli.transforms.columns.transpose", lambda derivative, head, *_: head.n_nodes)
+def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> Sequence[int]:
+    """The handle of the cotangent of each of the head's inputs, 0 for zero."""
+    cases, flat_id, stamp = head.cases, derivative.logical.lookup[-1], derivative.stamper.stamp
+    templates = Templates(partial(transpose_template, primitives, cases))
+    cotangents = Cotangents(head.n_values, derivative.stamper, primitives)
+    reads = PartialReads(cotangents, head, templates)
     for k, output in enumerate(head.outputs):
         if output.value is None:
             continue
@@ -93,65 +63,27 @@ def _pull_back(logical: LogicalGraph, head: Graph, stamper: Stamper, primitives:
             )
         cotangents.add(output.value, -1 - k, output.type)
 
-    few: dict[int, bool] = {}
-    taken = primitives.fields_taken(cases)
-    end, value = len(head.args), head.n_values
-    for node in watch("transposing", head.n_nodes)(range(head.n_nodes - 1, -1, -1)):
-        code = head.code[node]
-        last, end, value = end, end - arity[code], value - n_results[code]
-        if waiting:
-            for result in range(value, value + n_results[code]):
-                if result in waiting:
-                    cotangents.settle(result)
-        incoming = dense[value : value + n_results[code]]
+    nodes = watch("transposing", head.n_nodes)(backwards(head, head.args))
+    for node, (code, arguments, first, end) in zip(range(head.n_nodes - 1, -1, -1), nodes, strict=True):
+        incoming = cotangents.of(first, end)
         if not any(incoming):
             continue
-        arguments, case = head.args[end:last], cases[code]
+        case = cases[code]
         # In a linear graph every local value depends on the tangents, and no other does.
-        if case.mask != tuple([argument >= 0 for argument in arguments]):
+        if case.mask != tuple([a >= 0 for a in arguments]):
             raise TransformError(f"{head.describe(node)}: {_not_linear(arguments, case.mask)}")
         operands = [0 if a >= 0 else flat_id[a] for a in arguments]
-        if code not in few:
-            few[code] = reads_few(primitives, case)
-        if few[code]:
-            cotangents.add_read(arguments[0], Read(node, code, operands, incoming[0]))
+        if reads.wait(node, arguments, operands, incoming):
             continue
-        if code in taken:
-            cotangents.add_field(arguments[0], taken[code], incoming[0], cast(RecordType, case.operands[0]))
-            continue
-        template, ignores = templates.of(node, incoming)
-        some_are_dead |= ignores
-        environment = stamper.stamp(template, [*operands, *incoming])
-        for argument, slot, type_ in zip(arguments, template.results, case.operands, strict=True):
-            if slot is not None:
-                cotangents.add(argument, environment[slot], type_)
-    for k in range(len(head.inputs)):
-        if k in waiting:
-            cotangents.settle(k)
-    return dense[: len(head.inputs)], some_are_dead or cotangents.some_are_dead
-
-
-class _Templates:
-    """The templates of the transpose rules of a graph's nodes, each recorded once, and whether they ignore a cotangent."""
-
-    def __init__(self, primitives: PrimitiveSet, head: Graph) -> None:
-        self.primitives = primitives
-        self.head = head
-        self.known: dict[tuple[int, ...], tuple[Template, bool]] = {}
-
-    def of(self, node: int, incoming: Sequence[int]) -> tuple[Template, bool]:
-        """For a node whose results have these cotangents, 0 for zero. Raises MissingRuleError naming the node."""
-        code, live = self.head.code[node], tuple(map(bool, incoming))
-        found = self.known.get((code, *live))
-        if found is None:
-            try:
-                template = transpose_template(self.primitives, self.head.cases, code, live)
-            except MissingRuleError as error:
-                raise MissingRuleError(f"{self.head.describe(node)}: {error}") from None
-            first = template.n_sources - len(live)
-            found = template, template.ignores(first + k for k, is_live in enumerate(live) if is_live)
-            self.known[code, *live] = found
-        return found
+        key = (code, *map(bool, incoming))
+        template = templates.get(key) or templates.record(head, node, key)
+        contributions = stamp(template, [*operands, *incoming])
+        for argument, contribution, type_ in zip(arguments, contributions, case.operands, strict=True):
+            if contribution:
+                cotangents.add(argument, contribution, type_)
+    found = cotangents.of(0, len(head.inputs))
+    derivative.list_externals()
+    return found
 
 
 def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:
@@ -161,10 +93,6 @@ def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:
     return f"input {wrong} is " + (
         "active, but it is a value of another graph" if mask[wrong] else "inactive, but it depends on the tangents"
     )
-
-
-def _seeds(head: Graph) -> list[Input]:
-    return [Input(o.key.dual(), o.type, o.meta) for o in head.outputs]
 
 
 def _dual_name(name: str, pass_number: int) -> str:

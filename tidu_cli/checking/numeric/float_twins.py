@@ -29,8 +29,7 @@ from tidu_cli.lax.records.records import field, record
 from tidu_cli.rules.recording import Template, Term, Trace, op
 from tidu_cli.rules.tangents import converted
 from tidu_cli.rules.units import is_step
-from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.batch import Appender
+from tidu_cli.transforms.stamp import Stamper
 
 EXACT = INTEGERS | DATETIMES
 """Dtypes whose tangents are of another one."""
@@ -92,7 +91,7 @@ class _Twinning:
     def __init__(self, builder: GraphBuilder, primitives: PrimitiveSet) -> None:
         self.builder = builder
         self.primitives = primitives
-        self.appender = Appender(builder)
+        self.stamper = Stamper.alone(builder)
         self._known: dict[tuple[Case, bool, tuple[int, ...]], tuple[Template, list[bool]] | None] = {}
 
     def of(
@@ -129,10 +128,10 @@ class _Twinning:
 
         arguments = [value if k in moved and (value := twins[k]) is not None else base(k) for k in range(len(types))]
         found: list[int | None] = [
-            value if d else None for value, d in zip(self.appender.append(template, arguments), due, strict=True)
+            value if d else None for value, d in zip(self.stamper.stamp(template, arguments), due, strict=True)
         ]
-        if primitive.rules.integers == "moved" or _leaves_datetimes(case):
-            still = self.appender.append(template, [base(k) for k in range(len(types))])
+        if primitive.integers == "moved" or _leaves_datetimes(case):
+            still = self.stamper.stamp(template, [base(k) for k in range(len(types))])
             for k, value in enumerate(found):
                 if value is not None:
                     found[k] = self._onto(results[k], value, still[k], case.results[k])
@@ -195,7 +194,7 @@ class _Twinning:
         return Trace(self.primitives, self.builder.cases)
 
     def _append(self, trace: Trace, result: Term, sources: Sequence[int]) -> int:
-        return self.appender.append(trace.template(len(sources), [result]), sources)[0]
+        return self.stamper.stamp(trace.template(len(sources), [result]), sources)[0]
 
 
 def _is_step(case: Case) -> bool:

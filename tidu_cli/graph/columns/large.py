@@ -7,6 +7,13 @@ reference, and what small graphs take.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NODES = 2**15
 """From so many nodes on a graph is large: to walk fewer takes no longer than to import NumPy."""
@@ -18,3 +25,23 @@ NODES_WITH_NUMPY = 2**11
 def is_large(n_nodes: int) -> bool:
     """Whether so many nodes, or arguments, are worth the work of going by columns."""
     return n_nodes >= (NODES_WITH_NUMPY if "numpy" in sys.modules else NODES)
+
+
+def by_columns(module: str, size: Callable[..., int]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Of a function, the one that goes by columns where there is much: the function of the same name in that module.
+
+    `size` says how much there is, from the same arguments. Where that function gives None it is not able to, and has done nothing.
+    """
+
+    def decorated(plain: Callable[P, T]) -> Callable[P, T]:
+        @wraps(plain)
+        def either(*args: P.args, **kwargs: P.kwargs) -> T:
+            if is_large(size(*args, **kwargs)):
+                found: T | None = getattr(import_module(module), plain.__name__)(*args, **kwargs)
+                if found is not None:
+                    return found
+            return plain(*args, **kwargs)
+
+        return either
+
+    return decorated

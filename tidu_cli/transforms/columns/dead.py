@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from tidu_cli.graph.columns.blocks import array_of, column_of, counts, spans
+from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, spans
 from tidu_cli.graph.columns.dataflow import Flow, has_single_results, peel
 from tidu_cli.graph.graph import Column, Externals, Graph
 from tidu_cli.transforms.columns.externals import number_by_first_use
 from tidu_cli.transforms.columns.stamps import before_each
 
 
-def with_live_nodes(graph: Graph, roots: Iterable[int]) -> tuple[Graph, Column[int]] | None:
-    """The graph without the nodes that no root depends on, and the new local id of each old one.
+def values_of(external: Externals, number: int) -> Column[int]:
+    """Those of these externals that are values of the graph of this number."""
+    return column_of(array_of(external.value)[array_of(external.graph) == number])
 
-    None if some node has several results.
-    """
+
+def live_part(graph: Graph, roots: Column[int]) -> tuple[Graph, Column[int] | None] | None:
+    """What the plain way does; None if something is dead, and some node has several results."""
     n_inputs = len(graph.inputs)
+    if _are_all_read(graph, roots):
+        return graph, None
     code = np.concatenate([np.full(n_inputs, -1, np.int32), array_of(graph.code)])
     if not has_single_results(graph.cases, code):
         return None
@@ -27,7 +30,7 @@ def with_live_nodes(graph: Graph, roots: Iterable[int]) -> tuple[Graph, Column[i
     is_local = flow.args >= 0
     own = flow.args[is_local]
     held = counts(own, flow.n_values)
-    np.add.at(held, np.array([root for root in roots if root >= 0], np.int64), 1)
+    np.add.at(held, array_of(roots)[array_of(roots) >= 0], 1)
     peel(held, before_each(is_local)[flow.start], own)
     is_live = held > 0
     is_live[:n_inputs] = True
@@ -45,3 +48,11 @@ def with_live_nodes(graph: Graph, roots: Iterable[int]) -> tuple[Graph, Column[i
         graph, code=column_of(flow.code[live[n_inputs:]]), args=column_of(args), external=external, outputs=outputs
     )
     return live_graph, renumbered
+
+
+def _are_all_read(graph: Graph, roots: Column[int]) -> bool:
+    is_read = np.zeros(graph.n_values + len(graph.external), np.bool_)  # externals, which are negative, count from the end
+    for values in (array_of(graph.args), array_of(roots)):
+        for block in blocks(0, len(values)):
+            is_read[values[block]] = True
+    return bool(is_read[len(graph.inputs) : graph.n_values].all())

@@ -6,22 +6,24 @@ spreads through the graph, and is corrected where a rule gives no tangent. Then 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.blocks import column_of
 from tidu_cli.graph.columns.dataflow import Bools, Flow, Indices, Ints, peel, readers
-from tidu_cli.graph.graph import CaseTable, Column, column
+from tidu_cli.graph.graph import Column, column
 from tidu_cli.graph.link import LogicalGraph
-from tidu_cli.rules.recording import Template, jvp_template
-from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template
+from tidu_cli.rules.templates import jvp_template
 from tidu_cli.transforms.columns.aliases import follow
 from tidu_cli.transforms.columns.cases import are_few, by_code, by_mask, operands
 from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
+from tidu_cli.transforms.derivative import Derivative
 
 ROUNDS = 8
 """So often masks are corrected. It takes a round for each rule on a path that gives no tangent under a corrected mask only."""
@@ -29,40 +31,31 @@ ROUNDS = 8
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """The template of nodes of one case and mask, and whether it ignores a tangent."""
+    """Nodes of one case and mask, and their template."""
 
     template: Template
-    ignores: bool
     nodes: Ints
 
 
 def push_forward(
-    logical: LogicalGraph,
-    seeds: dict[int, int],
-    needed: bytearray,
-    linear: GraphBuilder,
-    residual: GraphBuilder,
-    residual_number: int,
-    primitives: PrimitiveSet,
-) -> tuple[Column[int], bool] | None:
-    """What the plain way does: the handle of each flat id's tangent, and whether some tangent is computed that nothing may need.
+    derivative: Derivative, seeds: Mapping[int, int], needed: bytearray, primitives: PrimitiveSet
+) -> Column[int] | None:
+    """What the plain way does: the handle of each flat id's tangent.
 
     None, and nothing done, where only the plain way knows how: several results, records, converted tangents, more cases than are
     worth the while; and where a rule is missing, perhaps for a mask that no node has in the end.
     """
+    logical, linear = derivative.logical, derivative.linear
     flow = logical.flow
     if flow is None or linear.code:
         return None
     nodes = np.flatnonzero(np.frombuffer(needed, np.bool_) & (flow.code >= 0)).astype(np.int32)
-    taken = primitives.fields_taken(logical.document.cases)
     by_case = by_code(flow.code, nodes) if are_few(flow.code, nodes) else []
-    if not by_case or any(code in taken for code, _ in by_case):
-        return None
-    known = _templates(logical, flow, by_case, seeds, primitives)
+    known = _templates(logical, flow, by_case, seeds, primitives) if by_case else None
     if known is None:
         return None
 
-    stamps = Stamps(logical, flow.n_values, residual_number)
+    stamps = Stamps(derivative, flow.n_values)
     tangent = np.full(flow.n_values, -1, np.int32)
     stamps.groups = [Group(k.template, k.nodes, _Sources(flow, k.template, tangent)) for k in known]
     node_sizes, arg_sizes = stamps.linear_sizes()
@@ -72,32 +65,35 @@ def push_forward(
     for flat, handle in seeds.items():
         tangent[flat] = -1 - handle
     _find_tangents(flow, known, places, len(linear.inputs), tangent)
-    stamps.write(linear, places, residual, "linearizing")
+    stamps.write(places, "linearizing")
     del places
-    stamps.refer(linear, residual)
-    return column_of(np.where(tangent >= 0, -1 - tangent, 0)), any(k.ignores for k in known)
+    stamps.refer()
+    return column_of(np.where(tangent >= 0, -1 - tangent, 0))
 
 
 def _templates(
-    logical: LogicalGraph, flow: Flow, by_case: list[tuple[int, Ints]], seeds: dict[int, int], primitives: PrimitiveSet
+    logical: LogicalGraph, flow: Flow, by_case: list[tuple[int, Ints]], seeds: Mapping[int, int], primitives: PrimitiveSet
 ) -> list[_Known] | None:
     """The templates of all nodes that have an active operand; None where they cannot be told, or do not suit."""
-    arity = logical.document.cases.arity
-    recorded = _Recorded(logical.document.cases, primitives)
+    cases = logical.document.cases
+    template_of = cache(partial(jvp_template, primitives, cases))
     activity = _Activity(flow, seeds)
     for _ in range(ROUNDS):
         known: list[_Known] = []
         silent = [np.empty(0, np.int32)]
         for code, nodes in by_case:
-            for mask, alike in by_mask(flow, nodes, arity[code], activity.active):
+            for mask, alike in by_mask(flow, nodes, cases.arity[code], activity.active):
                 if not any(mask):
                     continue
-                found = recorded.of(code, mask)
-                if found is None:
+                try:
+                    template = template_of(code, mask)
+                except TiduError:
                     return None
-                known.append(_Known(*found, alike))
+                if not suits(template):
+                    return None
+                known.append(_Known(template, alike))
                 are_active = activity.active[alike]
-                if found[0].results[0] is None:
+                if template.results[0] is None:
                     silent.append(alike[are_active])
                 elif not are_active.all():
                     return None  # a rule gives a tangent since one of its operands has none
@@ -105,28 +101,6 @@ def _templates(
             return known
         activity.silence(np.concatenate(silent))
     return None
-
-
-class _Recorded:
-    """Templates by case and mask, each recorded once, and whether they ignore a tangent."""
-
-    def __init__(self, cases: CaseTable, primitives: PrimitiveSet) -> None:
-        self.cases, self.primitives = cases, primitives
-        self._known: dict[tuple[int, tuple[bool, ...]], tuple[Template, bool]] = {}
-
-    def of(self, code: int, mask: tuple[bool, ...]) -> tuple[Template, bool] | None:
-        """None if a rule is missing, or the template does not suit."""
-        if (code, mask) not in self._known:
-            try:
-                template = jvp_template(self.primitives, self.cases, code, mask)
-            except TiduError:
-                return None
-            if not suits(template):
-                return None
-            tangent = template.n_sources - len(mask)
-            ignores = template.ignores(tangent + k for k, is_active in enumerate(mask) if is_active)
-            self._known[code, mask] = template, ignores
-        return self._known[code, mask]
 
 
 class _Activity:

@@ -20,10 +20,10 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.blocks import array_of, blocks
 from tidu_cli.graph.columns.dataflow import Bools, Ints
 from tidu_cli.graph.graph import column
-from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.limits import require
 from tidu_cli.rules.recording import Template
 from tidu_cli.transforms.columns.externals import number_externals
+from tidu_cli.transforms.derivative import Derivative
 from tidu_cli.watching import watch
 
 Reference = Ints | int
@@ -61,8 +61,8 @@ class _Constant:
 
 
 def suits(template: Template) -> bool:
-    """Whether a template can be stamped out in bulk: it makes no records, and all its nodes have one result."""
-    return not template.made and all(node.n_results == 1 for node in (*template.closed, *template.nodes))
+    """Whether a template can be stamped out in bulk: it neither makes records nor takes fields, and its nodes have one result."""
+    return not (template.made or template.takes) and all(node.n_results == 1 for node in (*template.closed, *template.nodes))
 
 
 def linear_offset(template: Template, slot: int) -> int | None:
@@ -88,12 +88,11 @@ class _Target:
 
 
 class Stamps:
-    """Templates to be stamped for nodes of `logical`, into a linear and a residual graph; that one is to be `residual_number`."""
+    """Templates to be stamped for numbered items, into the graphs of a derivative."""
 
-    def __init__(self, logical: LogicalGraph, n_items: int, residual_number: int) -> None:
-        self.logical = logical
+    def __init__(self, derivative: Derivative, n_items: int) -> None:
+        self.derivative = derivative
         self.n_items = n_items
-        self.residual_number = residual_number
         self.groups: list[Group] = []
 
     def linear_sizes(self) -> tuple[Ints, Ints]:
@@ -101,26 +100,28 @@ class Stamps:
         require("nodes", sum(len(group.items) * len(group.template.nodes) for group in self.groups), "the derivative")
         return self._sizes(linear=True)
 
-    def write(self, linear: GraphBuilder, places: Places, residual: GraphBuilder, stage: str) -> None:
-        """Write all groups: the linear nodes to these places of a graph whose columns are long enough, and the residual graph.
+    def write(self, places: Places, stage: str) -> None:
+        """Write all groups: the linear nodes to these places of the graph, whose columns are long enough, and the residual graph.
 
         Arguments -1-h remain, which `refer` makes externals of. `stage` is what listeners are told.
         """
+        linear = self.derivative.linear
         into_linear = _Target(array_of(linear.code), array_of(linear.args), places)
-        into_residual, constants = self._begin_residual(residual)
-        n_inputs, n_document = len(linear.inputs), self.logical.n_values
+        into_residual, constants = self._begin_residual(self.derivative.residual)
+        n_inputs, n_document = len(linear.inputs), self.derivative.logical.n_values
         for group in watch(stage, len(self.groups))(self.groups):
             closed = [constants[number] for number in group.closed]
             for block in blocks(0, len(group.items)):
                 _stamp(group, group.items[block], closed, into_linear, into_residual, n_inputs, n_document)
         self.groups.clear()
 
-    def refer(self, linear: GraphBuilder, residual: GraphBuilder) -> None:
+    def refer(self) -> None:
         """List the externals of both graphs, in the order of first use: once they are written, and what that took is gone."""
-        for builder in (linear, residual):
+        logical, residual = self.derivative.logical, self.derivative.residual
+        for builder in (self.derivative.linear, residual):
             builder.n_values = len(builder.inputs) + len(builder.code)
             args = array_of(builder.args)
-            builder.external = number_externals(args, self.logical, self.residual_number, len(residual.code))
+            builder.external = number_externals(args, logical, self.derivative.n_before, len(residual.code))
 
     def _begin_residual(self, residual: GraphBuilder) -> tuple[_Target, list[int]]:
         """Columns for the residual graph, in which only the constants have been written yet, and references to these."""
@@ -140,7 +141,7 @@ class Stamps:
             places.node[constant.item] += 1
             places.arg[constant.item] += n_reads
             at.append(node)
-        return target, [-1 - self.logical.n_values - node for node in at]
+        return target, [-1 - self.derivative.logical.n_values - node for node in at]
 
     def _numbered_constants(self) -> list[_Constant]:
         """The closed nodes of all templates, each once, in the order of the items that need them first."""

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.blocks import array_of, counts
 from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints, has_single_results, peel, to_flat_ids
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.rules.recording import Template, transpose_template
+from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.recording import Template
 from tidu_cli.rules.scattered import reads_few
-from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.rules.templates import transpose_template
 from tidu_cli.transforms.columns.cases import are_few, by_code, operands
 from tidu_cli.transforms.columns.contributions import Contributions
 from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
+from tidu_cli.transforms.derivative import Derivative
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +50,8 @@ class _Known:
         return [(k, slot, type_) for k, (slot, type_) in enumerate(pairs) if slot is not None and type_ is not None]
 
 
-def pull_back(
-    logical: LogicalGraph,
-    head: Graph,
-    linear: GraphBuilder,
-    residual: GraphBuilder,
-    residual_number: int,
-    primitives: PrimitiveSet,
-) -> tuple[Column[int], bool] | None:
-    """What the plain way does: the handle of the cotangent of each input, and whether some rule makes no use of a cotangent.
+def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> Column[int] | None:
+    """What the plain way does: the handle of the cotangent of each input.
 
     None, and nothing done, where only the plain way knows how: several results, records, reads of few elements, more cases than are
     worth the while; and where it says what is wrong: a missing rule, a mask that belies the operands.
@@ -73,10 +67,11 @@ def pull_back(
     if known is None:
         return None
 
+    logical, linear = derivative.logical, derivative.linear
     contributions = _listed(flow, known, seeds)
     adds_before = contributions.find_adds(flow.n_values)
     cotangent = np.full(flow.n_values, -1, np.int32)
-    stamps = Stamps(logical, flow.n_values, residual_number)
+    stamps = Stamps(derivative, flow.n_values)
     stamps.groups = [Group(k.template, k.items, _Sources(logical, flow, k.template, cotangent)) for k in known]
     places = Places(*map(before_each, stamps.linear_sizes()))
     places.node[:] += adds_before
@@ -90,12 +85,11 @@ def pull_back(
         return head.cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
 
     contributions.add_up(linear, places, add_code, cotangent)
-    ignored = any(k.template.ignores([k.template.n_sources - 1]) for k in known)
     del contributions, known
-    stamps.write(linear, places, residual, "transposing")
+    stamps.write(places, "transposing")
     del places
-    stamps.refer(linear, residual)
-    return column([-1 - v if v >= 0 else 0 for v in cotangent[: len(head.inputs)].tolist()]), ignored
+    stamps.refer()
+    return column([-1 - v if v >= 0 else 0 for v in cotangent[: len(head.inputs)].tolist()])
 
 
 def _listed(flow: Flow, known: list[_Known], seeds: list[tuple[int, int, Type]]) -> Contributions:
@@ -123,7 +117,7 @@ def _give(contributions: Contributions, known: list[_Known], places: Places, n_i
 
 def _templates(flow: Flow, head: Graph, seeds: list[int], primitives: PrimitiveSet) -> list[_Known] | None:
     """The templates of all nodes whose result has a cotangent; None where they cannot be told, or do not suit."""
-    cases, taken = head.cases, primitives.fields_taken(head.cases)
+    cases = head.cases
     nodes = _with_cotangent(flow, flow.args >= 0, seeds)
     if not len(nodes) or not are_few(flow.code, nodes):
         return None
@@ -131,7 +125,7 @@ def _templates(flow: Flow, head: Graph, seeds: list[int], primitives: PrimitiveS
     contributes = np.zeros(len(flow.args), np.bool_)
     for code, alike in by_code(flow.code, nodes):
         case = cases[code]
-        if case.mask is None or code in taken or reads_few(primitives, case):
+        if case.mask is None or primitives[case.op].takes or reads_few(primitives, case):
             return None
         if not all(isinstance(type_, TensorType) for type_ in case.operands):
             return None

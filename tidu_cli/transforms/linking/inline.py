@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Document, Graph, column
+from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
 from tidu_cli.rules.recording import Template, Trace
-from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.batch import Appender
+from tidu_cli.rules.templates import Templates
+from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch
 
 
@@ -36,37 +36,28 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
 def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
     cases = graph.cases
     builder = GraphBuilder(cases, graph.inputs)
-    appender = Appender(builder)
+    stamper, templates = Stamper.alone(builder), Templates(lambda code, _: _template(primitives, cases, code))
     new = column(range(len(graph.inputs)))
-    templates: dict[int, Template | None] = {}
     node_meta = {}
-    end = 0
-    for node, code in enumerate(watch("inline", graph.n_nodes)(graph.code)):
-        start, end = end, end + cases.arity[code]
-        arguments = [new[a] for a in graph.args[start:end]]
-        if code not in templates:
-            try:
-                templates[code] = _template(primitives, cases, code)
-            except MissingRuleError as error:
-                raise MissingRuleError(f"{graph.describe(node)}: {error}") from None
-        template = templates[code]
-        if template is None:
+    nodes = watch("inline", graph.n_nodes)(forwards(graph, graph.args))
+    for node, (code, reads, _, _) in enumerate(nodes):
+        arguments = [new[a] for a in reads]
+        if primitives[cases[code].op].inlined is None:
             if node in graph.node_meta:
                 node_meta[len(builder.code)] = graph.node_meta[node]
-            first = builder.append(code, arguments)
-            new.extend(range(first, first + cases.n_results[code]))
+            new.extend(stamper.linear.append(code, arguments))
         else:
-            new.extend(appender.append(template, arguments))
+            template = templates.get((code,)) or templates.record(graph, node, (code,))
+            new.extend(stamper.stamp(template, arguments))
     outputs = [o if o.value is None else replace(o, value=new[o.value]) for o in graph.outputs]
     return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
 
 
 @no_collection()
-def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template | None:
+def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template:
     case = cases[code]
-    rule = primitives[case.op].rules.inlined
-    if rule is None:
-        return None
+    rule = primitives[case.op].inlined
+    assert rule is not None
     trace = Trace(primitives, cases)
     mask: Sequence[bool] = case.mask or (False,) * len(case.operands)
     operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]

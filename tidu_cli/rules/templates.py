@@ -1,0 +1,172 @@
+"""The templates of rules: each rule is called once for each case and choice of active operands, whatever the number of documents.
+
+What a rule emits depends on these alone. So a set of primitives keeps its templates, over tables of cases of their own, and a
+document gets them with the numbers that the cases have in its table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from typing import Concatenate, ParamSpec, cast
+
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.graph import CaseTable, Graph
+from tidu_cli.graph.types import Type, of_batch, tangent_type
+from tidu_cli.rules.contract import JVP, Batching, PrimitiveSet, Transposition, Types
+from tidu_cli.rules.integers import tangents_of_results
+from tidu_cli.rules.recording import HIDDEN, Template, Term, Trace
+from tidu_cli.rules.summands import require_linear_emission
+
+Flags = tuple[bool, ...]
+"""Which operands (of a transpose rule: results) are active."""
+
+P = ParamSpec("P")
+Recording = Callable[Concatenate[PrimitiveSet, CaseTable, int, Flags, P], Template]
+
+KEPT = 2**12
+"""So many templates a set of primitives keeps; then it begins anew."""
+KEPT_NODES = 2**8
+"""Templates of more nodes than this are not kept: their memory costs more than to record them again."""
+
+
+class Templates(dict[tuple[int, ...], Template]):
+    """The templates of nodes by their case's number and their flags, as far as they have been asked for.
+
+    key = code, *flags
+    template = templates.get(key) or templates.record(graph, node, key)
+    """
+
+    def __init__(self, template: Callable[[int, Flags], Template]) -> None:
+        self.template = template
+
+    def record(self, graph: Graph, node: int, key: tuple[int, ...]) -> Template:
+        """The template of a node's key, from now on. Raises MissingRuleError naming the node."""
+        code, *flags = key
+        try:
+            template = self[key] = self.template(code, tuple(map(bool, flags)))
+        except MissingRuleError as error:
+            raise MissingRuleError(f"{graph.describe(node)}: {error}") from None
+        return template
+
+
+@contextmanager
+def _rule_refused() -> Iterator[None]:
+    """What a rule would emit may be no node, such as an array of too many axes: then there is no rule for this case."""
+    try:
+        yield
+    except TypeRuleError as error:
+        raise MissingRuleError(f"its rule does not apply: {error}") from None
+
+
+def _recorded_once(record: Recording[P]) -> Recording[P]:
+    """The template as the set of primitives has it, recorded if it is the first of its kind, over a document's table of cases."""
+
+    @wraps(record)
+    def template(
+        primitives: PrimitiveSet, cases: CaseTable, code: int, flags: Flags, *args: P.args, **kwargs: P.kwargs
+    ) -> Template:
+        case, kept = cases[code], primitives.templates
+        key = record, case, flags, args, *kwargs.values()
+        primitive = primitives[case.op]  # which a package may have changed
+        found = kept.get(key)
+        if found is None or found[0] is not primitive:
+            own = CaseTable(cases.vocabulary)
+            with no_collection(), _rule_refused():
+                found = primitive, own, record(primitives, own, own.intern(case), flags, *args, **kwargs)
+            if len(found[2].nodes) <= KEPT_NODES:
+                if len(kept) >= KEPT:
+                    kept.clear()
+                kept[key] = found
+        return found[2].renumbered([cases.intern(emitted) for emitted in found[1].cases])
+
+    return template
+
+
+@_recorded_once
+def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
+    """The template of a case's JVP rule for these active operands.
+
+    Its sources are the operands, the results, and one tangent per operand (the slots of inactive ones are never read).
+    A result without a tangent gets None. Raises MissingRuleError.
+    """
+    case = cases[code]
+    trace = Trace(primitives, cases)
+    operands = [trace.source(t, linear=False) for t in case.operands]
+    results = [trace.source(t, linear=False) for t in case.results]
+    tangents = [trace.source(t and tangent_type(t), linear=True) for t in case.operands]
+    n_sources = trace.n_slots
+    given = [t if a else None for t, a in zip(tangents, active, strict=True)]
+    found = tangents_of_results(trace, case.op, JVP(case.attrs, operands, results, given))
+    template = trace.template(n_sources, _checked(found, case.op, [tangent_type(t) for t in case.results]))
+    takes = primitives[case.op].takes
+    if takes is not None:
+        template = replace(template, takes=(tangents[0].slot, takes(case.attrs)))
+    return _linear(trace, template, f"JVP rule of {case.op}")
+
+
+@_recorded_once
+def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
+    """The template of a linear case's transpose rule, where `live` says which results have a cotangent.
+
+    Its sources are the operands (the slots of active ones are never read) and one cotangent per result. Raises MissingRuleError.
+    """
+    case = cases[code]
+    assert case.mask is not None
+    rule = primitives.transpose_rule(case.op)
+    trace = Trace(primitives, cases)
+    operands = [trace.source(t, linear=False) for t in case.operands]
+    cotangents = [trace.source(t, linear=True) for t in case.results]
+    n_sources = trace.n_slots
+    found = rule(
+        Transposition(
+            case.attrs,
+            [None if a else t for t, a in zip(operands, case.mask, strict=True)],
+            case.operands,  # type: ignore[arg-type]
+            case.mask,
+            [t if a else None for t, a in zip(cotangents, live, strict=True)],
+        )
+    )
+    return _linear(trace, trace.template(n_sources, _checked(found, case.op, case.operands)), f"transpose rule of {case.op}")
+
+
+@_recorded_once
+def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batched: tuple[bool, ...], size: int) -> Template:
+    """The template of a case's batch rule: `size` applications at once, the `batched` operands with the batch as their first axis.
+
+    Its sources are the operands; nothing in it is linear. All results have the batch as their first axis. Raises
+    MissingRuleError, also where the rule gives results of other types than (size, *shape) of the case's.
+    """
+    case = cases[code]
+    rule = primitives.batch_rule(case.op)
+    trace = Trace(primitives, cases)
+    if None in case.operands:
+        raise MissingRuleError(HIDDEN)
+    types = cast(Types, case.operands)
+
+    operands = [trace.source(of_batch(t, size) if b else t, linear=False) for t, b in zip(types, batched, strict=True)]
+    results = rule(Batching(case.attrs, operands, types, batched, size))
+    due = [of_batch(t, size) for t in case.results]
+    if [t.value_type for t in results] != due:
+        given = ", ".join(str(t.value_type) for t in results)
+        raise MissingRuleError(f"the batch rule of {case.op} gives {given or 'nothing'} where {', '.join(map(str, due))} is due")
+    return trace.template(len(operands), results)
+
+
+def _linear(trace: Trace, template: Template, rule: str) -> Template:
+    require_linear_emission(trace.primitives, trace.cases, template.n_sources, (*template.closed, *template.nodes), rule)
+    return template
+
+
+def _checked(terms: Sequence[Term | None], op: str, types: Sequence[Type | None]) -> Sequence[Term | None]:
+    # A rule that gets its result wrong must not write a wrong document: own primitives come from users.
+    if len(terms) != len(types):
+        raise MissingRuleError(f"the rule of {op} gives {len(terms)} tangents where {len(types)} are due")
+    for term, type_ in zip(terms, types, strict=True):
+        if term is not None and (not term.linear or type_ not in (None, term.value_type)):
+            given = f"a tangent {term.value_type}" if term.linear else "a value that is no tangent"
+            raise MissingRuleError(f"the rule of {op} gives {given} where a tangent {type_} is due")
+    return terms

@@ -1,0 +1,54 @@
+"""The graphs that linearize and transpose make: a linear one, and before it a residual one for what it reads and nothing else has.
+
+While they are stamped, a handle is a flat id for values outside the linear graph (of the document, or of the residual graph, whose
+values are numbered on after the document's), and -1-v for local value v of the linear graph.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Document, Externals, Input, Output, column
+from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.graph.select import fresh_name
+from tidu_cli.transforms.dead import drop_dead_nodes
+from tidu_cli.transforms.stamp import Stamper, Target
+
+
+class Derivative:
+    """A linear graph with these inputs under construction, and its residual graph, which is to be number `n_before`."""
+
+    def __init__(self, logical: LogicalGraph, inputs: Iterable[Input], n_before: int) -> None:
+        self.logical = logical
+        self.n_before = n_before
+        self.linear = GraphBuilder(logical.document.cases, inputs)
+        self.residual = GraphBuilder(logical.document.cases)
+        self.stamper = Stamper(Target(self.linear, -1, -1), Target(self.residual, logical.n_values), "the derivative, so far")
+
+    def list_externals(self) -> None:
+        """Once all is stamped: make arguments of handles, where what is outside of a graph is listed in the order of first use."""
+        starts = [*self.logical.base, self.logical.n_values]
+        graphs = [*range(len(self.logical.document.graphs)), Externals.DETACHED, self.n_before]
+        for target in (self.stamper.linear, self.stamper.residual):
+            graph, first, step = target.graph, target.first, target.step
+            handles = graph.args.tolist()
+            local = [(handle - first) * step for handle in handles]  # negative for what is outside
+            number = {h: -1 - k for k, h in enumerate(dict.fromkeys(h for h, v in zip(handles, local, strict=True) if v < 0))}
+            graph.args = column([v if v >= 0 else number[h] for h, v in zip(handles, local, strict=True)])
+            at = [bisect_right(starts, handle) - 1 for handle in number]
+            graph.external.graph.extend([graphs[k] for k in at])
+            graph.external.value.extend([handle - starts[k] for handle, k in zip(number, at, strict=True)])
+
+    def value(self, handle: int) -> int | None:
+        """The local value of the linear graph that a handle stands for; None for zero."""
+        return -1 - handle if handle else None
+
+    def appended(self, document: Document, name: str, pass_number: int, outputs: Iterable[Output]) -> Document:
+        """The document with the graphs, pruned of what no output depends on."""
+        graphs = [self.linear.build(fresh_name(document, name), outputs, linear=pass_number)]
+        if self.residual.code:
+            graphs.insert(0, self.residual.build(fresh_name(document, f"{name}.residual"), ()))
+        return replace(document, graphs=(*document.graphs, *drop_dead_nodes(graphs, first_number=self.n_before)))
