@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.link import LogicalGraph, link
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.templates import transpose_template
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 @dataclass(frozen=True)

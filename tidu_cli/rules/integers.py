@@ -18,13 +18,13 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
     """
     primitive, rule = trace.primitives[op], trace.primitives.jvp_rule(op)
     zeros: list[Term | None] = [None] * len(node.results)
-    if primitive.integers == "moved" or _holds_record(node):
+    if primitive.rules.integers == "moved" or _holds_record(node):
         if not any(moves(y.value_type) for y in node.results):
             return zeros
         return [t if moves(y.value_type) else None for t, y in zip(rule(node), node.results, strict=True)]
     exact = {k for k, (x, t) in enumerate(zip(node.operands, node.tangents, strict=True)) if t and _is_exact(x)}
     if exact:
-        idle = {k for k in exact if primitive.integers == "steps" or primitive.is_index(k)}
+        idle = {k for k in exact if primitive.rules.integers == "steps" or primitive.domain.is_index(k)}
         exact -= idle
         node = replace(node, tangents=[None if k in idle else t for k, t in enumerate(node.tangents)])
         if not any(node.tangents):
@@ -36,8 +36,8 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
         return [None if k in inactive else t for k, t in enumerate(rule(node))]
     if all(y.type.dtype == "bool" for y in node.results):
         return zeros
-    if primitive.integers == "numbers":
-        operands = [x if primitive.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
+    if primitive.rules.integers == "numbers":
+        operands = [x if primitive.domain.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
         node = replace(node, operands=operands, results=[_as_number(trace, y) for y in node.results])
     return rule(node)
 

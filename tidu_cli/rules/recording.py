@@ -14,7 +14,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import RecordType, TensorType, Type
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Number = int | float | complex
 

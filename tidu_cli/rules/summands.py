@@ -13,8 +13,9 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves
-from tidu_cli.rules.contract import Primitive, PrimitiveSet
+from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.recording import Emitted
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:

@@ -16,10 +16,11 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type
-from tidu_cli.rules.contract import JVP, Batching, PrimitiveSet, Transposition, Types
+from tidu_cli.rules.contract import JVP, Batching, Transposition, Types
 from tidu_cli.rules.integers import tangents_of_results
 from tidu_cli.rules.recording import HIDDEN, Template, Term, Trace
 from tidu_cli.rules.summands import require_linear_emission
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Flags = tuple[bool, ...]
 """Which operands (of a transpose rule: results) are active."""
@@ -102,7 +103,7 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
     found = tangents_of_results(trace, case.op, JVP(case.attrs, operands, results, given))
     template = trace.template(n_sources, _checked(found, case.op, [tangent_type(t) for t in case.results]))
-    takes = primitives[case.op].takes
+    takes = primitives[case.op].domain.takes
     if takes is not None:
         template = replace(template, takes=(tangents[0].slot, takes(case.attrs)))
     return _linear(trace, template, f"JVP rule of {case.op}")

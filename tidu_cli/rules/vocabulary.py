@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.custom.packages import NONE, Named, announced, installed
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
@@ -25,6 +25,7 @@ class PrimitiveSet:
     whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
     of own primitives, `sizes` how many nodes each stands for, `records` the record types by name, and `origins` the libraries of
     those that are not a document's own; `plugins` are the packages whose primitives are in the set, too, and are imported for them.
+    `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.templates`).
     """
 
     primitives: Mapping[str, Primitive]
@@ -37,6 +38,7 @@ class PrimitiveSet:
     records: Mapping[str, RecordType] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     plugins: Named = NONE
+    templates: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive], add: str = "add") -> PrimitiveSet:

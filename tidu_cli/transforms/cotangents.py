@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tidu_cli.graph.graph import column
 from tidu_cli.graph.types import RecordType, Type
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 
 

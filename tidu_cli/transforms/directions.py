@@ -11,7 +11,7 @@ from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.rules import tangents
-from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.derivative import Derivative
 
 

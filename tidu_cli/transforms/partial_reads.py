@@ -89,10 +89,10 @@ class PartialReads:
     def _kind(self, case: Case) -> type[_Elements | _Fields] | None:
         if reads_few(self.primitives, case):
             return _Elements
-        return None if self.primitives[case.op].takes is None else _Fields
+        return None if self.primitives[case.op].domain.takes is None else _Fields
 
     def _add_field(self, whole: int, case: Case, cotangent: int) -> None:
-        takes, type_ = self.primitives[case.op].takes, case.operands[0]
+        takes, type_ = self.primitives[case.op].domain.takes, case.operands[0]
         assert takes is not None and isinstance(type_, RecordType)
         name, fields = takes(case.attrs), self.cotangents.waiting.setdefault(whole, _Fields(self, type_))
         assert isinstance(fields, _Fields)

@@ -29,6 +29,7 @@ from tidu_cli.lax.records.records import field, record
 from tidu_cli.rules.recording import Template, Term, Trace, op
 from tidu_cli.rules.tangents import converted
 from tidu_cli.rules.units import is_step
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 
 EXACT = INTEGERS | DATETIMES
@@ -130,7 +131,7 @@ class _Twinning:
         found: list[int | None] = [
             value if d else None for value, d in zip(self.stamper.stamp(template, arguments), due, strict=True)
         ]
-        if primitive.integers == "moved" or _leaves_datetimes(case):
+        if primitive.rules.integers == "moved" or _leaves_datetimes(case):
             still = self.stamper.stamp(template, [base(k) for k in range(len(types))])
             for k, value in enumerate(found):
                 if value is not None:

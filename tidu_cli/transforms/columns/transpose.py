@@ -16,10 +16,10 @@ from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints, has_single_result
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.rules.contract import PrimitiveSet
 from tidu_cli.rules.recording import Template
 from tidu_cli.rules.scattered import reads_few
 from tidu_cli.rules.templates import transpose_template
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.columns.cases import are_few, by_code, operands
 from tidu_cli.transforms.columns.contributions import Contributions
 from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
@@ -125,7 +125,7 @@ def _templates(flow: Flow, head: Graph, seeds: list[int], primitives: PrimitiveS
     contributes = np.zeros(len(flow.args), np.bool_)
     for code, alike in by_code(flow.code, nodes):
         case = cases[code]
-        if case.mask is None or primitives[case.op].takes or reads_few(primitives, case):
+        if case.mask is None or primitives[case.op].domain.takes or reads_few(primitives, case):
             return None
         if not all(isinstance(type_, TensorType) for type_ in case.operands):
             return None

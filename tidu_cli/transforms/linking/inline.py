@@ -12,6 +12,7 @@ from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
 from tidu_cli.rules.recording import Template, Trace
 from tidu_cli.rules.templates import Templates
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch
 
@@ -42,7 +43,7 @@ def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
     nodes = watch("inline", graph.n_nodes)(forwards(graph, graph.args))
     for node, (code, reads, _, _) in enumerate(nodes):
         arguments = [new[a] for a in reads]
-        if primitives[cases[code].op].inlined is None:
+        if primitives[cases[code].op].rules.inlined is None:
             if node in graph.node_meta:
                 node_meta[len(builder.code)] = graph.node_meta[node]
             new.extend(stamper.linear.append(code, arguments))
@@ -56,7 +57,7 @@ def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
 @no_collection()
 def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template:
     case = cases[code]
-    rule = primitives[case.op].inlined
+    rule = primitives[case.op].rules.inlined
     assert rule is not None
     trace = Trace(primitives, cases)
     mask: Sequence[bool] = case.mask or (False,) * len(case.operands)
