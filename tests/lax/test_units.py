@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.templates import apply, inner, jvp, make_case, transpose
@@ -41,7 +41,6 @@ def test_ratios_are_numpys(a, b):
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-@settings(deadline=None)
 @given(st.lists(st.integers(-4000, 4000), min_size=1, max_size=5))
 def test_datetimes_convert_as_numpys(a, b, counts):
     expected = np.array(counts).view(f"M8[{a}]").astype(f"M8[{b}]").view(np.int64)
@@ -49,7 +48,6 @@ def test_datetimes_convert_as_numpys(a, b, counts):
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-@settings(deadline=None)
 @given(st.integers(-LAST, LAST))
 def test_datetimes_convert_exactly_or_to_nat(a, b, count):
     exact = Fraction(count) * ratio(a, b)
@@ -63,7 +61,6 @@ def test_nat_remains_nat(a, b):
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-@settings(deadline=None)
 @given(st.floats(-1e15, 1e15))
 def test_durations_scale(a, b, count):
     (found,) = converted(f"duration[{a}]", f"duration[{b}]", count)

@@ -9,7 +9,7 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
 import msgpack
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
@@ -184,7 +184,6 @@ def test_the_gradient_of_a_selection_is_linear_in_its_cases():
     assert read < 20 * 2000, "and not its square"
 
 
-@settings(deadline=None)
 @given(st.integers(1, 9), st.integers(-12, 12))
 def test_the_case_that_is_taken_gets_the_cotangent(n, index):
     """Also where the selector is out of range."""

@@ -145,7 +145,7 @@ def test_gradient_descent() -> None:
     assert tidu_cli.evaluate(square, at)["y"] == 25
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seeds)
 def test_moving_along_the_difference_is_the_way_there(seed: int) -> None:
     types = {"e": "{at: datetime[s][2], n: i64[], p: (f64[], c64[2], duration[h][])}"}
