@@ -1,4 +1,4 @@
-"""How long running programs takes: scalar programs in groups and one by one, arrays, batches, program files.
+"""How long running programs takes: scalar programs in groups and one by one, arrays, batches.
 
     python benchmarks/execution.py --markdown
 
@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -193,46 +190,11 @@ def batches(sizes: list[int]) -> Rows:
         yield row
 
 
-def commands(sizes: list[int]) -> Rows:
-    """`tidu eval` of a document and of the program that was compiled of it: CPU seconds of the process."""
-    yield [
-        "gradient of",
-        "document: MB",
-        "program: MB",
-        "tidu eval of the document: s",
-        "tidu compile: s",
-        "tidu eval of the program: s",
-    ]
-    for n in sizes:
-        for shape in SHAPES:
-            with tempfile.TemporaryDirectory() as folder:
-                document, program, inputs = (Path(folder) / name for name in ("document.msgpack", "program", "inputs.npz"))
-                made = tidu.grad(SHAPES[shape](n), "x0")
-                tidu.save(made, document)
-                np.savez(inputs, **{str(k): v for k, v in point(SHAPES[shape](n).head).items()})
-                compiling = seconds("compile", document, "-o", program)
-                of_document, of_program = (seconds("eval", file, "--inputs", inputs) for file in (document, program))
-                sizes_mb = [f"{file.stat().st_size / 1e6:.1f}" for file in (document, program)]
-            yield [f"{shape}, {n:,}", *sizes_mb, f"{of_document:.2f}", f"{compiling:.2f}", f"{of_program:.2f}"]
-
-
-def seconds(*command: object) -> float:
-    """The least CPU time of three runs of a command of tidu."""
-    best = float("inf")
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([Path(sys.executable).with_name("tidu"), *map(str, command)], check=True, stdout=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return best
-
-
 PARTS: dict[str, Callable[[bool], Rows]] = {
     "scalars": lambda quick: scalars([10_000] if quick else [10_000, 100_000, 1_000_000]),
     "crossover": lambda quick: crossover([1, 8] if quick else [1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 64]),
     "overhead": lambda quick: overhead([500] if quick else [500, 5000]),
     "batches": lambda quick: batches([1, 64] if quick else [1, 4, 16, 64, 256, 1024, 4096]),
-    "commands": lambda quick: commands([10_000] if quick else [10_000, 100_000]),
 }
 
 

@@ -89,7 +89,7 @@ def peak_table(shape: str, folder: Path) -> list[list[str]]:
     """A row a command: its seconds by the clock, its peak, and how many times the packed file that is."""
     rows = [["command", "s", "MB", "packed MB", "times the file"]]
     before = "primal"
-    for name, command in {**stages(shape), "program": ["compile"], "values": ["eval", *given(shape)]}.items():
+    for name, command in {**stages(shape), "values": ["eval", *given(shape)]}.items():
         source, out = folder / f"{before}.msgpack", folder / f"{name}.msgpack"
         start = time.perf_counter()
         process = subprocess.Popen([TIDU, *command, source, "-o", out])
@@ -100,7 +100,7 @@ def peak_table(shape: str, folder: Path) -> list[list[str]]:
         peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         size = max(source.stat().st_size, out.stat().st_size)
         rows.append([f"tidu {command[0]}", f"{seconds:.1f}", f"{peak / 1e6:.0f}", f"{size / 1e6:.1f}", f"{peak / size:.1f}"])
-        before = name if name != "program" else before  # which is evaluated as it is
+        before = name
     return rows
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.arguments import a_key, checked, mapping, one_key, size, text, whole
 from tidu_cli.custom.vocabulary import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
-from tidu_cli.formats.files import read_bytes, reading, write_bytes, write_pieces
+from tidu_cli.formats.files import reading, write_pieces
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import formatted
 from tidu_cli.graph.graph import Document
@@ -314,14 +314,6 @@ class Compiled:
         check_memory(self._program, _limit(limit))
         self._fits.add(limit)
 
-    @checked()
-    def save(self, file: str | PurePath) -> None:
-        """Write the program, for `load_program` and `tidu eval`. Raises DocumentError."""
-        from tidu_cli.formats.programs import format_program
-        from tidu_cli.runtime.stored import stored
-
-        write_bytes(format_program(*stored(self._program)), str(file))
-
 
 @checked()
 def compile(document: Document, output: KeyTexts = ()) -> Compiled:
@@ -329,18 +321,6 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     from tidu_cli.runtime.plans.program import compile_graph
 
     return Compiled(compile_graph(materialize(document, output).head))
-
-
-@checked()
-def load_program(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Compiled:
-    """Read what `Compiled.save` or `tidu compile` wrote, with `plugins` as in `load`.
-
-    Raises DocumentError, also where another version of tidu did.
-    """
-    from tidu_cli.formats.programs import parse_program
-    from tidu_cli.runtime.stored import restored
-
-    return Compiled(restored(*parse_program(read_bytes(str(file)), str(file), known_with(plugins)), str(file)))
 
 
 def _limit(max_memory: int | str | None) -> int | None:

@@ -15,7 +15,7 @@ from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduE
 from tidu_cli.formats.write import format_document
 
 COMMANDS = {
-    "load": None, "save": None, "trace": None, "Compiled": None, "load_program": None, "to_dot": "dot", "evaluate": "eval",
+    "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
     "renumber": "convert",
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""

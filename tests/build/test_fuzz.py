@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run, type_of
+from tests.fuzz.formulas import OPTIONS
 from tidu_cli.build.formulas.formula import build_formula, function_names
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
@@ -95,7 +96,7 @@ WORDS = [*function_names(), "x", "n", "A", "é", "pi", "eval", "exec", "__import
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map("".join) | st.text(max_size=40))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_any_text(text: str) -> None:
     build_or_refuse(text)
 
@@ -139,7 +140,7 @@ STATEMENTS = ["{0}", "y = {0}", "y, z = {0}", "x.y = {0}", "x[{0}] = 1", "y += {
 
 
 @given(st.sampled_from(STATEMENTS), st.recursive(ATOMS, grown, max_leaves=8))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_all_of_pythons_grammar(statement: str, expression: str) -> None:
     build_or_refuse(statement.format(expression))
 
@@ -163,23 +164,6 @@ ARGUMENTS = [
     "'full'",
     "10**18",
 ]
-OPTIONS = [
-    "axis",
-    "dtype",
-    "keepdims",
-    "n",
-    "k",
-    "shape",
-    "ord",
-    "mode",
-    "method",
-    "side",
-    "num",
-    "axes",
-    "reps",
-    "initial",
-    "decimals",
-]
 
 
 def called(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -197,7 +181,7 @@ def called(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(st.recursive(st.sampled_from(ARGUMENTS), called, max_leaves=6))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_calls_with_any_arguments(text: str) -> None:
     build_or_refuse(text)
 
@@ -295,7 +279,7 @@ def problems(draw: st.DrawFn) -> tuple[str, dict[str, np.ndarray]]:
 
 
 @given(problems())
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 def test_values_are_numpys(problem: tuple[str, dict[str, np.ndarray]]) -> None:
     text, values = problem
     try:

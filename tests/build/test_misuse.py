@@ -41,7 +41,6 @@ HOSTILE = [
 GOOD: dict[str, dict[str, Any]] = {
     "load": {"file": ROOT / "samples" / "f.json"},
     "save": {"document": DOCUMENT, "file": os.devnull},
-    "load_program": {"file": "nowhere"},
     "trace": {"function": a_function, "args": ("f64[]",)},
     "resolve": {"documents": (DOCUMENT,)},
     "compose": {"documents": (DOCUMENT, DOCUMENT)},
@@ -51,11 +50,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "evaluate": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
     "Compiled": {"program": 3},
     "Compiled.__call__": {"self": COMPILED, "inputs": {"x": 1.0, "y": 2.0}},
-    "Compiled.save": {"self": COMPILED, "file": os.devnull},
 }
 """Arguments with which a function works, where they are not a document and `wrt`."""
 
-FUNCTIONS = [*tidu_cli.__all__, "Compiled.__call__", "Compiled.save"]
+FUNCTIONS = [*tidu_cli.__all__, "Compiled.__call__"]
 FROM_THE_INSIDE = re.compile(r"has no attribute|object is not|argument of type|must be \w+, not")
 
 
@@ -100,7 +98,7 @@ def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monke
     assert not {k: text for k, text in told.items() if "\n" in text or FROM_THE_INSIDE.search(text)}
 
 
-@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "load_program", "trace", "Compiled")])
+@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "trace", "Compiled")])
 @pytest.mark.parametrize(
     ("value", "words"),
     [

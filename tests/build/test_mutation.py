@@ -161,7 +161,7 @@ def program(statements):
     return steps
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.one_of(whole, viewing), max_size=7))
 def test_programs_give_what_numpy_gives_or_are_refused(statements):
     """A number and an array without axes, which f64[] stands for alike, both give it."""
@@ -170,7 +170,7 @@ def test_programs_give_what_numpy_gives_or_are_refused(statements):
     assert len(set(refused)) == 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(whole, max_size=7))
 def test_names_of_whole_arrays_are_never_refused(statements):
     """But for what NumPy refuses, too, and values without axes."""

@@ -101,7 +101,7 @@ def test_edges_are_numpys(name: str) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_division_with_a_remainder(data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from(["int8", "int64", "uint8", "float64"]))
     low, high = (0, 200) if dtype == "uint8" else (-100, 100)

@@ -97,7 +97,6 @@ WRITES = {
     "matrix": ".json or .msgpack, or give --format",
     "convert": ".json or .msgpack, or give --format",
     "eval": ".json or .msgpack or .npz, or give --format",
-    "compile": ".msgpack",
     "grad --wrt x": ".json or .msgpack or .npz, or give --format",
     "jvp --wrt x": ".json or .msgpack or .npz, or give --format",
     "vjp --wrt x": ".json or .msgpack or .npz, or give --format",
@@ -128,9 +127,7 @@ def test_another_suffix_is_wrong_usage_and_nothing_is_read_or_written(tmp_path, 
     assert (result.exit_code, out.read_text(), os.listdir(tmp_path)) == (2, "before", ["f.py"])
 
 
-@pytest.mark.parametrize(
-    ("command", "suffix"), [("convert", ".npz"), ("eval", ".svg"), ("dot", ".json"), ("view", ".svg"), ("compile", ".json")]
-)
+@pytest.mark.parametrize(("command", "suffix"), [("convert", ".npz"), ("eval", ".svg"), ("dot", ".json"), ("view", ".svg")])
 def test_the_suffix_of_another_command_s_format_is_wrong_usage_even_with_format(tmp_path, command, suffix):
     option = {"convert": ["--format", "json"], "eval": ["--format", "json"], "dot": ["--format", "dot"]}.get(command, [])
     result = invoke(command, F, "-o", tmp_path / f"f{suffix}", *option)

@@ -13,13 +13,13 @@ from tidu_cli.cli.commands.completion import split
 from tidu_cli.cli.main import COMMANDS, cli
 from tidu_cli.cli.shell.candidates import LARGEST, candidates
 
-DAYS = ("duration[W]", "duration[D]", "duration[h]", "duration[m]", "duration[s]")
+DAYS = ("duration[D]", "duration[h]", "duration[m]", "duration[s]")
 TYPES = {"Event": {"at": "datetime[D][2]", "on": "bool[]", "n": "i64[]"}, "Log": {"first": "Event", "pair": "(f32[], f32[3])"}}
 
 
 @pytest.fixture
 def records(tmp_path, monkeypatch):
-    inputs = (("log", "Log"), ("born", "datetime[M][]"), ("on", "bool[]"))
+    inputs = (("log", "Log"), ("born", "datetime[ns][]"), ("on", "bool[]"))
     (tmp_path / "r.json").write_bytes(document(graph(inputs=inputs, outputs=[("y", 0)]), types=TYPES))
     monkeypatch.chdir(tmp_path)
 
@@ -28,7 +28,7 @@ def records(tmp_path, monkeypatch):
     ("begun", "expected"),
     [
         ("", ["log=", "born="]),
-        ("born=", ["duration[M]", "duration[Y]", "{instant: {periods: f64}}"]),
+        ("born=", ["duration[ns]", *(f"duration[{u}]" for u in ("D", "h", "m", "s", "ms", "us")), "{instant: {periods: f64}}"]),
         ("born={", []),
         (
             "log=",

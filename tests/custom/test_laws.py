@@ -27,7 +27,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-laws = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+laws = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 
 
 def values_at(document: Document, seed: int) -> Values:

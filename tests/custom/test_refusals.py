@@ -177,7 +177,7 @@ JUNK = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_broken_definitions_never_give_a_traceback(data):
     broken = copy.deepcopy(VALID)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 from tests.fuzz.attr_values import HOSTILE
+from tests.plain_data import places
 
 PARTS: tuple[Any, ...] = (
     "f64[1.5]",
@@ -41,6 +41,8 @@ PARTS: tuple[Any, ...] = (
     {"attr": "n"},
     ["f64[]"],
     {"op": "sin", "inputs": [0]},
+    "add",
+    10**400,
     {"key": "q", "type": "f64[]"},
     {"key": "q", "value": 0},
     {"key": "q", "value": None},
@@ -96,16 +98,12 @@ NAMES = (
 
 def mutated(rng: random.Random, plain: Any) -> Any:
     """A copy of plain data with one to three changes."""
-    plain = _copy(plain)
+    plain = deepcopy(plain)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        places = [path for path in _places(plain) if path]
-        if not places:
+        here = places(plain)
+        if not here:
             break
-        *way, last = rng.choice(places)
-        parent = plain
-        for step in way:
-            parent = parent[step]
-        _change(rng, parent, last)
+        _change(rng, *rng.choice(here))
     return plain
 
 
@@ -114,21 +112,10 @@ def _change(rng: random.Random, parent: Any, last: Any) -> None:
     if kind == "delete":
         del parent[last]
     elif kind == "repeat" and isinstance(parent, list):
-        parent.insert(last, _copy(parent[last]))
+        parent.insert(last, deepcopy(parent[last]))
     elif kind == "rename" and isinstance(parent, dict):
         parent[rng.choice(NAMES)] = parent.pop(last)
     elif kind == "add" and isinstance(parent, dict):
-        parent[rng.choice(NAMES)] = _copy(rng.choice((*HOSTILE, *PARTS)))
+        parent[rng.choice(NAMES)] = deepcopy(rng.choice((*HOSTILE, *PARTS)))
     else:
-        parent[last] = _copy(rng.choice((*HOSTILE, *PARTS, *PARTS)))
-
-
-def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, child in children:
-        yield from _places(child, (*path, step))
-
-
-def _copy(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+        parent[last] = deepcopy(rng.choice((*HOSTILE, *PARTS, *PARTS)))

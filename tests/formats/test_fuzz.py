@@ -1,6 +1,7 @@
 """Broken input never gives a traceback: whatever is done to a document, reading it works or raises one line."""
 
 import json
+import random
 from pathlib import Path
 
 import msgpack
@@ -8,7 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.mutations import mutated
 from tests.formats.plain import described, documents, read
+from tests.fuzz.choices import Choices
+from tests.fuzz.mutation import mutate_bytes
+from tests.strategies import seeds
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.source import Source
@@ -17,37 +22,6 @@ from tidu_cli.formats.write import format_document
 
 VALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "valid").iterdir())
 CONTENTS = [path.read_bytes() for path in VALID]
-
-SCALARS = [
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    2**31,
-    -(2**31) - 1,
-    2**64,
-    10**400,
-    1.0,
-    -0.5,
-    1e300,
-    "",
-    "x",
-    "add",
-    "f64[]",
-    "sha256:" + "0" * 64,
-]
-CONTAINERS = [
-    [],
-    [0],
-    [0, 0],
-    [[0, 0]],
-    [0, 0, 0],
-    {},
-    {"tangent": {"of": "x", "pass": 1}},
-    {"linearized": {"active_mask": [True]}},
-]
 
 
 def reads_or_says_why(data: bytes) -> None:
@@ -61,22 +35,10 @@ def reads_or_says_why(data: bytes) -> None:
             assert described(read(format_document(document, format, listed=listed))) == described(document)
 
 
-@st.composite
-def _mutated_bytes(draw):
-    data = bytearray(draw(st.sampled_from(CONTENTS)))
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data)))
-        end = draw(st.integers(at, min(len(data), at + 8)))
-        data[at:end] = draw(
-            st.binary(max_size=4) | st.sampled_from([b"", b'"', b"\\ud800", b"-", b"9", b"1e999", b"[", b"]", b"{", b"\xc1"])
-        )
-    return bytes(data)
-
-
-@given(_mutated_bytes())
+@given(st.sampled_from(CONTENTS), st.binary(max_size=60))
 @settings(max_examples=500)
-def test_mutated_bytes(data):
-    reads_or_says_why(data)
+def test_mutated_bytes(data, changes):
+    reads_or_says_why(mutate_bytes(Choices(changes), data))
 
 
 @given(st.binary(max_size=64))
@@ -88,41 +50,12 @@ def test_any_bytes(data):
     reads_or_says_why(data)
 
 
-def _places(value, path=()):
-    yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, child in children:
-        yield from _places(child, (*path, step))
-
-
-@st.composite
-def _mutated_structure(draw):
-    data = draw(documents())
-    if draw(st.booleans()):
-        data = json.loads(format_document(read(data), "json", listed=False))
-    for _ in range(draw(st.integers(1, 3))):
-        places = [path for path in _places(data) if path]
-        if not places:
-            break
-        *way, last = draw(st.sampled_from(places))
-        parent = data
-        for step in way:
-            parent = parent[step]
-        action = draw(st.sampled_from(["replace", "delete", "repeat", "rename"]))
-        if action == "replace":
-            parent[last] = draw(st.sampled_from(SCALARS + json.loads(json.dumps(CONTAINERS))))
-        elif action == "delete":
-            del parent[last]
-        elif action == "repeat" and isinstance(parent, list):
-            parent.insert(last, json.loads(json.dumps(parent[last])))
-        elif action == "rename" and isinstance(parent, dict):
-            parent[draw(st.sampled_from(["op", "inputs", "types", "value", "meta", "other", "role"]))] = parent.pop(last)
-    return data
-
-
-@given(_mutated_structure())
+@given(documents(), st.booleans(), seeds)
 @settings(max_examples=500)
-def test_mutated_structure(data):
+def test_mutated_structure(data, packed, seed):
+    if packed:
+        data = json.loads(format_document(read(data), "json", listed=False))
+    data = mutated(random.Random(seed), data)
     reads_or_says_why(json.dumps(data).encode())
     try:
         packed = msgpack.packb(data)

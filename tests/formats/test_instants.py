@@ -47,22 +47,19 @@ def test_reads_what_numpy_reads(instant, unit):
     assert instant_from_text(text, unit) == np.datetime64(text, unit).astype(int)
 
 
-@given(st.dates(), st.sampled_from(["Y", "M", "W", "D", "h", "m", "s", "ms", "us"]))
+@given(st.dates(), st.sampled_from(["D", "h", "m", "s", "ms", "us"]))
 def test_dates_are_read_in_all_units_that_hold_them(date, unit):
     text = date.isoformat()
     day = np.datetime64(text, "D")
-    if day.astype(f"M8[{unit}]").astype("M8[D]") == day:
-        assert instant_from_text(text, unit) == day.astype(f"M8[{unit}]").astype(int)
-    else:
-        with pytest.raises(TypeTextError, match="finer"):
-            instant_from_text(text, unit)
+    assert instant_from_text(text, unit) == day.astype(f"M8[{unit}]").astype(int)
 
 
 @pytest.mark.parametrize(
     ("text", "unit", "count"),
     [
-        ("2026", "Y", 56),
-        ("2026-03", "M", 674),
+        ("2026", "D", 20454),
+        ("2026-03", "D", 20513),
+        ("1970-01-01T00:00:00.000000001000000000", "ns", 1),
         ("2026-01-31T12Z", "h", 491628),
         ("2026-01-31 12:30", "m", 29497710),
         ("1970-01-01T02:00:00+02:00", "s", 0),
@@ -88,12 +85,11 @@ def test_forms_of_text(text, unit, count):
         ("1900-02-29", "D", "there is no such day"),
         ("2026-01-31T24", "h", "there is no such day or hour"),
         ("2026-01-31T23:59:60", "s", "there is no such day or hour"),
-        ("2026-01-31", "M", "finer than the unit M"),
-        ("2026-02", "Y", "finer than the unit Y"),
-        ("1970-01-02", "W", "finer than the unit W"),
+        ("2026-01-31T01", "D", "finer than the unit D"),
         ("1970-01-01T00:00:00.0001", "ms", "finer than the unit ms"),
-        ("2026-01-31", "as", "64 bits"),
-        ("２026", "Y", "is no time"),
+        ("1970-01-01T00:00:00.000000001000000001", "ns", "finer than the unit ns"),
+        ("9999-01-31", "ns", "64 bits"),
+        ("２026", "D", "is no time"),
     ],
 )
 def test_what_is_no_time_is_refused(text, unit, reason):

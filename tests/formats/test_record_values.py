@@ -28,7 +28,7 @@ LEAVES = [
     "i64[2,1]",
     "bf16[3]",
     "datetime[ms][2]",
-    "datetime[Y][]",
+    "datetime[D][]",
     "duration[h][1]",
     "u8[0]",
 ]

@@ -69,7 +69,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 
 
 @given(documents())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_schema_accepts_what_the_reader_accepts(data):
     VALIDATOR.validate(data)
     VALIDATOR.validate(json.loads(format_document(read(data), "json", types=True)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Iterator
+from copy import deepcopy
+from itertools import product
 from typing import Any
 
+from tests.plain_data import places
 from tidu_cli.checking.numeric.examples import DTYPES
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.attrs.fields import field_names
@@ -47,9 +49,14 @@ def systematic() -> Iterator[tuple[str, dict[str, Any]]]:
         for example in primitive.catalogue.examples:
             dtype = _dtypes(primitive)[0]
             attrs, types = _instance(example, dtype)
-            for path in [*((name,) for name in field_names(primitive.domain.attrs) if name not in attrs), *_places(attrs)]:
-                for value in HOSTILE:
-                    yield primitive.name, one_node(primitive.name, types, _replaced(attrs, path, value))
+            for name, value in product(field_names(primitive.domain.attrs), HOSTILE):
+                if name not in attrs:
+                    yield primitive.name, one_node(primitive.name, types, {**attrs, name: value})
+            for k, value in product(range(len(places(attrs))), HOSTILE):
+                changed = deepcopy(attrs)
+                parent, step = places(changed)[k]
+                parent[step] = value
+                yield primitive.name, one_node(primitive.name, types, changed)
 
 
 def drawn(seed: int, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -76,7 +83,7 @@ def _dtypes(primitive: Primitive) -> list[str]:
 
 def _instance(example: Example, dtype: str) -> tuple[dict[str, Any], list[str]]:
     """The attrs and operand types of an example."""
-    attrs = {name: dtype if value == "T" else value for name, value in _copy(example.attrs).items()}
+    attrs = {name: dtype if value == "T" else value for name, value in deepcopy(example.attrs).items()}
     return attrs, [_GENERIC.sub(dtype, operand) for operand in example.operands]
 
 
@@ -98,37 +105,15 @@ def _change(rng: random.Random, attrs: dict[str, Any], names: tuple[str, ...]) -
         return
     name = rng.choice(names)
     if name not in attrs:
-        attrs[name] = _copy(rng.choice(HOSTILE))
+        attrs[name] = deepcopy(rng.choice(HOSTILE))
         return
-    *way, last = rng.choice([path for path in _places(attrs) if path[0] == name])
-    parent: Any = attrs
-    for step in way:
-        parent = parent[step]
+    parent, last = rng.choice([(attrs, name), *places(attrs[name])])
     if isinstance(parent[last], list) and rng.random() < 0.4:
-        parent[last].append(_copy(rng.choice([*parent[last], *INTEGERS])))
+        parent[last].append(deepcopy(rng.choice([*parent[last], *INTEGERS])))
     elif isinstance(parent, list) and rng.random() < 0.2:
         del parent[last]
     else:
         integers = type(parent[last]) is int and rng.random() < 0.8
-        parent[last] = not parent[last] if isinstance(parent[last], bool) else _copy(rng.choice(INTEGERS if integers else HOSTILE))
-
-
-def _replaced(attrs: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    found = _copy(attrs)
-    parent: Any = found
-    for step in path[:-1]:
-        parent = parent[step]
-    parent[path[-1]] = _copy(value)
-    return found
-
-
-def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if path:
-        yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, child in children:
-        yield from _places(child, (*path, step))
-
-
-def _copy(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+        parent[last] = (
+            not parent[last] if isinstance(parent[last], bool) else deepcopy(rng.choice(INTEGERS if integers else HOSTILE))
+        )

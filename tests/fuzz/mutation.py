@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from tests.fuzz.choices import Choices
+from tests.plain_data import places
 
 TOKENS = (
     *(
@@ -154,10 +155,10 @@ def mutate_plain(choices: Choices, data: Any, others: Any) -> Any:
     """One change of plain data, sometimes more, mostly to something of the same sort; parts of `others` may come in."""
     data = copy.deepcopy(data)
     for _ in range(choices.pick((1, 1, 1, 1, 2, 3))):
-        places = _places(data)
-        if not places:
+        here = places(data)
+        if not here:
             return data
-        parent, step = choices.pick(places)
+        parent, step = choices.pick(here)
         value = parent[step]
         match choices.below(12):
             case 0:
@@ -167,15 +168,15 @@ def mutate_plain(choices: Choices, data: Any, others: Any) -> Any:
             case 2 if isinstance(parent, list):
                 parent[step:step] = [copy.deepcopy(value)] * (1 + choices.below(3))
             case 3 if isinstance(parent, dict):
-                names = [str(k) for p, k in places if isinstance(p, dict)]
+                names = [str(k) for p, k in here if isinstance(p, dict)]
                 parent[choices.pick([*names, "meta", "types", "other"])] = parent.pop(step)
             case 4:
-                elsewhere, other = choices.pick(places)
+                elsewhere, other = choices.pick(here)
                 _exchange(data, (parent, step), (elsewhere, other))
             case 5 | 6 if isinstance(value, int) and not isinstance(value, bool):
                 parent[step] = value + choices.pick((-1, 1, 2, -value - 1, 2**31, 2**63))
             case 5 | 6 | 7 | 8:
-                alike = [p[k] for p, k in (*places, *_places(others)) if k == step or not isinstance(step, str)]
+                alike = [p[k] for p, k in (*here, *places(others)) if k == step or not isinstance(step, str)]
                 alike = [v for v in alike if type(v) is type(value) and v != value]
                 parent[step] = copy.deepcopy(choices.pick(alike)) if alike else None
             case _:
@@ -189,18 +190,6 @@ def _exchange(data: Any, one: tuple[Any, Any], other: tuple[Any, Any]) -> None:
     a[i], b[k] = b[k], a[i]
     if _is_endless(data):  # one was a part of the other
         a[i], b[k] = b[k], a[i]
-
-
-def _places(data: Any) -> list[tuple[Any, Any]]:
-    """All (container, step) of plain data."""
-    found, pending = [], [data]
-    while pending:
-        value = pending.pop()
-        steps = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-        for step in steps:
-            found.append((value, step))
-            pending.append(value[step])
-    return found
 
 
 def _is_endless(data: Any) -> bool:

@@ -21,7 +21,7 @@ from tidu_cli.transforms.transpose import transpose
 EPSILON = {"f64": 2.0**-53, "f32": 2.0**-24}
 DIGITS = 80
 X = key("x")
-law = settings(max_examples=200, deadline=None)
+law = settings(max_examples=200)
 
 
 def derivative(name, operands, dtype="f64", order=1):

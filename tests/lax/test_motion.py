@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpret import evaluate, filled, inner, random_value, tree
@@ -65,7 +65,6 @@ def counts_exactly(primal, tangent):
 
 
 @pytest.mark.parametrize(("primal", "tangent"), [(p, t) for p, t in PAIRS if p in INTEGERS | DATETIMES])
-@settings(deadline=None)
 @given(st.data())
 def test_whole_numbers_come_back_exactly(primal, tangent, data):
     dtype = numpy_dtype(np, primal)
@@ -86,7 +85,6 @@ def numbers(primal, tangent):
 
 
 @pytest.mark.parametrize(("primal", "tangent"), [(p, t) for p, t in PAIRS if p in FLOATS | COMPLEXES | DURATIONS])
-@settings(deadline=None)
 @given(st.data())
 def test_floats_come_back_but_for_rounding(primal, tangent, data):
     dtype = numpy_dtype(np, primal)
@@ -120,7 +118,6 @@ def test_a_datetime_moves_by_a_duration_in_any_unit(primal, tangent):
     assert int(retract(np.int64(7), np.float64(counted), f"{primal}[]", f"{tangent}[]")) == 7 + units
 
 
-@settings(deadline=None)
 @given(st.integers(-LAST, LAST), st.floats(allow_nan=False))
 def test_datetimes_move_by_whole_units_and_past_the_ends_there_is_no_time(x, d):
     moved = x + (round(Fraction(d)) if math.isfinite(d) else int(math.copysign(2**64, d)))
@@ -128,7 +125,6 @@ def test_datetimes_move_by_whole_units_and_past_the_ends_there_is_no_time(x, d):
 
 
 @pytest.mark.parametrize("dtype", sorted(INTEGERS))
-@settings(deadline=None)
 @given(st.data())
 def test_integers_move_by_whole_steps_and_stop_at_the_ends(dtype, data):
     info = np.iinfo(numpy_dtype(np, dtype))
@@ -274,7 +270,7 @@ def test_derivatives_of_datetimes_and_integers_are_those_of_numbers():
         ("retract", ["bool[3]", "f64[3]"], {}, "input 0 is bool[3], whose only tangent is zero: it does not move"),
         ("difference", ["f64[]", "f32[]"], {}, "input 0 is f64[], input 1 is f32[]; there are differences within one type only"),
         ("difference", ["datetime[s][]"] * 2, {"tangent": "f64"}, "inputs are of type datetime[s][], which admits no tangent f64"),
-        ("difference", ["datetime[Y][]"] * 2, {"tangent": "duration[D]"}, "which admits no tangent duration[D]; choose"),
+        ("difference", ["datetime[D][]"] * 2, {"tangent": "duration[Y]"}, "unknown type 'duration[Y]'; write a unit"),
         ("difference", ["i32[2]"] * 2, {"tangent": "f64[3]"}, "admits no tangent f64[3]; choose f32[2] or f64[2]"),
         ("difference", ["{a: f64[]}"] * 2, {"tangent": "{b: f64}"}, "which has no field 'b' (fields: a)"),
         ("difference", ["f64[]"] * 2, {"tangent": "furlong"}, "attr 'tangent': unknown type 'furlong'"),

@@ -8,29 +8,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.templates import apply, inner, jvp, make_case, transpose
-from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import CALENDAR, UNITS, TensorType
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import UNITS, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
-from tidu_cli.rules.units import converts, ratio
+from tidu_cli.rules.units import ratio
 
 LAST = 2**63 - 1
 NAT = -(2**63)
-NUMPYS = 10**15
-"""NumPy's conversions overflow at greater ratios of units, though counts are in range."""
 PAIRS = list(itertools.product(UNITS, UNITS))
-EVEN = [(a, b) for a, b in PAIRS if converts(a, b)]
 LONGER = {unit: k for k, unit in enumerate(UNITS)}
-
-
-COMPARABLE = [
-    (a, b)
-    for a, b in PAIRS
-    if (max(ratio(a, b), ratio(b, a)) <= NUMPYS if converts(a, b) else max(LONGER[a], LONGER[b]) <= LONGER["us"])
-]
 
 
 def converted(old, new, *counts):
@@ -42,30 +32,22 @@ def held(dtype, counts):
     return np.array(counts, numpy_dtype(np, dtype))
 
 
-@pytest.mark.parametrize(("a", "b"), EVEN)
+@pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_ratios_are_numpys(a, b):
     finer, coarser = (a, b) if LONGER[a] > LONGER[b] else (b, a)
-    if ratio(coarser, finer) <= NUMPYS:
-        assert ratio(coarser, finer) == int(np.timedelta64(1, coarser).astype(f"m8[{finer}]").astype(int))
+    assert ratio(coarser, finer) == int(np.timedelta64(1, coarser).astype(f"m8[{finer}]").astype(int))
     assert ratio(a, b) * ratio(b, a) == 1
-    assert all(ratio(a, b) * ratio(b, c) == ratio(a, c) for c in UNITS if converts(a, c))
+    assert all(ratio(a, b) * ratio(b, c) == ratio(a, c) for c in UNITS)
 
 
-def test_the_calendar_stands_apart():
-    assert {unit for unit in UNITS if converts(unit, "Y")} == CALENDAR == {"Y", "M"}
-    assert {unit for unit in UNITS if converts(unit, "s")} == set(UNITS) - CALENDAR
-
-
-@pytest.mark.parametrize(("a", "b"), COMPARABLE)
-@settings(deadline=None)
+@pytest.mark.parametrize(("a", "b"), PAIRS)
 @given(st.lists(st.integers(-4000, 4000), min_size=1, max_size=5))
 def test_datetimes_convert_as_numpys(a, b, counts):
     expected = np.array(counts).view(f"M8[{a}]").astype(f"M8[{b}]").view(np.int64)
     assert converted(f"datetime[{a}]", f"datetime[{b}]", *counts) == expected.tolist()
 
 
-@pytest.mark.parametrize(("a", "b"), EVEN)
-@settings(deadline=None)
+@pytest.mark.parametrize(("a", "b"), PAIRS)
 @given(st.integers(-LAST, LAST))
 def test_datetimes_convert_exactly_or_to_nat(a, b, count):
     exact = Fraction(count) * ratio(a, b)
@@ -73,25 +55,17 @@ def test_datetimes_convert_exactly_or_to_nat(a, b, count):
     assert converted(f"datetime[{a}]", f"datetime[{b}]", count) == [floor if abs(floor) <= LAST else NAT]
 
 
-def test_years_past_the_range_are_nat():
-    assert converted("datetime[Y]", "datetime[ns]", 9999, -9999, LAST, -LAST) == [NAT] * 4
-    assert converted("datetime[M]", "datetime[s]", LAST, -LAST) == [NAT] * 2
-
-
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_nat_remains_nat(a, b):
     assert converted(f"datetime[{a}]", f"datetime[{b}]", NAT, 0)[0] == NAT
 
 
-@pytest.mark.parametrize(("a", "b"), EVEN)
-@settings(deadline=None)
+@pytest.mark.parametrize(("a", "b"), PAIRS)
 @given(st.floats(-1e15, 1e15))
 def test_durations_scale(a, b, count):
     (found,) = converted(f"duration[{a}]", f"duration[{b}]", count)
     exact = Fraction(count) * ratio(a, b)
-    # Rounded once, but for the one factor that f64 does not hold.
-    steps = 2 if {a, b} == {"W", "as"} else 0.5
-    assert abs(Fraction(found) - exact) <= Fraction(np.spacing(abs(float(exact)))) * Fraction(steps)
+    assert abs(Fraction(found) - exact) <= Fraction(np.spacing(abs(float(exact)))) / 2, "rounded once"
 
 
 def test_times_are_counts_among_numbers():
@@ -112,20 +86,9 @@ def test_times_are_counts_among_numbers():
     assert converted("duration[h]", "c128", 2.5) == [2.5 + 0j]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("duration[h]", "datetime[h]", "a duration[h] is no point in time; use retract to move a datetime by it"),
-        ("duration[Y]", "duration[D]", "a duration[Y] has no fixed number of duration[D], as not every year is as long"),
-        ("duration[D]", "duration[M]", "a duration[D] has no fixed number of duration[M], as not every month is as long"),
-        ("datetime[Y]", "duration[h]", "as long; convert it to datetime[D] and then to duration[h]"),
-        ("datetime[h]", "duration[Y]", "a datetime[h] has no fixed number of duration[Y], as not every year is as long"),
-    ],
-)
-def test_what_does_not_convert_is_refused(old, new, message):
-    with pytest.raises(TypeRuleError) as caught:
-        make_case("convert_element_type", {"new_dtype": new}, [TensorType(old)])
-    assert message in str(caught.value)
+def test_durations_are_no_points_in_time():
+    with pytest.raises(TypeRuleError, match=r"a duration\[h\] is no point in time; use retract to move a datetime by it"):
+        make_case("convert_element_type", {"new_dtype": "datetime[h]"}, [TensorType("duration[h]")])
 
 
 def derivative(old, new, count, moved):
@@ -137,8 +100,6 @@ def test_derivatives_of_conversions():
     assert derivative("datetime[s]", "datetime[ms]", 7, 1.5) == 1500
     assert derivative("datetime[ms]", "datetime[ms]", 7, 1.5) == 1.5
     assert derivative("datetime[ms]", "datetime[s]", 7, 1.5) is None  # a step
-    assert derivative("datetime[D]", "datetime[Y]", 7, 1.5) is None
-    assert derivative("datetime[Y]", "datetime[M]", 7, 1.5) == 18
     assert derivative("datetime[ms]", "duration[s]", 7, 1500.0) == 1.5
     assert derivative("datetime[ms]", "f64", 7, 1.5) == 1.5
     assert derivative("i64", "datetime[ms]", 7, 1.5) == 1.5
@@ -147,12 +108,7 @@ def test_derivatives_of_conversions():
     assert derivative("duration[h]", "i32", 7, 1.5) is None
 
 
-def test_years_in_days_have_no_derivative():
-    with pytest.raises(MissingRuleError, match=r"datetime\[Y\] to datetime\[D\] has no derivative"):
-        derivative("datetime[Y]", "datetime[D]", 7, 1.5)
-
-
-@pytest.mark.parametrize(("a", "b"), EVEN)
+@pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_transposes_are_adjoint_on_the_numbers(a, b):
     case = make_case("convert_element_type", {"new_dtype": f"duration[{b}]"}, [TensorType(f"duration[{a}]", (3,))], (True,))
     x, ct = np.array([1.5, -2.0, 0.25]), np.array([3.0, 0.5, -1.0])
@@ -166,6 +122,7 @@ def test_names_of_numpys_times(unit):
     assert dtype_name(np.dtype(f"m8[{unit}]")) == f"duration[{unit}]"
 
 
-def test_times_without_a_unit_of_their_own_have_numpys_name():
+def test_times_without_a_unit_of_tidus_have_numpys_name():
+    assert dtype_name(np.dtype("M8[M]")) == "datetime64[M]"
     assert dtype_name(np.dtype("M8")) == "datetime64"
     assert dtype_name(np.dtype("m8[25s]")) == "timedelta64[25s]"

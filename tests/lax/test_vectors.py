@@ -108,7 +108,6 @@ def test_the_structural_tangent_adds_to_the_natural_one():
     ("one", "other"),
     [
         ("f32[]", "f64[]"),
-        ("duration[Y][]", "duration[D][]"),
         ("duration[h][]", "f64[]"),
         ("duration[h][2]", "duration[ms][3]"),
         ("{x: f64[]}", "{y: f64[]}"),

@@ -24,7 +24,6 @@ READING = {
     "materialize": [],
     "matrix": [],
     "eval": ["--set", "x=1"],
-    "compile": ["-o", "/dev/null"],
     "grad": ["--wrt", "x", "--set", "x=1"],
     "jvp": ["--wrt", "x"],
     "vjp": ["--wrt", "x"],
@@ -170,8 +169,8 @@ def test_packages_that_are_not_named_do_not_clash(tmp_path):
 
 @pytest.mark.parametrize("named", ["", "ann"])
 def test_of_two_documents_and_of_what_rules_emit(good, tmp_path, named):
-    """A permission goes where the document goes: into links, graphs written out, and programs."""
-    file, other, program = tmp_path / "f.json", tmp_path / "g.json", tmp_path / "f.msgpack"
+    """A permission goes where the document goes: into links, and graphs written out."""
+    file, other = tmp_path / "f.json", tmp_path / "g.json"
     file.write_bytes(document(graph([("mine", 0)], outputs=[("y", 1)])))
     other.write_bytes(document(graph([("sin", 0)], inputs=[("y", "f64[]")], outputs=[("z", 1)], name="g")))
     more = ["--plugins", "ann"] if not named else []
@@ -183,28 +182,23 @@ def test_of_two_documents_and_of_what_rules_emit(good, tmp_path, named):
     ):
         done = tidu(good, *args, *more, named=named)
         assert (done.returncode, done.stderr) == (0, b""), args
-    assert tidu(good, "compile", file, "-o", program, *more, named=named).returncode == 0
-    assert json.loads(tidu(good, "eval", program, "--set", "x=2", *more, named=named).stdout) == {"y": 2.0}
-    assert "add --plugins ann" in message(tidu(good, "eval", program, "--set", "x=2", named=""))
 
 
 def test_from_python(good, tmp_path):
-    file, program = tmp_path / "f.json", tmp_path / "p.msgpack"
+    file = tmp_path / "f.json"
     file.write_bytes(USES)
     code = f"""
 import tidu_cli as tidu
 for plugins in ("ann", ["ann"]):
     f = tidu.load({str(file)!r}, plugins=plugins)
     assert tidu.evaluate(tidu.grad(f, "x"), x=2.0, **{{"y@-1": 1.0}})["x@-1"] == 1.0
-    tidu.compile(f).save({str(program)!r})
-    assert tidu.load_program({str(program)!r}, plugins=plugins)(x=3.0)["y"] == 3.0
-for load, path in ((tidu.load, {str(file)!r}), (tidu.load_program, {str(program)!r})):
-    try:
-        load(path)
-    except Exception as error:
-        assert "add --plugins ann, or set TIDU_PLUGINS" in str(error), error
-    else:
-        raise AssertionError
+    assert tidu.compile(f)(x=3.0)["y"] == 3.0
+try:
+    tidu.load({str(file)!r})
+except Exception as error:
+    assert "add --plugins ann, or set TIDU_PLUGINS" in str(error), error
+else:
+    raise AssertionError
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment(good, named=""), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

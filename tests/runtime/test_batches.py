@@ -23,7 +23,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.vectorize import vectorized
 
 SCALAR = tuple(make for make in ANY if make not in (_dot_general, _move, _reduce_sum))
-law = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 
 
 def batch_and_one_by_one(document: Document, draw: Any, seed: int) -> list[tuple[Any, Any]]:

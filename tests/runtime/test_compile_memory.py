@@ -15,7 +15,6 @@ from tests.peaks import peak
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.plans.program import compile_graph
-from tidu_cli.runtime.stored import stored
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
@@ -35,13 +34,6 @@ def gradient(document: Document) -> Graph:
 def test_compiling(make: Callable[[int], Document], bytes_a_node: int, n: int) -> None:
     graph = gradient(make(n))
     assert peak(lambda: compile_graph(graph)) < IN_BLOCKS + bytes_a_node * graph.n_nodes
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize(("make", "bytes_a_node"), [(dag, 2), (chain, 8)])
-def test_a_program_goes_to_its_file_as_it_is(make: Callable[[int], Document], bytes_a_node: int, n: int) -> None:
-    program = compile_graph(gradient(make(n)))
-    assert peak(lambda: stored(program)) < bytes_a_node * program.n_steps
 
 
 @pytest.mark.parametrize("n", SIZES)

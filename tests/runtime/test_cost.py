@@ -19,7 +19,7 @@ from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-LAWS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 sin, cos = op("sin"), op("cos")
 
 

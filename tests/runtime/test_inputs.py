@@ -118,8 +118,8 @@ def test_records_that_do_not_fit(text: str, value: object, message: str) -> None
         ("datetime[ms][]", np.datetime64("2026-01-01T12", "h"), NOON),
         ("datetime[h][2]", np.array(["2026-01-01T12", "1969-12-31T23"], "M8[ns]"), [NOON // 3_600_000, -1]),
         ("datetime[ms][1]", np.array([NOON]), [NOON]),
-        ("datetime[D][]", np.datetime64("2026-03", "M"), 20513),
-        ("datetime[Y][]", np.datetime64("2026-01-01T00", "s"), 56),
+        ("datetime[D][]", "2026-03", 20513),
+        ("datetime[D][]", np.datetime64("2026-01-01T00", "s"), 20454),
         ("datetime[ms][]", np.array([NOON // 1000], "M8[25s]")[0] - np.datetime64(0, "s") + np.datetime64(0, "s"), 25 * NOON),
         ("datetime[ms][]", datetime.datetime(2026, 1, 1, 12), NOON),
         ("datetime[D][2]", [datetime.date(1970, 1, 2), datetime.date(1969, 12, 31)], [1, -1]),
@@ -127,7 +127,6 @@ def test_records_that_do_not_fit(text: str, value: object, message: str) -> None
         ("duration[h][]", 1.5, 1.5),
         ("duration[h][]", "Infinity", float("inf")),
         ("duration[h][2]", np.array([90, -30], "m8[m]"), [1.5, -0.5]),
-        ("duration[M][]", np.timedelta64(2, "Y"), 24),
         ("duration[h][1]", np.array([0.25]), [0.25]),
         ("duration[h][2]", literal_from_numbers(type_("duration[D][2]"), [1, 0.5]), [24, 12]),
     ],
@@ -156,8 +155,9 @@ def test_times(text: str, value: object, due: Any) -> None:
         ("datetime[ms][]", np.timedelta64(3, "h"), "expected datetime[ms][], got duration[h][]"),
         ("datetime[ms][]", np.datetime64("NaT"), "expected datetime[ms][], got datetime64[]"),
         ("duration[h][]", np.timedelta64(5), "expected duration[h][], got timedelta64[]; give numbers of h"),
-        ("duration[h][]", np.datetime64("2026"), "expected duration[h][], got datetime[Y][]"),
-        ("duration[h][]", np.timedelta64(1, "M"), "not every month is as long"),
+        ("duration[h][]", np.datetime64("2026-01-01"), "expected duration[h][], got datetime[D][]"),
+        ("duration[h][]", np.timedelta64(1, "M"), "got timedelta64[M][], whose unit is none of D, h, m, s, ms, us, ns; convert it"),
+        ("datetime[D][1]", np.array(["2026-01"], "M8"), "expected datetime[D][1], got datetime64[M][1], whose unit is none"),
         ("duration[h][]", np.float32(1), "expected duration[h][], got f32[]; give numbers of h, as f64 where they are typed"),
         ("duration[h][]", "1h", "input p: expected duration[h][], but '1h' is not a number"),
         ("f64[]", np.datetime64("2026"), "input p: expected f64[], got datetime64[Y][]; give exactly that type"),
@@ -226,7 +226,7 @@ LEAVES = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(-9
 LEAVES |= st.sampled_from(["2026-01-01", "NaN", *CONSTANTS])
 FIELDS = NAMES | st.sampled_from("012")
 JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=3), max_leaves=8)
-fuzz = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+fuzz = settings(max_examples=400, suppress_health_check=list(HealthCheck))
 
 
 def near(draw: Any, type_: Type) -> Any:

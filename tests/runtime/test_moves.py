@@ -51,10 +51,7 @@ def test_every_pair_of_types(primal: str, tangent: str) -> None:
         unit, other = primal.split("[")[1][:-1], tangent.split("[")[1][:-1]
         steps = steps * float(ratio(other, unit))
     if primal in DATETIMES:
-        steps = np.rint(np.clip(steps, -(2**62), 2**62)).astype(np.int64)
-        if not (steps < 2**61).all():  # attoseconds of centuries: the last time that there is
-            assert found[0] == x.view(found.dtype)[0]
-            return
+        steps = np.rint(steps).astype(np.int64)
         x = x.view(found.dtype).view(np.int64)
         found = found.view(np.int64)
     due = (x.astype(np.result_type(x, steps)) + steps).astype(x.dtype)
@@ -110,7 +107,7 @@ def test_moves(moves: dict[str, Any], change: dict[str, Any]) -> None:
         ({"p": {"x": np.complex128(1)}}, "move of p.x: expected f64[], got c128[]"),
         ({"p": {"n": Literal(TensorType("f16"), bytes(2))}}, "move of p.n: i32[] admits no tangent f16[]; choose f32[] or f64[]"),
         ({"t": "2026"}, "move of t: expected duration[ms][], but '2026' is not a number"),
-        ({"t": np.timedelta64(1, "M")}, "move of t: datetime[ms][] admits no tangent duration[M][]; choose duration[ms][]"),
+        ({"t": np.timedelta64(1, "M")}, "move of t: datetime[ms][] admits no tangent timedelta64[M][]; choose duration[ms][]"),
         ({"t": {"periods": 1}}, "move of t.periods: {instant: {periods: f64[]}} has no such field (fields: instant)"),
         ({"t": {"instant": {"periods": [1]}}}, "move of t.instant.periods: expected f64[], got a list of shape [1]"),
         ({"t": 1, "t@-1": 1}, "both 't' and 't@-1' move the input 't'; give one of them"),
@@ -148,7 +145,7 @@ def test_gradient_descent() -> None:
     assert tidu_cli.evaluate(square, at)["y"] == 25
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seeds)
 def test_moving_along_the_difference_is_the_way_there(seed: int) -> None:
     types = {"e": "{at: datetime[s][2], n: i64[], p: (f64[], c64[2], duration[h][])}"}

@@ -31,7 +31,7 @@ PASSES = st.lists(st.integers(1, 9) | st.integers(-9, -1), max_size=3).map(tuple
 
 
 @pytest.mark.parametrize("format", ["npz", "msgpack"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_typed_values_round_trip_bit_for_bit(format, data):
     keys = data.draw(st.lists(st.builds(Key, NAMES, PASSES), min_size=1, max_size=4, unique=True))

@@ -95,7 +95,7 @@ def test_files_prints_tables():
     found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
     assert rows[2:7] == ["primal", "resolved", "linearized", "transposed", "gradient"]
-    assert rows[9:] == [f"tidu {command}" for command in ("resolve", "linearize", "transpose", "materialize", "compile", "eval")]
+    assert rows[9:] == [f"tidu {command}" for command in ("resolve", "linearize", "transpose", "materialize", "eval")]
     assert "a pipe of six stages: " in found.stdout
 
 

@@ -42,7 +42,6 @@ from tidu_cli.watching import listening
 
 law = settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 

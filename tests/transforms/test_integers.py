@@ -29,7 +29,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 
 N, X = key("n"), key("x")
 Graphs = tuple[Document, Document, dict[Any, Any]]

@@ -28,7 +28,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+law = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 
 Ports = tuple[list[tuple[Key, Type]], list[tuple[Key, Type]]]
 passes = st.lists(

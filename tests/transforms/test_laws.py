@@ -23,7 +23,6 @@ from tidu_cli.transforms.transpose import transpose
 
 law = settings(
     max_examples=80,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 
@@ -257,7 +256,7 @@ def test_linearize_refers_and_never_copies(doc: Document, seed: int) -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(doc=documents(makers=SMOOTH, max_nodes=4, max_graphs=2), seed=seeds)
 def test_each_order_is_the_derivative_of_the_one_before(order: int, doc: Document, seed: int) -> None:
     """Reverse, then forward and reverse in turn: the next JVP is the difference quotient of what there is."""

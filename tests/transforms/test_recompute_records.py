@@ -33,7 +33,7 @@ def bits(doc: Document, seed: int) -> dict[str, bytes]:
     return {str(k): np.asarray(x).tobytes() for k, x in found.items()}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(record_graphs(), st.sampled_from([Sqrt(), Cheap(), Cheap(1e6), All()]), seeds)
 def test_no_bit_changes(pair: tuple[Document, Document], policy: Policy, seed: int) -> None:
     doc = pair[0]

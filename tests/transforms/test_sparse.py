@@ -33,7 +33,7 @@ X = key("x")
 add, mul, sin, slice_, dynamic_slice, gather, reshape, reduce_sum = map(
     op, ("add", "mul", "sin", "slice", "dynamic_slice", "gather", "reshape", "reduce_sum")
 )
-law = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def ops(doc: Document, graph: int = -1) -> list[str]:

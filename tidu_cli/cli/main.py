@@ -29,7 +29,6 @@ COMMANDS = (
     "materialize",
     "matrix",
     "eval",
-    "compile",
     "grad",
     "jvp",
     "vjp",

@@ -20,7 +20,6 @@ from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Piece
-    from tidu_cli.formats.source import Source
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -175,16 +174,10 @@ def example(*lines: str) -> str:
 def load(file: str) -> Loaded:
     """Read and check a document, with the ops of --ops. Raises DocumentError."""
     from tidu_cli.formats.files import reading
-
-    with reading(file) as source:
-        return load_from(source, file)
-
-
-def load_from(source: Source, file: str) -> Loaded:
-    """Likewise, if the file has been opened already."""
     from tidu_cli.formats.read import parse_document
 
-    loaded = Loaded(*parse_document(source, shown(file), known_primitives()))
+    with reading(file) as source:
+        loaded = Loaded(*parse_document(source, shown(file), known_primitives()))
     if is_verbose():
         detail(f"read {shown(file)}: {loaded.format}, {counted(source.n_read, 'byte')}, {_told(loaded.document)}")
     return loaded

@@ -119,8 +119,6 @@ def _checked_version(plain: object) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise DocumentError("not a tidu document: it is a list, where a document is an object")
     version = plain.get("tidu")
-    if "tidu_program" in plain:
-        raise DocumentError("a compiled program, which only tidu eval takes; give the document that it was made of")
     if "tidu" not in plain:
         raise DocumentError(f'not a tidu document: the field "tidu", its format version ({VERSION}), is missing')
     if type(version) is not int or version != VERSION:

@@ -20,8 +20,8 @@ ITEMSIZE = {
 }  # fmt: skip
 """Bytes per element of each dtype of numbers, in the order in which dtypes are listed."""
 
-UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
-"""Units of time, as NumPy has them, from years to attoseconds."""
+UNITS = ("D", "h", "m", "s", "ms", "us", "ns")
+"""Units of time, as NumPy calls them, from days to nanoseconds: those of fixed length that clocks and calendars count in."""
 
 DATETIME, DURATION = "datetime", "duration"
 DATETIMES = frozenset(f"{DATETIME}[{unit}]" for unit in UNITS)
@@ -29,8 +29,6 @@ DATETIMES = frozenset(f"{DATETIME}[{unit}]" for unit in UNITS)
 DURATIONS = frozenset(f"{DURATION}[{unit}]" for unit in UNITS)
 """Spans of time, as floats of 64 bits: how many units long."""
 TIMES = DATETIMES | DURATIONS
-CALENDAR = frozenset(("Y", "M"))
-"""Units whose length in seconds varies: they convert among themselves, and all others among themselves."""
 
 DTYPES = (*ITEMSIZE, *(f"{kind}[{unit}]" for kind in (DATETIME, DURATION) for unit in UNITS))
 """Every dtype, in the order in which they are listed."""

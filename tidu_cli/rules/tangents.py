@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import (
-    CALENDAR,
     COMPLEXES,
     DATETIMES,
     DURATION,
@@ -33,13 +32,7 @@ from tidu_cli.graph.types import (
 from tidu_cli.rules.recording import Template, Term, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
-
-def _durations(units: frozenset[str]) -> tuple[str, ...]:
-    return tuple(f"{DURATION}[{unit}]" for unit in UNITS if unit in units)
-
-
-def _of_unit(dtypes: frozenset[str], units: frozenset[str]) -> frozenset[str]:
-    return frozenset(dtype for dtype in dtypes if unit_of(dtype) in units)
+_DURATIONS = tuple(f"{DURATION}[{unit}]" for unit in UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +51,8 @@ TABLE = (
     TangentRow(FLOATS, ("f16", "bf16", "f32", "f64")),
     TangentRow(COMPLEXES, ("c64", "c128")),
     TangentRow(INTEGERS, ("f32", "f64")),
-    *(
-        TangentRow(_of_unit(dtypes, units), _durations(units), structural=dtypes is DATETIMES)
-        for dtypes in (DATETIMES, DURATIONS)
-        for units in (CALENDAR, frozenset(UNITS) - CALENDAR)
-    ),
+    TangentRow(DATETIMES, _DURATIONS, structural=True),
+    TangentRow(DURATIONS, _DURATIONS),
     TangentRow(frozenset({"bool"}), ()),
 )
 """Of every dtype, one row. A conversion in either direction is convert_element_type: linear, and it transposes.

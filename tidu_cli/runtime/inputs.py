@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.errors import EvaluationError, TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.errors import EvaluationError, TypeTextError, did_you_mean
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Constant, Literal, literal_from_numbers
 from tidu_cli.graph.types import (
@@ -18,6 +18,7 @@ from tidu_cli.graph.types import (
     DATETIMES,
     DURATIONS,
     TIMES,
+    UNITS,
     RecordType,
     TensorType,
     Type,
@@ -158,8 +159,11 @@ def _of_numpy_times(place: str, type_: TensorType, array: NDArray[Any]) -> NDArr
     import numpy as np
 
     unit, count = np.datetime_data(array.dtype)
+    told = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
     if type_.dtype not in TIMES or unit == "generic":
-        raise _mismatch(place, type_, f"{array.dtype.name}[{','.join(map(str, array.shape))}]")
+        raise _mismatch(place, type_, told)
+    if unit not in UNITS:
+        raise EvaluationError(f"{place}: expected {type_}, got {told}, whose unit is none of {', '.join(UNITS)}; convert it to one")
     if count != 1:
         array = array.astype(f"{array.dtype.kind}8[{unit}]")
     given = TensorType(dtype_name(array.dtype), array.shape)
@@ -172,17 +176,13 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
     """Times in a unit of their own in that of their declared type."""
     import numpy as np
 
-    from tidu_cli.rules.units import conversion, require_conversion
+    from tidu_cli.rules.units import conversion
 
     kinds = next((kinds for kinds in (DATETIMES, DURATIONS) if type_.dtype in kinds and given.dtype in kinds), None)
     if kinds is None or given.shape != type_.shape:
         raise _mismatch(place, type_, str(given))
     if given.dtype == type_.dtype:
         return counts
-    try:
-        require_conversion(given.dtype, type_.dtype)
-    except TypeRuleError as error:
-        raise EvaluationError(f"{place}: expected {type_}, got {given}: {error}") from None
     found: NDArray[Any] = conversion(np, given.dtype, type_.dtype)(counts)
     if kinds is DATETIMES and (conversion(np, type_.dtype, given.dtype)(found) != counts).any():
         raise EvaluationError(

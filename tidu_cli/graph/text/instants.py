@@ -1,6 +1,6 @@
 """Points in time as text, as NumPy writes them: ISO 8601, for counts of a unit since 1970-01-01T00:00 UTC.
 
-The calendar is the proleptic Gregorian one, without leap seconds; weeks begin on Thursdays, as 1970 did.
+The calendar is the proleptic Gregorian one, without leap seconds.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from tidu_cli.errors import TypeTextError
 NOT_A_TIME = -(2**63)
 """NumPy's NaT as a count. It is no point in time: no arithmetic would keep it apart from others."""
 
-ATTOSECONDS = {
-    "W": 7 * 86400 * 10**18, "D": 86400 * 10**18, "h": 3600 * 10**18, "m": 60 * 10**18, "s": 10**18,
-    "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1,
-}  # fmt: skip
-"""The length of each unit of time that has one."""
-_DECIMALS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
+NANOSECONDS = {"D": 86400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+"""The length of each unit of time."""
+_DECIMALS = {"ms": 3, "us": 6, "ns": 9}
 _TEXT = re.compile(
     r"(?P<Y>\d{4})(?:-(?P<M>\d\d)(?:-(?P<D>\d\d)(?:[T ](?P<h>\d\d)(?::(?P<m>\d\d)(?::(?P<s>\d\d)(?:\.(?P<fraction>\d{1,18}))?)?)?"
     r"(?:Z|(?P<zone>[+-]\d\d:\d\d))?)?)?)?",
@@ -44,51 +41,26 @@ def instant_from_text(text: str, unit: str) -> int:
     seconds = days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second
     if zone := match["zone"]:
         seconds -= (int(zone[1:3]) * 3600 + int(zone[4:6]) * 60) * (-1 if zone[0] == "-" else 1)
-    total = seconds * 10**18 + int((match["fraction"] or "").ljust(18, "0"))
-    count, rest = _divided(total, unit)
-    if rest:
+    fraction = (match["fraction"] or "").ljust(9, "0")
+    count, rest = divmod(seconds * 10**9 + int(fraction[:9]), NANOSECONDS[unit])
+    if rest or fraction[9:].strip("0"):
         raise TypeTextError(f"{text!r} is finer than the unit {unit}")
     if not NOT_A_TIME < count < 2**63:
         raise TypeTextError(f"{text!r} is out of range: it takes more than 64 bits in the unit {unit}")
     return count
 
 
-def _divided(total: int, unit: str) -> tuple[int, int]:
-    """Attoseconds since 1970 as a count of a unit, and what is left."""
-    if unit in ATTOSECONDS:
-        return divmod(total, ATTOSECONDS[unit])
-    days, rest = divmod(total, ATTOSECONDS["D"])
-    year, month, day = date_from_days(days)
-    months = (year - 1970) * 12 + month - 1
-    count, more = (months, 0) if unit == "M" else divmod(months, 12)
-    return count, rest or day - 1 or more
-
-
 def instant_to_text(count: int, unit: str) -> str | None:
     """The text of a count of a unit since 1970, to the precision of the unit; None outside of the years 0000 to 9999."""
-    if unit in ("Y", "M"):
-        year, month = divmod(count, 12) if unit == "M" else (count, 0)
-        year += 1970
-        day = hour = minute = second = fraction = 0
-        month += 1
-    else:
-        days, rest = divmod(count * ATTOSECONDS[unit], ATTOSECONDS["D"])
-        year, month, day = date_from_days(days)
-        seconds, fraction = divmod(rest, 10**18)
-        hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
+    days, rest = divmod(count * NANOSECONDS[unit], NANOSECONDS["D"])
+    year, month, day = date_from_days(days)
     if not 0 <= year <= 9999:
         return None
-    parts = {
-        "Y": f"{year:04}",
-        "M": f"-{month:02}",
-        "D": f"-{day:02}",
-        "h": f"T{hour:02}",
-        "m": f":{minute:02}",
-        "s": f":{second:02}",
-    }
-    last = "s" if unit in _DECIMALS else "D" if unit == "W" else unit
-    text = "".join(list(parts.values())[: list(parts).index(last) + 1])
-    return f"{text}.{fraction:018}"[: len(text) + 1 + _DECIMALS[unit]] if unit in _DECIMALS else text
+    seconds, fraction = divmod(rest, 10**9)
+    text = f"{year:04}-{month:02}-{day:02}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    if unit in _DECIMALS:
+        return f"{text}.{fraction:09}"[: len(text) + 1 + _DECIMALS[unit]]
+    return text[: {"D": 10, "h": 13, "m": 16, "s": 19}[unit]]
 
 
 def days_from_date(year: int, month: int, day: int) -> int:

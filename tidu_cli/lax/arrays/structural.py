@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import (
     ANY,
@@ -104,17 +104,15 @@ def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Ty
 
 def _convert_types(attrs: ConvertAttrs, operands: Types) -> Types:
     (operand,) = operands
-    if operand.dtype in TIMES and attrs.new_dtype in TIMES and operand.dtype != attrs.new_dtype:
-        from tidu_cli.rules.units import require_conversion  # here and below, as times are rare
-
-        require_conversion(operand.dtype, attrs.new_dtype)
+    if operand.dtype in DURATIONS and attrs.new_dtype in DATETIMES:
+        raise TypeRuleError(f"a {operand.dtype} is no point in time; use retract to move a datetime by it")
     return (operand.with_dtype(attrs.new_dtype),)
 
 
 def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Types) -> Kernel:
     old, new = operands[0].dtype, attrs.new_dtype
     if old in TIMES and new in TIMES and old != new:
-        from tidu_cli.rules.units import conversion
+        from tidu_cli.rules.units import conversion  # here and below, as times are rare
 
         return conversion(np, old, new)
     if (old in DATETIMES and new in FLOATS | COMPLEXES) or (new in DATETIMES and old in FLOATS | COMPLEXES | {"u64"}):
@@ -158,21 +156,13 @@ def _convert_jvp(node: JVP) -> Sequence[Term | None]:
     (t,) = node.tangents
     assert t is not None
     (x,), (y,) = node.operands, node.results
-    if y.type.dtype in DATETIMES and x.type.dtype in DATETIMES and not _moves_along(x.type.dtype, y.type.dtype):
-        return [None]
+    if y.type.dtype in DATETIMES and x.type.dtype in DATETIMES:
+        from tidu_cli.rules.units import is_step
+
+        if is_step(x.type.dtype, y.type.dtype):
+            return [None]
     dtype = tensor_tangent_type(y.type).dtype
     return [t if t.type.dtype == dtype else convert(t, new_dtype=dtype)]
-
-
-def _moves_along(old: str, new: str) -> bool:
-    """Whether datetimes move continuously when they are converted. Raises MissingRuleError where they do, but unevenly."""
-    from tidu_cli.rules.units import converts, is_step
-
-    if is_step(old, new):
-        return False
-    if not converts(unit_of(old), unit_of(new)):
-        raise MissingRuleError(f"the conversion of {old} to {new} has no derivative, as these units have no fixed ratio")
-    return True
 
 
 def _convert_transpose(attrs: ConvertAttrs, ct: Term, type_: TensorType) -> Term:
@@ -275,7 +265,7 @@ _CONVERSIONS_OF_TIMES = (
     ("datetime[ms]", "datetime[D]"),
     ("datetime[ms]", "duration[h]"),
     ("duration[ms]", "duration[h]"),
-    ("duration[W]", "duration[s]"),
+    ("duration[D]", "duration[s]"),
 )
 
 PRIMITIVES = (

@@ -78,12 +78,6 @@ class GroupedProgram:
         """The number of nodes that a run computes."""
         return int(self.size.sum()) + len(self.singles)
 
-    @property
-    def told(self) -> str:
-        """The plan in words."""
-        n_groups = len(self.code) - len(self.singles)
-        return f"{n_groups} groups of scalars, and {len(self.singles)} steps by themselves"
-
     def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
         """The values of `outputs`, as `Program.run` gives them, bit for bit. Raises EvaluationError when memory runs out.
 

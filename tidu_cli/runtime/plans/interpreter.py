@@ -77,11 +77,6 @@ class Program:
         """The number of kernel calls of a run."""
         return len(self.code)
 
-    @property
-    def told(self) -> str:
-        """The plan in words."""
-        return f"one by one, in {self.n_slots} slots"
-
     def slots(self, step: int) -> Wide:
         """The slots of any step, in the one form. A view for analyses: the run walks the columns."""
         left, right = self.left[step], self.right[step]

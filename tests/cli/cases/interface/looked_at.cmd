@@ -1,7 +1,6 @@
-# What check, info, compile and dot say of a graph with inputs that nothing needs.
+# What check, info, dot and eval say of a graph with inputs that nothing needs.
 tidu build '2*x' -i x:f64[] -i y:f64[3] | tidu grad --wrt x -o "$TMP/g.json"
 tidu check "$TMP/g.json" --all
 tidu info "$TMP/g.json"
 tidu dot "$TMP/g.json" | grep -c shape=ellipse
-tidu compile "$TMP/g.json" -o "$TMP/p.msgpack"
-tidu eval "$TMP/p.msgpack" --set x=3 --set y=[1,2,3]
+tidu eval "$TMP/g.json" --set x=3 --set y=[1,2,3]

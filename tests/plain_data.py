@@ -1,0 +1,17 @@
+"""Plain data, as JSON has it: where its parts stand, for tests that change them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def places(data: Any) -> list[tuple[Any, Any]]:
+    """All (container, step) of plain data: `container[step]` is a part of it. Always in the same order for the same data."""
+    found, pending = [], [data]
+    while pending:
+        value = pending.pop()
+        steps = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        for step in steps:
+            found.append((value, step))
+            pending.append(value[step])
+    return found
