@@ -40,9 +40,7 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     if isinstance(value, Array):
         return value if dtype is None else value.convert(dtype)
     if isinstance(value, list | tuple) and _holds_array(value):
-        from tidu_cli.build.numpy.joining import stack
-
-        stacked = stack([lift(x, like) for x in value])
+        stacked: Array = like.recorder.numpy["stack"]([lift(x, like) for x in value])
         return stacked if dtype is None else stacked.convert(dtype)
     if dtype is None:
         return like.recorder.constant(np.asarray(value))
