@@ -40,7 +40,7 @@ _EACH = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays",
 WITHOUT_AXES = frozenset(
     {"arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "cov", "cross", "empty",
      "empty_like", "full", "full_like", "i0", "kron", "linalg.cross", "linalg.tensordot", "linalg.tensorsolve", "ones", "ones_like",
-     "require", "select", "tensordot", "where", "zeros", "zeros_like"}
+     "require", "resize", "roll", "select", "tensordot", "tile", "where", "zeros", "zeros_like"}
 )  # fmt: skip
 """Functions that in NumPy give an array even where it has no axes. All others then give a number, which cannot be changed."""
 
