@@ -57,18 +57,20 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     return like.recorder.constant(array if array.dtype == wanted else array.astype(wanted))
 
 
-def lifted_weak(*values: Operand) -> list[Array]:
-    """Operands as Arrays of one dtype, in which Python numbers give way, as in ufuncs. One of them is an Array, or holds one."""
+def lifted(*values: Operand, dtype: Any = None) -> list[Array]:
+    """Operands as Arrays, of their own dtypes or of one. One of them is an Array, or holds one."""
     like = arrays_in(values)[0]
-    dtype = result_dtype(*values)
     return [lift(v, like, dtype) for v in values]
+
+
+def lifted_weak(*values: Operand) -> list[Array]:
+    """Operands as Arrays of one dtype, in which Python numbers give way, as in ufuncs."""
+    return lifted(*values, dtype=result_dtype(*values))
 
 
 def lifted_as_arrays(*values: Operand) -> list[Array]:
     """Operands as Arrays of one dtype, in which Python numbers count as arrays: for what calls np.asarray of its operands first."""
-    like = arrays_in(values)[0]
-    dtype = array_dtype(*values)
-    return [lift(v, like, dtype) for v in values]
+    return lifted(*values, dtype=array_dtype(*values))
 
 
 def an_array(x: Operand, *others: Operand) -> Array:

@@ -13,6 +13,7 @@ from tidu_cli.build.arrays.aliasing import renewed
 from tidu_cli.build.arrays.array import Array, dtype_of, name_of
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, kind, lift
 from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
+from tidu_cli.build.numpy.axes import common_shape
 from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.errors import did_you_mean
@@ -69,21 +70,6 @@ def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[A
     parts = found if isinstance(found, tuple) else (found,)
     converted = [x.convert(d) for x, d in zip(parts, results, strict=True)]
     return tuple([renewed(x) if any(x is y for y in arrays) else x for x in converted])
-
-
-def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that these broadcast to. Raises ValueError in the user's terms."""
-    if shapes and all(s == shapes[0] for s in shapes):
-        return tuple(shapes[0])
-    rank = max(map(len, shapes), default=0)
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    common = []
-    for sizes in zip(*padded, strict=True):
-        others = {n for n in sizes if n != 1}
-        if len(others) > 1:
-            raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together")
-        common.append(others.pop() if others else 1)
-    return tuple(common)
 
 
 def ufunc_named(name: str) -> Any:
