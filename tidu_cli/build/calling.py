@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-import tidu_cli
 from tidu_cli.build.errors import BuildError
 from tidu_cli.errors import TiduError
 
-_MACHINERY = ("<frozen", "numpy/", *(str(Path(str(module.__file__)).parent) for module in (tidu_cli, np)))
+_MACHINERY = ("<frozen", "numpy/", str(Path(__file__).parents[1]), str(Path(str(np.__file__)).parent))
 """Where frames are of tidu, NumPy, also of its compiled parts, or Python's imports."""
 
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -8,10 +8,12 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import Share, require_current
+from tidu_cli.build.arrays.aliasing import require_current
 from tidu_cli.build.arrays.array import Array, name_of
+from tidu_cli.build.arrays.elements import Share
 from tidu_cli.build.arrays.records import Record, Traced
 from tidu_cli.build.errors import BuildError
+from tidu_cli.build.numpy.protocols import PROTOCOLS
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
@@ -27,6 +29,8 @@ MAX_NODES = 10_000_000
 
 class Recorder:
     """A recording in progress. Inputs are declared before the first node."""
+
+    numpy = PROTOCOLS
 
     def __init__(self, primitives: PrimitiveSet = BUILTIN, most: int | None = None) -> None:
         self.primitives = primitives

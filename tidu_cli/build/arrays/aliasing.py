@@ -13,31 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import OPERANDS_OF_OPERATORS, Array
+from tidu_cli.build.arrays.elements import Share
 from tidu_cli.build.arrays.operands import arrays_in
+from tidu_cli.build.calling import place_of_caller
 from tidu_cli.build.errors import UntraceableError
-
-
-class Elements:
-    """What several arrays share: how often it was changed, and where last."""
-
-    __slots__ = ("changes", "place")
-
-    def __init__(self) -> None:
-        self.changes = 0
-        self.place = ""
-
-
-class Share:
-    """An array's part in elements, whose value it has as it was after `seen` changes."""
-
-    __slots__ = ("elements", "seen", "writable")
-
-    def __init__(self, elements: Elements | None = None, seen: int = 0, *, writable: bool = True) -> None:
-        self.elements = elements or Elements()
-        self.seen = seen
-        self.writable = writable
-
 
 VIEWS = frozenset(
     {"array_split", "atleast_1d", "atleast_2d", "atleast_3d", "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
@@ -60,7 +40,7 @@ _EACH = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays",
 WITHOUT_AXES = frozenset(
     {"arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "cov", "cross", "empty",
      "empty_like", "full", "full_like", "i0", "kron", "linalg.cross", "linalg.tensordot", "linalg.tensorsolve", "ones", "ones_like",
-     "require", "select", "tensordot", "where", "zeros", "zeros_like"}
+     "require", "resize", "roll", "select", "tensordot", "tile", "where", "zeros", "zeros_like"}
 )  # fmt: skip
 """Functions that in NumPy give an array even where it has no axes. All others then give a number, which cannot be changed."""
 
@@ -141,3 +121,35 @@ def require_current(x: Array) -> None:
         f"an array ({x.type}) whose elements were changed in place at {place}, by way of another array that shares them, is used "
         "again; write x = x + y there for x += y, or change a copy: x = x.copy()"
     )
+
+
+def changed_by(x: Array, name: str, symbol: str, other: object) -> Array:
+    """x after `x symbol= other`, the operator of that name. Raises UntraceableError for what NumPy refuses, too."""
+    if not isinstance(other, OPERANDS_OF_OPERATORS):
+        raise UntraceableError(f"x {symbol}= y of a traced array and a {type(other).__name__}; y is an array or a number")
+    if name == "matmul" and np.ndim(other) < 2:
+        raise UntraceableError("x @= y takes a y of two axes or more; write x = x @ y")
+    found: Array = x.recorder.numpy["operator"](name, x, other)
+    require_room(x, symbol, found)
+    share = x.share
+    if not x.type.rank:  # a number, of which `x` names another one now, or an array, which has changed: no other name is safe
+        assert share is not None
+        x = Array(x.recorder, x.value, x.type)
+        x.share = share = Share(share.elements)
+    x.value = found.convert(x.type.dtype).value
+    if share is not None:
+        share.elements.changes += 1
+        share.elements.place = place_of_caller()
+        share.seen = share.elements.changes
+    return x
+
+
+def require_room(x: Array, symbol: str, found: Array) -> None:
+    """Raises UntraceableError unless `found` may be written into x."""
+    instead = f"write x = x {symbol} y"
+    if x.share is not None and not x.share.writable:
+        raise UntraceableError(f"x {symbol}= y of an array that is read-only, as it shows elements of another; {instead}")
+    if found.type.shape != x.type.shape:
+        raise UntraceableError(f"x {symbol}= y gives {found.type}, which does not fit into x, {x.type}; {instead}")
+    if found.type.dtype != x.type.dtype and (not x.type.rank or not np.can_cast(found.dtype, x.dtype, "same_kind")):
+        raise UntraceableError(f"x {symbol}= y gives {found.type}, which is not converted to {x.type.dtype} in place; {instead}")

@@ -6,22 +6,19 @@ Python array API standard (`__array_namespace__`). What would need a value is re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from tidu_cli.build.arrays.elements import Share
 from tidu_cli.build.arrays.refusals import AN_INTEGER, fixed, refused, refused_conversion
 from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy.refused import CHANGING
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
-
-if TYPE_CHECKING:
-    from tidu_cli.build.arrays.aliasing import Share
-    from tidu_cli.build.recorder import Recorder
 
 Shape = tuple[int, ...]
 
@@ -31,62 +28,61 @@ dtype_of = lru_cache(partial(numpy_dtype, np))
 name_of = lru_cache(dtype_name)
 """tidu's name of a NumPy dtype."""
 
-OPERANDS_OF_OPERATORS = (np.ndarray, np.generic, bool, int, float, complex, list)
-"""What operators take beside arrays; the rest Python may ask in its turn."""
+
+class Recording(Protocol):
+    """What an array asks of the recording that it is part of. A `Recorder` it is, which stands above NumPy's functions."""
+
+    numpy: Mapping[str, Callable[..., Any]]
+    """What arrays do, by NumPy's name of a function, or by that of a protocol."""
+
+    def emit(self, op: str, *operands: Any, **attrs: object) -> Array:
+        """The first result of a node."""
+
+    def emit_all(self, op: str, operands: Sequence[Any], **attrs: object) -> tuple[Array, ...]:
+        """All results of a node."""
+
+    def constant(self, value: Any) -> Array:
+        """A NumPy array or scalar as a node."""
+
+    def an_input(self, x: Any) -> Any:
+        """An input, or a field of one."""
 
 
-def _operator(name: str, *, swapped: bool = False) -> Callable[[Array, object], Array]:
-    def apply(self: Array, other: object) -> Array:
-        if type(other) is not Array and not isinstance(other, OPERANDS_OF_OPERATORS):
-            return cast(Array, NotImplemented)  # as Python's operators say it
-        from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator
-
-        return apply_operator(name, other, self) if swapped else apply_operator(name, self, other)
-
-    return apply
+Method = Callable[..., "Array"]
+Operator = Callable[["Array", object], "Array"]
 
 
-def _in_place(name: str, symbol: str) -> Callable[[Array, object], Array]:
-    def apply(self: Array, other: object) -> Array:
+def _binary(name: str, symbol: str = "") -> tuple[Operator, Operator, Operator]:
+    """The operator of a ufunc: of an array and another operand, of the other one and an array, and in place."""
+
+    def apply(self: Array, other: object) -> Any:
+        # What else there is Python may ask in its turn.
+        return self.recorder.numpy["operator"](name, self, other) if isinstance(other, OPERANDS_OF_OPERATORS) else NotImplemented
+
+    def swapped(self: Array, other: object) -> Any:
+        return self.recorder.numpy["operator"](name, other, self) if isinstance(other, OPERANDS_OF_OPERATORS) else NotImplemented
+
+    def in_place(self: Array, other: object) -> Any:
         if self.share is None and not self.type.rank:
-            return cast(Array, NotImplemented)  # NumPy's numbers cannot be changed, and x += y is x = x + y
-        from tidu_cli.build.arrays.in_place import changed_by
+            return NotImplemented  # NumPy's numbers cannot be changed, and x += y is x = x + y
+        return self.recorder.numpy["in place"](self, name, symbol, list(other) if isinstance(other, tuple) else other)
 
-        return changed_by(self, name, symbol, list(other) if isinstance(other, tuple) else other)
-
-    return apply
+    return apply, swapped, in_place
 
 
-def _divmod(*, swapped: bool = False) -> Callable[[Array, object], tuple[Array, ...]]:
-    def apply(self: Array, other: object) -> tuple[Array, ...]:
-        if type(other) is not Array and not isinstance(other, OPERANDS_OF_OPERATORS):
-            return cast(tuple[Array, ...], NotImplemented)
-        from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc_all
-
-        return apply_ufunc_all("divmod", *((other, self) if swapped else (self, other)))
-
-    return apply
+def _compare(name: str) -> Operator:
+    return _binary(name)[0]
 
 
 def _unary(name: str) -> Callable[[Array], Array]:
-    def apply(self: Array) -> Array:
-        from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
-
-        return apply_ufunc(name, self)
-
-    return apply
+    return _method(name)
 
 
-def _call(name: str, *args: Any, **options: Any) -> Array:
-    from tidu_cli.build.numpy.functions import FUNCTIONS
+def _method(name: str) -> Method:
+    """A method that is NumPy's function of that name."""
 
-    found: Array = FUNCTIONS[name](*args, **options)
-    return found
-
-
-def _method(name: str) -> Callable[..., Array]:
-    def apply(self: Array, *args: Any, **options: Any) -> Array:
-        return _call(name, self, *args, **options)
+    def apply(self: Array, *args: Any, **options: Any) -> Any:
+        return self.recorder.numpy[name](self, *args, **options)
 
     apply.__name__ = name
     return apply
@@ -105,7 +101,7 @@ class Array:
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # as NumPy's: == is elementwise
 
-    def __init__(self, recorder: Recorder, value: int, type_: TensorType) -> None:
+    def __init__(self, recorder: Recording, value: int, type_: TensorType) -> None:
         self.recorder = recorder
         self.value = value
         self.type = type_
@@ -191,59 +187,30 @@ class Array:
         axes = tuple(permutation)
         return self if axes == tuple(range(self.ndim)) else self.emit("transpose", permutation=axes)
 
+    def _call(self, name: str, *args: Any, **options: Any) -> Array:
+        found: Array = self.recorder.numpy[name](self, *args, **options)
+        return found
+
     # Operators.
 
-    __add__ = _operator("add")
-    __radd__ = _operator("add", swapped=True)
-    __sub__ = _operator("subtract")
-    __rsub__ = _operator("subtract", swapped=True)
-    __mul__ = _operator("multiply")
-    __rmul__ = _operator("multiply", swapped=True)
-    __truediv__ = _operator("divide")
-    __rtruediv__ = _operator("divide", swapped=True)
-    __floordiv__ = _operator("floor_divide")
-    __rfloordiv__ = _operator("floor_divide", swapped=True)
-    __mod__ = _operator("remainder")
-    __rmod__ = _operator("remainder", swapped=True)
-    __divmod__ = _divmod()
-    __rdivmod__ = _divmod(swapped=True)
-    __pow__ = _operator("power")
-    __rpow__ = _operator("power", swapped=True)
-    __matmul__ = _operator("matmul")
-    __rmatmul__ = _operator("matmul", swapped=True)
-    __and__ = _operator("bitwise_and")
-    __rand__ = _operator("bitwise_and", swapped=True)
-    __or__ = _operator("bitwise_or")
-    __ror__ = _operator("bitwise_or", swapped=True)
-    __xor__ = _operator("bitwise_xor")
-    __rxor__ = _operator("bitwise_xor", swapped=True)
-    __lshift__ = _operator("left_shift")
-    __rlshift__ = _operator("left_shift", swapped=True)
-    __rshift__ = _operator("right_shift")
-    __rrshift__ = _operator("right_shift", swapped=True)
-    __lt__ = _operator("less")
-    __le__ = _operator("less_equal")
-    __gt__ = _operator("greater")
-    __ge__ = _operator("greater_equal")
-    __eq__ = _operator("equal")  # type: ignore[assignment]
-    __ne__ = _operator("not_equal")  # type: ignore[assignment]
-    __iadd__ = _in_place("add", "+")
-    __isub__ = _in_place("subtract", "-")
-    __imul__ = _in_place("multiply", "*")
-    __itruediv__ = _in_place("divide", "/")
-    __ifloordiv__ = _in_place("floor_divide", "//")
-    __imod__ = _in_place("remainder", "%")
-    __ipow__ = _in_place("power", "**")
-    __imatmul__ = _in_place("matmul", "@")
-    __iand__ = _in_place("bitwise_and", "&")
-    __ior__ = _in_place("bitwise_or", "|")
-    __ixor__ = _in_place("bitwise_xor", "^")
-    __ilshift__ = _in_place("left_shift", "<<")
-    __irshift__ = _in_place("right_shift", ">>")
-    __neg__ = _unary("negative")
-    __pos__ = _unary("positive")
-    __invert__ = _unary("invert")
-    __abs__ = _unary("absolute")
+    __add__, __radd__, __iadd__ = _binary("add", "+")
+    __sub__, __rsub__, __isub__ = _binary("subtract", "-")
+    __mul__, __rmul__, __imul__ = _binary("multiply", "*")
+    __truediv__, __rtruediv__, __itruediv__ = _binary("divide", "/")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide", "//")
+    __mod__, __rmod__, __imod__ = _binary("remainder", "%")
+    __divmod__, __rdivmod__ = _binary("divmod")[:2]
+    __pow__, __rpow__, __ipow__ = _binary("power", "**")
+    __matmul__, __rmatmul__, __imatmul__ = _binary("matmul", "@")
+    __and__, __rand__, __iand__ = _binary("bitwise_and", "&")
+    __or__, __ror__, __ior__ = _binary("bitwise_or", "|")
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor", "^")
+    __lshift__, __rlshift__, __ilshift__ = _binary("left_shift", "<<")
+    __rshift__, __rrshift__, __irshift__ = _binary("right_shift", ">>")
+    __lt__, __le__, __gt__, __ge__ = map(_compare, ("less", "less_equal", "greater", "greater_equal"))
+    __eq__ = _compare("equal")  # type: ignore[assignment]
+    __ne__ = _compare("not_equal")  # type: ignore[assignment]
+    __neg__, __pos__, __invert__, __abs__ = map(_unary, ("negative", "positive", "invert", "absolute"))
 
     # Structure, which is known.
 
@@ -260,16 +227,13 @@ class Array:
         return (self[k] for k in range(self.shape[0]))
 
     def __getitem__(self, index: object) -> Array:
-        from tidu_cli.build.arrays.aliasing import item_of
-        from tidu_cli.build.numpy.indexing import indexed
-
-        return item_of(self, index, indexed(self, index))
+        return self._call("item", index)
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True, **options: object
     ) -> Array:
         """This as another dtype. Complex numbers lose their imaginary part where the dtype has none, as in NumPy."""
-        return _call("astype", self, np.dtype(dtype), copy=copy)
+        return self._call("astype", np.dtype(dtype), copy=copy)
 
     def __copy__(self) -> Array:
         return self.copy()
@@ -287,11 +251,11 @@ class Array:
 
     def reshape(self, *shape: Any, **options: Any) -> Array:
         """As NumPy's method: the shape as one argument or as several."""
-        return _call("reshape", self, shape[0] if len(shape) == 1 else shape, **options)
+        return self._call("reshape", shape[0] if len(shape) == 1 else shape, **options)
 
     def transpose(self, *axes: Any) -> Array:
         """As NumPy's method: no axes, one tuple, or several axes."""
-        return _call("transpose", self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+        return self._call("transpose", (axes[0] if len(axes) == 1 else axes) if axes else None)
 
     def conj(self) -> Array:
         """The complex conjugate. Unlike np.conjugate, which makes i8 of them, NumPy's method leaves bools as they are."""
@@ -301,33 +265,13 @@ class Array:
 
     def flatten(self, order: str = "C") -> Array:
         """All elements in a row."""
-        return _call("ravel", self.copy(), order)
+        return self.copy()._call("ravel", order)
 
-    all = _method("all")
-    any = _method("any")
-    argmax = _method("argmax")
-    argmin = _method("argmin")
-    argsort = _method("argsort")
-    clip = _method("clip")
-    copy = _method("copy")
-    cumprod = _method("cumprod")
-    cumsum = _method("cumsum")
-    diagonal = _method("diagonal")
-    dot = _method("dot")
-    max = _method("max")
-    mean = _method("mean")
-    min = _method("min")
-    prod = _method("prod")
-    ravel = _method("ravel")
-    repeat = _method("repeat")
-    round = _method("round")
-    squeeze = _method("squeeze")
-    std = _method("std")
-    sum = _method("sum")
-    swapaxes = _method("swapaxes")
-    take = _method("take")
-    trace = _method("trace")
-    var = _method("var")
+    all, any, argmax, argmin, argsort = map(_method, ("all", "any", "argmax", "argmin", "argsort"))
+    clip, copy, cumprod, cumsum, diagonal = map(_method, ("clip", "copy", "cumprod", "cumsum", "diagonal"))
+    dot, max, mean, min, prod, ravel = map(_method, ("dot", "max", "mean", "min", "prod", "ravel"))
+    repeat, round, squeeze, std, sum = map(_method, ("repeat", "round", "squeeze", "std", "sum"))
+    swapaxes, take, trace, var = map(_method, ("swapaxes", "take", "trace", "var"))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in CHANGING:
@@ -338,19 +282,13 @@ class Array:
     # Protocols.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
-        from tidu_cli.build.numpy.elementwise.ufuncs import call_ufunc
-
-        return call_ufunc(ufunc, method, inputs, options)
+        return self.recorder.numpy["ufunc"](ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: object, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        from tidu_cli.build.numpy.functions import call_function
-
-        return call_function(function, args, options, self)
+        return self.recorder.numpy["function"](function, args, options, self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        from tidu_cli.build.numpy.namespace import NAMESPACE
-
-        return NAMESPACE
+        return self.recorder.numpy["namespace"]()
 
     # What needs a value.
 
@@ -371,3 +309,7 @@ class Array:
     __format__ = lambda self, spec: repr(self)  # noqa: E731
     item = refused("item()", _STAY)
     tolist = refused("tolist()", _STAY)
+
+
+OPERANDS_OF_OPERATORS = (Array, np.ndarray, np.generic, bool, int, float, complex, list)
+"""What operators take."""

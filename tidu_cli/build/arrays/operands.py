@@ -40,9 +40,7 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     if isinstance(value, Array):
         return value if dtype is None else value.convert(dtype)
     if isinstance(value, list | tuple) and _holds_array(value):
-        from tidu_cli.build.numpy.joining import stack
-
-        stacked = stack([lift(x, like) for x in value])
+        stacked: Array = like.recorder.numpy["stack"]([lift(x, like) for x in value])
         return stacked if dtype is None else stacked.convert(dtype)
     if dtype is None:
         return like.recorder.constant(np.asarray(value))
@@ -59,18 +57,20 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     return like.recorder.constant(array if array.dtype == wanted else array.astype(wanted))
 
 
-def lifted_weak(*values: Operand) -> list[Array]:
-    """Operands as Arrays of one dtype, in which Python numbers give way, as in ufuncs. One of them is an Array, or holds one."""
+def lifted(*values: Operand, dtype: Any = None) -> list[Array]:
+    """Operands as Arrays, of their own dtypes or of one. One of them is an Array, or holds one."""
     like = arrays_in(values)[0]
-    dtype = result_dtype(*values)
     return [lift(v, like, dtype) for v in values]
+
+
+def lifted_weak(*values: Operand) -> list[Array]:
+    """Operands as Arrays of one dtype, in which Python numbers give way, as in ufuncs."""
+    return lifted(*values, dtype=result_dtype(*values))
 
 
 def lifted_as_arrays(*values: Operand) -> list[Array]:
     """Operands as Arrays of one dtype, in which Python numbers count as arrays: for what calls np.asarray of its operands first."""
-    like = arrays_in(values)[0]
-    dtype = array_dtype(*values)
-    return [lift(v, like, dtype) for v in values]
+    return lifted(*values, dtype=array_dtype(*values))
 
 
 def an_array(x: Operand, *others: Operand) -> Array:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from tidu_cli.build.arrays.array import Recording
 from tidu_cli.build.errors import BuildError
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import RecordType
-
-if TYPE_CHECKING:
-    from tidu_cli.build.recorder import Recorder
 
 
 class Traced(NamedTuple):
     """A value of a recording: what nodes need to know of it."""
 
-    recorder: Recorder
+    recorder: Recording
     value: int
     type: RecordType
     share: None = None  # records cannot be changed in place; their fields may be

@@ -5,12 +5,9 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 from tidu_cli.build.errors import UntraceableError
-
-if TYPE_CHECKING:
-    from tidu_cli.build.arrays.array import Array
 
 AN_INTEGER = "an integer (as for range(), a slice or an axis)"
 
@@ -18,16 +15,16 @@ AN_INTEGER = "an integer (as for range(), a slice or an axis)"
 def refused(what: str, instead: str) -> Callable[..., NoReturn]:
     """A method that would need a value."""
 
-    def refuse(self: Array, *args: object, **options: object) -> NoReturn:
+    def refuse(self: Any, *args: object, **options: object) -> NoReturn:
         raise needs_value(self, what, instead)
 
     return refuse
 
 
-def fixed(name: str, instead: str) -> Callable[[Array, object], NoReturn]:
+def fixed(name: str, instead: str) -> Callable[[Any, object], NoReturn]:
     """The setter of an attribute."""
 
-    def refuse(self: Array, value: object) -> NoReturn:
+    def refuse(self: Any, value: object) -> NoReturn:
         raise UntraceableError(f"assignment to .{name} changes an array in place, which a traced one cannot; {instead}")
 
     return refuse
@@ -36,7 +33,7 @@ def fixed(name: str, instead: str) -> Callable[[Array, object], NoReturn]:
 def refused_conversion(what: str, instead: str) -> Callable[..., NoReturn]:
     """As `refused`, for what NumPy calls on an array's behalf: what the user wrote there says what to write instead."""
 
-    def refuse(self: Array, *args: object, **options: object) -> NoReturn:
+    def refuse(self: Any, *args: object, **options: object) -> NoReturn:
         frame = sys._getframe(1)
         written = dis.opname[frame.f_code.co_code[frame.f_lasti]]
         if written.startswith("STORE_"):
@@ -52,6 +49,6 @@ def refused_conversion(what: str, instead: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-def needs_value(x: Array, what: str, instead: str) -> UntraceableError:
+def needs_value(x: Any, what: str, instead: str) -> UntraceableError:
     """The error of an operation that needs the value of an array."""
     return UntraceableError(f"{what} needs the value of an array, which a graph does not have yet ({x.type}); {instead}")

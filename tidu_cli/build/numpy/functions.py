@@ -6,26 +6,24 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.build.arrays.aliasing import shared, view_of
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, result_dtype
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, joining, shaping
+from tidu_cli.build.numpy.axes import sizes_of
 from tidu_cli.build.numpy.elementwise import choosing, elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc, call_ufunc
+from tidu_cli.build.numpy.elementwise.ufuncs import call_ufunc
 from tidu_cli.build.numpy.linear_algebra import contracting, einsum, matrices, norms, systems
 from tidu_cli.build.numpy.reductions import ordering, reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.errors import did_you_mean
-
-
-def _astype(x: Operand, dtype: Any, /, *, copy: bool = True, device: object = None) -> Array:
-    return an_array(x).convert(np.dtype(dtype))
 
 
 def _asarray(x: Operand, dtype: Any = None, *args: object, **options: object) -> Array:
@@ -33,106 +31,54 @@ def _asarray(x: Operand, dtype: Any = None, *args: object, **options: object) ->
     return found if dtype is None else found.convert(np.dtype(dtype))
 
 
+def _full_like(
+    x: Operand, fill_value: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any
+) -> Array:
+    like = arrays_in([x, fill_value])[0]
+    model = lift(x, like)
+    found = lift(fill_value, like, model.dtype if dtype is None else np.dtype(dtype))
+    return found.broadcast(model.shape if shape is None else sizes_of(shape))
+
+
 def _filled(value: Any) -> Callable[..., Array]:
-    return lambda x, dtype=None, order="K", subok=True, shape=None, **options: shaping.full_like(x, value, dtype, shape=shape)
+    return lambda x, dtype=None, order="K", subok=True, shape=None, **options: _full_like(x, value, dtype, shape=shape)
 
 
 def _ufunc(name: str) -> Callable[..., Any]:
     return lambda *operands, **options: call_ufunc(getattr(np, name), "__call__", operands, options)
 
 
-def _of(module: Any, *names: str) -> dict[str, Callable[..., Any]]:
-    return {name: getattr(module, name) for name in names}
+def _of(*modules: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
+    """The functions that modules define, by their names, and those that they compose of others."""
+    found: dict[str, Callable[..., Any]] = {}
+    for module in modules:
+        for name, value in vars(module).items():
+            if isinstance(value, FunctionType) and value.__module__ == module.__name__ and name[0] != "_" and name != without:
+                found[within + name] = value
+        found |= getattr(module, "COMPOSED", {})
+    return found
 
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "ufuncs": {name: _ufunc(name) for name in UFUNCS if hasattr(np, name)},
-    "shapes": {
-        **_of(
-            shaping, "reshape", "ravel", "transpose", "swapaxes", "matrix_transpose", "moveaxis", "rollaxis", "expand_dims",
-            "squeeze", "broadcast_to", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "meshgrid",
-        ),
-        **_of(joining, "rot90", "resize"),
-        "permute_dims": shaping.transpose,
-        "flipud": lambda m: shaping.flip(m, 0),
-        "fliplr": lambda m: shaping.flip(m, 1),
-    },
-    "joining and splitting": {
-        **_of(
-            joining, "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "append", "block", "array_split",
-            "split", "hsplit", "vsplit", "dsplit", "unstack", "tile", "repeat", "roll", "pad", "delete", "insert",
-            "sliding_window_view",
-        ),
-        "concat": joining.concatenate,
-        "fft.fftshift": joining.fftshift,
-        "fft.ifftshift": joining.ifftshift,
-    },
-    "matrices": {
-        **_of(matrices, "tril", "triu", "diagonal", "diag", "diagflat", "vander"),
-        "linalg.diagonal": lambda x, /, *, offset=0: matrices.diagonal(x, offset, -2, -1),
-        "linalg.matrix_transpose": shaping.matrix_transpose,
-    },
-    "products and norms": {
-        **_of(
-            contracting, "matmul", "dot", "inner", "outer", "vdot", "vecdot", "matvec", "vecmat", "tensordot", "trace", "cross",
-            "kron",
-        ),
-        "einsum": einsum.einsum,
-        "linalg.norm": norms.norm,
-        "linalg.vector_norm": norms.vector_norm,
-        "linalg.matrix_norm": norms.matrix_norm,
-        "linalg.multi_dot": contracting.multi_dot,
-        "linalg.matmul": contracting.matmul,
-        "linalg.outer": contracting.outer,
-        "linalg.tensordot": lambda x1, x2, /, *, axes=2: contracting.tensordot(x1, x2, axes),
-        "linalg.vecdot": lambda x1, x2, /, *, axis=-1: contracting.vecdot(x1, x2, axis),
-        "linalg.trace": lambda x, /, *, offset=0, dtype=None: contracting.trace(x, offset, -2, -1, dtype),
-        "linalg.cross": lambda x1, x2, /, *, axis=-1: contracting.cross(x1, x2, axis),
-    },
-    "linear systems": {
-        f"linalg.{name}": function
-        for name, function in _of(
-            systems, "solve", "inv", "det", "slogdet", "cholesky", "matrix_power", "tensorsolve", "tensorinv"
-        ).items()
-    },
-    "reductions": {
-        **_of(
-            reducing, "sum", "prod", "max", "min", "all", "any", "count_nonzero", "ptp", "argmax", "argmin", "cumsum", "cumprod",
-            "cummax", "cummin", "logsumexp", "softmax", "log_softmax", "nansum", "nanprod", "nanmax", "nanmin", "nanargmax",
-            "nanargmin", "nancumsum", "nancumprod",
-        ),
-        "amax": reducing.max,
-        "amin": reducing.min,
-        "cumulative_sum": lambda x, /, *, axis=None, **options: reducing.cumsum(x, axis, **options),
-        "cumulative_prod": lambda x, /, *, axis=None, **options: reducing.cumprod(x, axis, **options),
-    },
-    "statistics": _of(
-        statistics, "mean", "var", "std", "average", "median", "quantile", "percentile", "cov", "corrcoef", "nanmean", "nanvar",
-        "nanstd",
-    ),
-    "order": _of(ordering, "sort", "argsort", "searchsorted", "digitize", "interp"),
-    "samples": _of(series, "linspace", "diff", "ediff1d", "gradient", "trapezoid", "convolve", "correlate", "polyval"),
-    "choosing": {
-        **_of(choosing, "where", "clip", "isclose", "allclose", "array_equal", "isin"),
-        "select": choosing.choose,
-        "take": indexing.taken,
-        "take_along_axis": indexing.taken_along,
-    },
-    "elements": {
-        **_of(
-            elementary, "real", "imag", "angle", "iscomplex", "isreal", "isposinf", "isneginf", "sinc", "i0", "round", "nan_to_num",
-        ),
-        "around": elementary.round,
-        "fix": lambda x, out=None: apply_ufunc("trunc", x),
-        "astype": _astype,
-    },
+    "shapes": _of(shaping),
+    "joining and splitting": _of(joining),
+    "matrices": _of(matrices),
+    "products and norms": _of(contracting, einsum) | _of(norms, within="linalg."),
+    "linear systems": _of(systems, within="linalg.", without="solve_triangular"),
+    "reductions": _of(reducing),
+    "statistics": _of(statistics),
+    "order": _of(ordering),
+    "samples": _of(series),
+    "choosing": _of(choosing) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
+    "elements": _of(elementary),
     "arrays and their types": {
         "asarray": _asarray,
         "copy": lambda a, order="K", subok=False: an_array(a),
         "zeros_like": _filled(0),
         "ones_like": _filled(1),
         "empty_like": _filled(0),
-        "full_like": shaping.full_like,
+        "full_like": _full_like,
         "shape": lambda a: an_array(a).shape,
         "ndim": lambda a: an_array(a).ndim,
         "size": lambda a, axis=None: an_array(a).size if axis is None else an_array(a).shape[axis],
@@ -141,7 +87,7 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "iscomplexobj": lambda x: an_array(x).type.complex,
         "isrealobj": lambda x: not an_array(x).type.complex,
     },
-}  # fmt: skip
+}
 """What can be traced, by NumPy's name under `numpy`, in the groups of the documentation.
 
 Names that NumPy has not got are for formulas and methods.
@@ -168,7 +114,13 @@ def _places_of_out(name: str) -> Mapping[str, float]:
 
 
 def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with results that share elements with its arguments where NumPy's do, and without out=."""
+    """The function with results that share elements with its arguments where NumPy's do, and without out=.
+
+    What it takes as an Array in the first place it is given as one.
+    """
+    lifts = next(iter(function.__annotations__.values()), "") == "Array"
+    if "<" in function.__qualname__:
+        function.__qualname__ = name  # which Python's errors name
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
@@ -176,6 +128,8 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             given = args[int(place)] if place < len(args) else options.get(option)
             if not any(given is nothing for nothing in (None, False, np._NoValue)):
                 raise UntraceableError(f"np.{name} with {option}= would write into an array; leave it out and use the result")
+        if lifts and args and type(args[0]) is not Array:
+            return shared(name, function(an_array(args[0]), *args[1:], **options), args, options)
         return shared(name, function(*args, **options), args, options)
 
     return apply

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.elementwise.elementwise import select
-from tidu_cli.build.numpy.elementwise.ufuncs import common_shape
+from tidu_cli.build.numpy.axes import common_shape, resized
+from tidu_cli.build.numpy.primitives import filled, places, select
 
 ALL_OF_IT = slice(None)
 
@@ -26,6 +26,11 @@ def indexed(x: Array, index: Operand) -> Array:
         shape = iter([n for n, e in zip(x.shape, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
         return x.reshaped(tuple(1 if e is None else next(shape) for e in kept))
     return _gathered(x, kept)
+
+
+def part(x: Array, axis: int, entry: Any) -> Array:
+    """What an index takes along one axis."""
+    return indexed(x, (ALL_OF_IT,) * axis + (entry,))
 
 
 def _expanded(x: Array, index: Operand) -> list[Any]:
@@ -137,7 +142,7 @@ def _gathered(x: Array, entries: list[Any]) -> Array:
     numbers = (("offset_dims", offsets), ("collapsed_slice_dims", tuple(sorted(axes))), ("start_index_map", axes))
     if math.prod(batch) == 0 or 0 in [x.shape[a] for a in axes]:
         sizes = [x.shape[axis_of[k]] for k in windows]
-        found = x.constant(x.dtype.type(0)).broadcast((*sizes[:first], *batch, *sizes[first:]))
+        found = filled(x, 0, (*sizes[:first], *batch, *sizes[first:]))
     else:
         found = x.emit(
             "gather",
@@ -169,49 +174,40 @@ class _Frozen(dict[str, Any]):
         return hash(tuple(self.items()))
 
 
-def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:
-    """np.take. With mode "raise" traced places that are out of range are clipped, as in indexing."""
-    like = arrays_in([x, indices])[0]
-    x = lift(x, like)
+def _along(x: Array, axis: int | None) -> tuple[Array, int]:
     if axis is None:
         x, axis = x.reshaped((x.size,)), 0
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"axis {axis} is out of range for {x.type}")
-    axis %= x.ndim
+    return x, axis % x.ndim
+
+
+def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:
+    """np.take. With mode "raise" traced places that are out of range are clipped, as in indexing."""
+    x, axis = _along(lift(x, arrays_in([x, indices])[0]), axis)
     n = x.shape[axis]
-    places: Any = an_array(indices) if arrays_in([indices]) else np.asarray(indices)
+    at: Any = an_array(indices) if arrays_in([indices]) else np.asarray(indices)
     if mode == "wrap":
-        places = places % n
+        at = at % n
     elif mode == "clip":
-        low, high = places.dtype.type(0), places.dtype.type(n - 1)
-        places = np.minimum(np.maximum(places, low), high)
+        low, high = at.dtype.type(0), at.dtype.type(n - 1)
+        at = np.minimum(np.maximum(at, low), high)
     elif mode != "raise":
         raise ValueError(f"mode is 'raise', 'wrap' or 'clip', not {mode!r}")
-    return indexed(x, (ALL_OF_IT,) * axis + (places,))
+    return part(x, axis, at)
 
 
 def taken_along(x: Operand, indices: Operand, axis: int | None = -1) -> Array:
     """np.take_along_axis: one index per element."""
-    like = arrays_in([x, indices])[0]
-    x, places = lift(x, like), lift(indices, like)
+    x, at = lifted(x, indices)
     if axis is None:
-        x, axis = x.reshaped((x.size,)), 0
-    if places.ndim != x.ndim:
-        raise ValueError(f"take_along_axis takes as many axes of places as of elements, got {places.type} for {x.type}")
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"axis {axis} is out of range for {x.type}")
-    axis %= x.ndim
-    shape = common_shape(
-        tuple(1 if k == axis else n for k, n in enumerate(x.shape)),
-        tuple(1 if k == axis else n for k, n in enumerate(places.shape)),
-    )
-    full = tuple(places.shape[axis] if k == axis else n for k, n in enumerate(shape))
+        x = x.reshaped((x.size,))
+    if at.ndim != x.ndim:
+        raise ValueError(f"take_along_axis takes as many axes of places as of elements, got {at.type} for {x.type}")
+    x, axis = _along(x, 0 if axis is None else axis)
+    shape = resized(common_shape(resized(x.shape, axis), resized(at.shape, axis)), axis, at.shape[axis])
     index = [
-        places.broadcast(full)
-        if k == axis
-        else x.recorder.emit("iota", dtype="i64", shape=full, dimension=k)
-        if n != 1
-        else x.constant(0).broadcast(full)
+        at.broadcast(shape) if k == axis else places(x, shape, k) if n != 1 else x.constant(0).broadcast(shape)
         for k, n in enumerate(x.shape)
     ]
     return indexed(x, tuple(index))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,10 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, lifted_weak
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.shaping import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    expand_dims,
-    flip,
-    moveaxis,
-    normal_axes,
-    normal_axis,
-    ravel,
-    sizes_of,
-    swapaxes,
-)
+from tidu_cli.build.numpy.axes import along, normal_axes, normal_axis, resized, sizes_of
+from tidu_cli.build.numpy.indexing import indexed, part
+from tidu_cli.build.numpy.primitives import filled
+from tidu_cli.build.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel
 
 MAX_REPEATS = 10_000_000
 """As many places as different counts of repeats, or padding from the array itself, may make: they become a constant."""
@@ -34,14 +24,12 @@ MAX_REPEATS = 10_000_000
 def concatenate(
     arrays: Sequence[Operand], axis: int | None = 0, out: object = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Array:
-    """np.concatenate. Python numbers, which it takes for axis=None, give way."""
-    if isinstance(arrays, Array):
-        arrays = list(arrays)
+    """Python numbers, which it takes for axis=None, give way."""
     parts = lifted_weak(*arrays)
     if dtype is not None:
         parts = [x.astype(dtype) for x in parts]
     if axis is None:
-        parts, axis = [x.reshaped((x.size,)) for x in parts], 0
+        parts, axis = [ravel(x) for x in parts], 0
     if not parts[0].shape:
         raise ValueError("arrays without axes cannot be concatenated; use stack")
     axis = normal_axis(axis, parts[0].ndim)
@@ -49,7 +37,6 @@ def concatenate(
 
 
 def stack(arrays: Sequence[Operand], axis: int = 0, out: object = None, *, dtype: Any = None, casting: str = "same_kind") -> Array:
-    """np.stack."""
     parts = lifted_as_arrays(*arrays)
     if any(x.shape != parts[0].shape for x in parts):
         raise ValueError(f"stack takes arrays of one shape, got {', '.join(str(x.type) for x in parts[:8])}")
@@ -57,35 +44,12 @@ def stack(arrays: Sequence[Operand], axis: int = 0, out: object = None, *, dtype
     return concatenate([expand_dims(x, axis) for x in parts], axis, dtype=dtype)
 
 
-def vstack(arrays: Sequence[Operand], **options: Any) -> Array:
-    """np.vstack."""
-    return concatenate([atleast_2d(x) for x in lifted_as_arrays(*arrays)], 0, **options)
-
-
 def hstack(arrays: Sequence[Operand], **options: Any) -> Array:
-    """np.hstack."""
     parts = [atleast_1d(x) for x in lifted_as_arrays(*arrays)]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, **options)
 
 
-def dstack(arrays: Sequence[Operand]) -> Array:
-    """np.dstack."""
-    return concatenate([atleast_3d(x) for x in lifted_as_arrays(*arrays)], 2)
-
-
-def column_stack(arrays: Sequence[Operand]) -> Array:
-    """np.column_stack."""
-    return concatenate([x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*arrays)], 1)
-
-
-def append(x: Operand, values: Operand, axis: int | None = None) -> Array:
-    """np.append."""
-    return concatenate(lifted_as_arrays(x, values), axis)
-
-
-def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Array]:
-    """np.array_split."""
-    x = an_array(x)
+def array_split(x: Array, sections: Any, axis: int = 0) -> list[Array]:
     axis = normal_axis(axis, x.ndim)
     n = x.shape[axis]
     if isinstance(sections, int | np.integer):
@@ -95,67 +59,38 @@ def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Array]:
         ends = np.cumsum([each + 1] * more + [each] * (int(sections) - more)).tolist()[:-1]
     else:
         ends = [operator.index(k) for k in sections]
-    return [indexed(x, (slice(None),) * axis + (slice(a, b),)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
+    return [part(x, axis, slice(a, b)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
 
 
-def split(x: Operand, sections: Any, axis: int = 0) -> list[Array]:
-    """np.split."""
-    n = an_array(x).shape[normal_axis(axis, an_array(x).ndim)]
+def split(x: Array, sections: Any, axis: int = 0) -> list[Array]:
+    n = x.shape[normal_axis(axis, x.ndim)]
     if isinstance(sections, int) and (sections < 1 or n % sections):
         raise ValueError(f"{n} elements do not split into {sections} equal sections")
     return array_split(x, sections, axis)
 
 
-def hsplit(x: Operand, sections: Any) -> list[Array]:
-    """np.hsplit."""
-    return split(x, sections, 0 if an_array(x).ndim == 1 else 1)
-
-
-def vsplit(x: Operand, sections: Any) -> list[Array]:
-    """np.vsplit."""
-    return split(x, sections, 0)
-
-
-def dsplit(x: Operand, sections: Any) -> list[Array]:
-    """np.dsplit."""
-    return split(x, sections, 2)
-
-
-def unstack(x: Operand, *, axis: int = 0) -> tuple[Array, ...]:
-    """np.unstack."""
-    return tuple(moveaxis(x, axis, 0))
-
-
-def tile(x: Operand, reps: Any) -> Array:
-    """np.tile."""
-    x, counts = an_array(x), sizes_of(reps)
+def tile(x: Array, reps: Any) -> Array:
+    counts = sizes_of(reps)
     rank = max(x.ndim, len(counts))
-    sizes = (1,) * (rank - x.ndim) + x.shape
-    counts = (1,) * (rank - len(counts)) + counts
+    sizes, counts = ((1,) * (rank - len(s)) + s for s in (x.shape, counts))
     paired = x.reshaped(tuple(k for n in sizes for k in (1, n))).broadcast(
         tuple(k for c, n in zip(counts, sizes, strict=True) for k in (c, n))
     )
     return paired.reshaped(tuple(c * n for c, n in zip(counts, sizes, strict=True)))
 
 
-def repeat(x: Operand, repeats: Any, axis: int | None = None) -> Array:
-    """np.repeat."""
-    x = an_array(x)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = normal_axis(axis, x.ndim)
+def repeat(x: Array, repeats: Any, axis: int | None = None) -> Array:
+    x, axis = along(x, axis)
     if np.ndim(repeats):
         if sum(operator.index(n) for n in repeats) > MAX_REPEATS:
             raise ValueError(f"counts of repeats add up to {MAX_REPEATS:,} at most; write one count for all")
-        return indexed(x, (slice(None),) * axis + (np.repeat(np.arange(x.shape[axis]), np.asarray(repeats)),))
+        return part(x, axis, np.repeat(np.arange(x.shape[axis]), np.asarray(repeats)))
     n, before, after = operator.index(repeats), x.shape[:axis], x.shape[axis + 1 :]
     spread = x.reshaped((*before, x.shape[axis], 1, *after)).broadcast((*before, x.shape[axis], n, *after))
     return spread.reshaped((*before, x.shape[axis] * n, *after))
 
 
-def roll(x: Operand, shift: Any, axis: Any = None) -> Array:
-    """np.roll."""
-    x = an_array(x)
+def roll(x: Array, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         return roll(ravel(x), shift, 0).reshaped(x.shape)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
@@ -164,30 +99,23 @@ def roll(x: Operand, shift: Any, axis: Any = None) -> Array:
         k = normal_axis(a, x.ndim)
         at = -operator.index(by) % x.shape[k] if x.shape[k] else 0
         if at:
-            whole = (slice(None),) * k
-            x = concatenate([indexed(x, (*whole, slice(at, None))), indexed(x, (*whole, slice(None, at)))], k)
+            x = concatenate([part(x, k, slice(at, None)), part(x, k, slice(None, at))], k)
     return x
 
 
-def fftshift(x: Operand, axes: Any = None) -> Array:
-    """np.fft.fftshift."""
-    x = an_array(x)
-    every = normal_axes(axes, x.ndim)
-    return roll(x, [x.shape[k] // 2 for k in every], list(every))
+def _shifted(sign: int) -> Callable[..., Array]:
+    def shift(x: Array, axes: Any = None) -> Array:
+        every = normal_axes(axes, x.ndim)
+        return roll(x, [sign * (x.shape[k] // 2) for k in every], list(every))
 
-
-def ifftshift(x: Operand, axes: Any = None) -> Array:
-    """np.fft.ifftshift."""
-    x = an_array(x)
-    every = normal_axes(axes, x.ndim)
-    return roll(x, [-(x.shape[k] // 2) for k in every], list(every))
+    return shift
 
 
 _PAD_BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
 
 
 def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
-    """np.pad, with the modes constant, edge, reflect, symmetric and wrap."""
+    """With the modes constant, edge, reflect, symmetric and wrap."""
     x = an_array(x, constant_values)
     widths = _each_side(pad_width, x.ndim)
     if any(w < 0 for pair in widths for w in pair):
@@ -195,7 +123,7 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     if mode in _PAD_BY_PLACES:
         for axis, (before, after) in enumerate(widths):
             if before or after:
-                x = indexed(x, (slice(None),) * axis + (_padded_places(x, axis, before, after, mode),))
+                x = part(x, axis, _padded_places(x, axis, before, after, mode))
         return x
     if mode != "constant":
         modes = ", ".join(("constant", *_PAD_BY_PLACES))
@@ -230,8 +158,6 @@ def _padded_places(x: Array, axis: int, before: int, after: int, mode: str) -> A
 
 
 def block(arrays: Any) -> Array:
-    """np.block."""
-
     def depth(value: object) -> int:
         return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
 
@@ -252,58 +178,45 @@ def block(arrays: Any) -> Array:
     return joined(arrays, 0)
 
 
-def delete(x: Operand, obj: Any, axis: int | None = None) -> Array:
-    """np.delete, of places that are constant."""
-    x = an_array(x)
-    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
+def delete(x: Array, obj: Any, axis: int | None = None) -> Array:
+    """Of places that are constant."""
+    x, axis = along(x, axis)
     if arrays_in([obj]):
         raise UntraceableError("np.delete at traced places cannot be traced; make them a constant")
     if x.shape[axis] > MAX_REPEATS:
         raise ValueError(f"np.delete takes axes of {MAX_REPEATS:,} elements at most")
-    return indexed(x, (slice(None),) * axis + (np.delete(np.arange(x.shape[axis]), obj),))
+    return part(x, axis, np.delete(np.arange(x.shape[axis]), obj))
 
 
 def insert(x: Operand, obj: Any, values: Operand, axis: int | None = None) -> Array:
-    """np.insert at one constant place."""
+    """At one constant place."""
     if arrays_in([obj]) or not isinstance(obj, int | np.integer):
         raise UntraceableError("np.insert is traced for one constant place; write np.concatenate for more")
     x = an_array(x, values)
     new = lift(values, x, x.dtype)
-    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
-    n, whole = x.shape[axis], (slice(None),) * axis
+    x, axis = along(x, axis)
+    n = x.shape[axis]
     if not -n <= obj <= n:
         raise IndexError(f"np.insert at {obj} is out of range for an axis of {n} elements of {x.type}")
     at = int(obj) + n if obj < 0 else int(obj)
-    one = tuple(1 if k == axis else size for k, size in enumerate(x.shape))
     if new.ndim == x.ndim:
-        between = new.broadcast(tuple(new.shape[axis] if k == axis else size for k, size in enumerate(x.shape)))
+        between = new.broadcast(resized(x.shape, axis, new.shape[axis]))
     else:
-        between = new.broadcast(x.shape[:axis] + x.shape[axis + 1 :]).reshaped(one)
-    return concatenate([indexed(x, (*whole, slice(None, at))), between, indexed(x, (*whole, slice(at, None)))], axis)
+        between = new.broadcast(x.shape[:axis] + x.shape[axis + 1 :]).reshaped(resized(x.shape, axis))
+    return concatenate([part(x, axis, slice(None, at)), between, part(x, axis, slice(at, None))], axis)
 
 
-def rot90(x: Operand, k: int = 1, axes: Any = (0, 1)) -> Array:
-    """np.rot90."""
-    x = an_array(x)
-    a, b = normal_axes(axes, x.ndim)
-    k = operator.index(k) % 4
-    if k % 2 == 0:
-        return flip(x, (a, b)) if k else x
-    return flip(swapaxes(x, a, b), a) if k == 1 else swapaxes(flip(x, a), a, b)
-
-
-def resize(x: Operand, new_shape: Any) -> Array:
-    """np.resize: elements in a row, repeated as often as it takes."""
+def resize(x: Array, new_shape: Any) -> Array:
+    """Elements in a row, repeated as often as it takes."""
     x, sizes = ravel(x), sizes_of(new_shape)
     n = math.prod(sizes)
     if not x.size or not n:
-        return x.constant(x.dtype.type(0)).broadcast(sizes)
+        return filled(x, 0, sizes)
     return indexed(tile(x, -(-n // x.size)), slice(0, n)).reshaped(sizes)
 
 
-def sliding_window_view(x: Operand, window_shape: Any, axis: Any = None, **options: Any) -> Array:
+def sliding_window_view(x: Array, window_shape: Any, axis: Any = None, **options: Any) -> Array:
     """np.lib.stride_tricks.sliding_window_view, a copy."""
-    x = an_array(x)
     sizes = sizes_of(window_shape)
     axes = tuple(range(x.ndim)) if axis is None else tuple(normal_axis(a, x.ndim) for a in sizes_of(axis))
     if len(axes) != len(sizes):
@@ -314,6 +227,22 @@ def sliding_window_view(x: Operand, window_shape: Any, axis: Any = None, **optio
             raise ValueError(f"a window of {size} elements does not fit axis {a} of {x.type}")
         if count * size > MAX_REPEATS:
             raise ValueError(f"windows hold {MAX_REPEATS:,} elements at most")
-        places = np.arange(count)[:, None] + np.arange(size)
-        x = moveaxis(indexed(x, (slice(None),) * a + (places,)), a + 1, -1)
+        x = moveaxis(part(x, a, np.arange(count)[:, None] + np.arange(size)), a + 1, -1)
     return x
+
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {
+    "concat": concatenate,
+    "vstack": lambda arrays, **options: concatenate([atleast_2d(x) for x in lifted_as_arrays(*arrays)], 0, **options),
+    "dstack": lambda arrays: concatenate([atleast_3d(x) for x in lifted_as_arrays(*arrays)], 2),
+    "column_stack": lambda arrays: concatenate(
+        [x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*arrays)], 1
+    ),
+    "append": lambda x, values, axis=None: concatenate(lifted_as_arrays(x, values), axis),
+    "hsplit": lambda x, sections: split(an_array(x), sections, 0 if an_array(x).ndim == 1 else 1),
+    "vsplit": lambda x, sections: split(an_array(x), sections, 0),
+    "dsplit": lambda x, sections: split(an_array(x), sections, 2),
+    "unstack": lambda x, *, axis=0: tuple(moveaxis(an_array(x), axis, 0)),
+    "fft.fftshift": _shifted(1),
+    "fft.ifftshift": _shifted(-1),
+}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import NUMBERS, Operand, arrays_in, lift, result_dtype
+from tidu_cli.build.arrays.operands import NUMBERS, Operand, arrays_in, lift, lifted, result_dtype
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.elementwise.elementwise import select, truth
-from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc, common_shape
+from tidu_cli.build.numpy.axes import common_shape
+from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
+from tidu_cli.build.numpy.primitives import select, truth
 from tidu_cli.graph.types import INTEGERS
 
 
 def where(condition: Operand, *cases: Operand) -> Array:
-    """np.where with three arguments."""
+    """With three arguments."""
     if len(cases) != 2:
         raise UntraceableError("np.where(condition) gives an array of unknown shape; write np.where(condition, a, b)")
     like = arrays_in((condition, *cases))[0]
@@ -26,8 +27,7 @@ def where(condition: Operand, *cases: Operand) -> Array:
     return select(which.broadcast(shape), *(x.broadcast(shape) for x in options))
 
 
-def choose(conditions: Sequence[Operand], choices: Sequence[Operand], default: Operand = 0) -> Array:
-    """np.select."""
+def _select(conditions: Sequence[Operand], choices: Sequence[Operand], default: Operand = 0) -> Array:
     if len(conditions) != len(choices):
         raise ValueError("as many conditions as choices")
     like = arrays_in([conditions, choices, default])[0]
@@ -41,7 +41,6 @@ def choose(conditions: Sequence[Operand], choices: Sequence[Operand], default: O
 def clip(
     x: Operand, a_min: Any = None, a_max: Any = None, out: object = None, *, min: Any = None, max: Any = None, **options: Any
 ) -> Array:
-    """np.clip."""
     like = arrays_in([x, a_min, a_max, min, max])[0]
     low, high = a_min if min is None else min, a_max if max is None else max
     x = x if arrays_in([x]) else np.asarray(x)  # which gives way no more, as in NumPy
@@ -63,7 +62,6 @@ def _in_range(x: Operand, bound: Operand, *, low: bool) -> Operand:
 
 
 def isclose(a: Operand, b: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
-    """np.isclose."""
     like = arrays_in([a, b])[0]
     # Python numbers give way, but b is inexact in any case: differences of bools and of the least integers are not integers.
     x = lift(a, like, result_dtype(a, b))
@@ -73,14 +71,13 @@ def isclose(a: Operand, b: Operand, rtol: float = 1e-05, atol: float = 1e-08, eq
 
 
 def allclose(a: Operand, b: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
-    """np.allclose, a traced bool."""
+    """A traced bool."""
     return isclose(a, b, rtol, atol, equal_nan).all()
 
 
 def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Any:
-    """np.array_equal: False for other shapes, else a traced bool."""
-    like = arrays_in([a1, a2])[0]
-    x, y = lift(a1, like), lift(a2, like)
+    """False for other shapes, else a traced bool."""
+    x, y = lifted(a1, a2)
     if x.shape != y.shape:
         return False
     same = x == y
@@ -88,8 +85,10 @@ def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Any:
 
 
 def isin(element: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False, **options: Any) -> Array:
-    """np.isin: each element is compared with each."""
-    like = arrays_in([element, test_elements])[0]
-    x, among = lift(element, like), lift(test_elements, like)
+    """Each element is compared with each."""
+    x, among = lifted(element, test_elements)
     found = (x.reshaped((*x.shape, 1)) == among.reshaped((1,) * x.ndim + (among.size,))).any(axis=-1)
     return ~found if invert else found
+
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {"select": _select}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,66 +13,39 @@ from tidu_cli.build.arrays.operands import Operand, an_array, lift
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.elementwise.choosing import where
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
+from tidu_cli.build.numpy.primitives import filled, not_a_number
 from tidu_cli.graph.types import FLOATS
 
 
-def real(x: Operand) -> Array:
-    """np.real."""
-    x = an_array(x)
+def real(x: Array) -> Array:
     return x.emit("real") if x.type.complex else x
 
 
-def imag(x: Operand) -> Array:
-    """np.imag."""
-    x = an_array(x)
-    return x.emit("imag") if x.type.complex else x.constant(x.dtype.type(0)).broadcast(x.shape)
+def imag(x: Array) -> Array:
+    return x.emit("imag") if x.type.complex else filled(x, 0)
 
 
-def angle(z: Operand, deg: bool = False) -> Array:
-    """np.angle."""
-    z = an_array(z)
+def angle(z: Array, deg: bool = False) -> Array:
     found = apply_ufunc("arctan2", imag(z) if z.type.complex else 0, real(z))
     return found * (180 / np.pi) if deg else found
 
 
-def iscomplex(x: Operand) -> Array:
-    """np.iscomplex: where the imaginary part is not 0."""
-    return imag(x) != 0
-
-
-def isreal(x: Operand) -> Array:
-    """np.isreal: where the imaginary part is 0."""
-    return imag(x) == 0
-
-
-def isposinf(x: Operand, out: object = None) -> Array:
-    """np.isposinf."""
-    return an_array(x) == math.inf
-
-
-def isneginf(x: Operand, out: object = None) -> Array:
-    """np.isneginf."""
-    return an_array(x) == -math.inf
-
-
-def sinc(x: Operand) -> Array:
-    """np.sinc: sin πx / πx, near 0 by its series, so that it has derivatives there."""
-    turned = an_array(x) * np.pi
+def sinc(x: Array) -> Array:
+    """sin πx / πx, near 0 by its series, so that it has derivatives there."""
+    turned = x * np.pi
     zero = turned == 0
     safe = where(zero, 1.0, turned)
     return where(zero, 1 - turned * turned / 6, apply_ufunc("sin", safe) / safe)
 
 
-def i0(x: Operand) -> Array:
-    """np.i0: the modified Bessel function of order 0."""
-    x = an_array(x)
+def i0(x: Array) -> Array:
+    """The modified Bessel function of order 0."""
     x = x if x.type.dtype in FLOATS else x.convert("f64")
     return x.emit("bessel_i0e") * abs(x).emit("exp")
 
 
-def round(x: Operand, decimals: int = 0, out: object = None) -> Array:
-    """np.round: halves to even."""
-    x = an_array(x)
+def round(x: Array, decimals: int = 0, out: object = None) -> Array:
+    """Halves to even."""
     if not x.type.inexact:
         if decimals >= 0 and x.type.dtype != "bool":
             return x
@@ -83,7 +57,6 @@ def round(x: Operand, decimals: int = 0, out: object = None) -> Array:
 
 
 def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
-    """np.nan_to_num."""
     if not copy:
         raise UntraceableError("np.nan_to_num with copy=False changes its operand; write x = np.nan_to_num(x)")
     x = an_array(x, nan)
@@ -92,16 +65,26 @@ def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = No
         return next(parts).emit("complex", next(parts))
     if x.type.dtype not in FLOATS:
         return x
-    bounds = finfo(x)
+    bounds = _finfo(x)
     x = where(x == np.inf, x.dtype.type(bounds.max if posinf is None else posinf), x)
     x = where(x == -np.inf, x.dtype.type(bounds.min if neginf is None else neginf), x)
-    return where(x.emit("ne", x), lift(nan, x, x.dtype), x)
+    return where(not_a_number(x), lift(nan, x, x.dtype), x)
 
 
-def finfo(x: Array) -> Any:
-    """np.finfo of an array of floats, also of bf16."""
+def _finfo(x: Array) -> Any:
     if x.type.dtype == "bf16":
         import ml_dtypes
 
         return ml_dtypes.finfo("bfloat16")  # type: ignore[no-untyped-call]
     return np.finfo(x.dtype)
+
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {
+    "iscomplex": lambda x: imag(an_array(x)) != 0,
+    "isreal": lambda x: imag(an_array(x)) == 0,
+    "isposinf": lambda x, out=None: an_array(x) == math.inf,
+    "isneginf": lambda x, out=None: an_array(x) == -math.inf,
+    "around": round,
+    "fix": lambda x, out=None: apply_ufunc("trunc", x),
+    "astype": lambda x, dtype, /, *, copy=True, device=None: an_array(x).convert(np.dtype(dtype)),
+}

@@ -9,6 +9,7 @@ from typing import Any
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.errors import BuildError
+from tidu_cli.build.numpy.primitives import filled, not_a_number, select, truth
 from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, SIGNED
 
 Rule = Callable[..., Any]
@@ -17,20 +18,6 @@ Rule = Callable[..., Any]
 
 def _op(name: str, **attrs: object) -> Rule:
     return lambda *operands: operands[0].emit(name, *operands[1:], **attrs)
-
-
-def _number(x: Array, value: float) -> Array:
-    return x.constant(x.dtype.type(value)).broadcast(x.shape)
-
-
-def select(condition: Array, if_true: Array, if_false: Array) -> Array:
-    """if_true where the condition (bool) holds, else if_false; all of one shape."""
-    return condition.emit("select_n", if_false, if_true)
-
-
-def truth(x: Array) -> Array:
-    """Whether elements are other than 0."""
-    return x if x.type.dtype == "bool" else x.emit("ne", _number(x, 0))
 
 
 def _by_bool(of_bools: str, otherwise: str) -> Rule:
@@ -52,7 +39,7 @@ def _remainder(x: Array, y: Array) -> Array:
 
 
 def _crosses(rest: Array, y: Array) -> Array:
-    zero = _number(y, 0)
+    zero = filled(y, 0)
     return rest.emit("ne", zero).emit("and", rest.emit("lt", zero).emit("ne", y.emit("lt", zero)))
 
 
@@ -61,7 +48,7 @@ def _floor_divide(x: Array, y: Array) -> Array:
         quotient = x.emit("div", y)
         return select(_crosses(x.emit("rem", y), y), quotient - 1, quotient) if x.type.dtype in SIGNED else quotient
     exact = (x - _remainder(x, y)).emit("div", y).emit("round", rounding_method="TO_NEAREST_EVEN")
-    return select(y.emit("eq", _number(y, 0)), x.emit("div", y), exact)
+    return select(y.emit("eq", filled(y, 0)), x.emit("div", y), exact)
 
 
 def _logaddexp(x: Array, y: Array) -> Array:
@@ -71,7 +58,7 @@ def _logaddexp(x: Array, y: Array) -> Array:
 
 
 def _trunc(x: Array) -> Array:
-    return select(x.emit("lt", _number(x, 0)), x.emit("ceil"), x.emit("floor"))
+    return select(x.emit("lt", filled(x, 0)), x.emit("ceil"), x.emit("floor"))
 
 
 def _unless_integer(op: str) -> Rule:
@@ -79,8 +66,8 @@ def _unless_integer(op: str) -> Rule:
 
 
 def _heaviside(x: Array, at_zero: Array) -> Array:
-    zero = _number(x, 0)
-    step = select(x.emit("lt", zero), zero, _number(x, 1))
+    zero = filled(x, 0)
+    step = select(x.emit("lt", zero), zero, filled(x, 1))
     return select(x.emit("ne", x), x, select(x.emit("eq", zero), at_zero, step))
 
 
@@ -91,8 +78,8 @@ def _comparison(op: str) -> Rule:
         # NumPy compares i64 with u64 exactly: what is negative is less than all that is unsigned.
         signed = x if x.type.dtype in SIGNED else y
         of_negative = getattr(operator, op)(*((-1, 0) if signed is x else (0, -1)))
-        negative = signed.emit("lt", _number(signed, 0))
-        return select(negative, _number(negative, of_negative), x.convert("u64").emit(op, y.convert("u64")))
+        negative = signed.emit("lt", filled(signed, 0))
+        return select(negative, filled(negative, of_negative), x.convert("u64").emit(op, y.convert("u64")))
 
     return compare
 
@@ -106,7 +93,7 @@ def _is_finite(x: Array) -> Array:
 def _is_inf(x: Array) -> Array:
     if x.type.complex:
         return _is_inf(x.emit("real")).emit("or", _is_inf(x.emit("imag")))
-    return abs(x).emit("eq", _number(x, math.inf)) if x.type.dtype in FLOATS else x.emit("ne", x)
+    return abs(x).emit("eq", filled(x, math.inf)) if x.type.dtype in FLOATS else x.emit("ne", x)
 
 
 def _fmax(op: str) -> Rule:
@@ -119,10 +106,10 @@ def _abs(x: Array) -> Array:
 
 def _x_times(log: str) -> Rule:
     def times(x: Array, y: Array) -> Array:
-        zero = _number(x, 0)
+        zero = filled(x, 0)
         nothing = x.emit("eq", zero).emit("and", y.emit("eq", y))
         # The logarithm is of 1 where the product is 0 anyway, so that no derivative is 0 times infinity.
-        inside = select(nothing, _number(x, 1 if log == "log" else 0), y)
+        inside = select(nothing, filled(x, 1 if log == "log" else 0), y)
         return select(nothing, zero, x * inside.emit(log))
 
     return times
@@ -148,9 +135,9 @@ def _rint(x: Array) -> Array:
 
 def _signbit(x: Array) -> Array:
     if x.type.dtype not in FLOATS:
-        return x.emit("lt", _number(x, 0))
+        return x.emit("lt", filled(x, 0))
     # The angle of the point (-1, x) tells -0 from 0. NaN counts as positive: no primitive sees its sign.
-    return x.emit("atan2", _number(x, -1)).emit("lt", _number(x, 0))
+    return x.emit("atan2", filled(x, -1)).emit("lt", filled(x, 0))
 
 
 def _copysign(x: Array, y: Array) -> Array:
@@ -159,60 +146,43 @@ def _copysign(x: Array, y: Array) -> Array:
 
 def _modf(x: Array) -> tuple[Array, Array]:
     whole = _trunc(x)
-    rest = select(x.emit("eq", whole), _number(x, 0), x - whole)  # of infinities it is 0, and not their difference
+    rest = select(x.emit("eq", whole), filled(x, 0), x - whole)  # of infinities it is 0, and not their difference
     return _copysign(rest, x), whole
 
 
 _LOG2 = math.log(2)
 
+_PRIMITIVES: Mapping[str, str] = {
+    "subtract": "sub", "divide": "div", "fmod": "rem", "negative": "neg", "sign": "sign", "maximum": "max", "minimum": "min",
+    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt",
+    "square": "square", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+    "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "nextafter": "nextafter", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not",
+    "left_shift": "shift_left", "bitwise_count": "population_count",
+}  # fmt: skip
+"""Ufuncs that are one primitive."""
+
 UFUNCS: Mapping[str, Rule] = {
+    **{ufunc: _op(name) for ufunc, name in _PRIMITIVES.items()},
     "add": _by_bool("or", "add"),
-    "subtract": _op("sub"),
     "multiply": _by_bool("and", "mul"),
-    "divide": _op("div"),
     "floor_divide": _floor_divide,
     "remainder": _remainder,
-    "fmod": _op("rem"),
     "divmod": lambda x, y: (_floor_divide(x, y), _remainder(x, y)),
     "power": _power,
     "float_power": _power,
-    "negative": _op("neg"),
     "positive": lambda x: x,
     "absolute": _abs,
     "fabs": _abs,
-    "sign": _op("sign"),
     "conjugate": lambda x: x.emit("conj") if x.type.complex else x,
-    "maximum": _op("max"),
-    "minimum": _op("min"),
     "fmax": _fmax("max"),
     "fmin": _fmax("min"),
-    "exp": _op("exp"),
-    "exp2": _op("exp2"),
-    "expm1": _op("expm1"),
-    "log": _op("log"),
     "log2": _scaled("log", 1 / _LOG2),
     "log10": _scaled("log", 1 / math.log(10)),
-    "log1p": _op("log1p"),
     "logaddexp": _logaddexp,
     "logaddexp2": lambda x, y: _logaddexp(x * _LOG2, y * _LOG2) * (1 / _LOG2),
-    "sqrt": _op("sqrt"),
-    "cbrt": _op("cbrt"),
-    "square": _op("square"),
-    "reciprocal": lambda x: _number(x, 1).emit("div", x),
+    "reciprocal": lambda x: filled(x, 1).emit("div", x),
     "hypot": lambda x, y: (x.emit("square") + y.emit("square")).emit("sqrt"),
-    "sin": _op("sin"),
-    "cos": _op("cos"),
-    "tan": _op("tan"),
-    "arcsin": _op("asin"),
-    "arccos": _op("acos"),
-    "arctan": _op("atan"),
-    "arctan2": _op("atan2"),
-    "sinh": _op("sinh"),
-    "cosh": _op("cosh"),
-    "tanh": _op("tanh"),
-    "arcsinh": _op("asinh"),
-    "arccosh": _op("acosh"),
-    "arctanh": _op("atanh"),
     "degrees": lambda x: x * (180 / math.pi),
     "rad2deg": lambda x: x * (180 / math.pi),
     "radians": lambda x: x * (math.pi / 180),
@@ -225,7 +195,6 @@ UFUNCS: Mapping[str, Rule] = {
     "signbit": _signbit,
     "copysign": _copysign,
     "heaviside": _heaviside,
-    "nextafter": _op("nextafter"),
     "equal": _comparison("eq"),
     "not_equal": _comparison("ne"),
     "less": _comparison("lt"),
@@ -236,33 +205,23 @@ UFUNCS: Mapping[str, Rule] = {
     "logical_or": _logical("or"),
     "logical_xor": _logical("xor"),
     "logical_not": _logical("not"),
-    "bitwise_and": _op("and"),
-    "bitwise_or": _op("or"),
-    "bitwise_xor": _op("xor"),
-    "invert": _op("not"),
-    "left_shift": _op("shift_left"),
     "right_shift": _shift_right,
-    "bitwise_count": _op("population_count"),
     "isfinite": _is_finite,
     "isinf": _is_inf,
-    "isnan": lambda x: x.emit("ne", x),
+    "isnan": not_a_number,
 }
 """NumPy's ufuncs by name."""
 
+_SPECIAL_PRIMITIVES: Mapping[str, str] = {
+    "expit": "logistic", "erf": "erf", "erfc": "erfc", "erfinv": "erf_inv", "gammaln": "lgamma", "psi": "digamma",
+    "gammainc": "igamma", "gammaincc": "igammac", "betainc": "regularized_incomplete_beta", "i0e": "bessel_i0e",
+    "i1e": "bessel_i1e",
+}  # fmt: skip
+
 SPECIAL: Mapping[str, Rule] = {
-    "expit": _op("logistic"),
+    **{ufunc: _op(name) for ufunc, name in _SPECIAL_PRIMITIVES.items()},
     "logit": lambda x: x.emit("log") - (-x).emit("log1p"),
-    "log_expit": lambda x: -_logaddexp(_number(x, 0), -x),
-    "erf": _op("erf"),
-    "erfc": _op("erfc"),
-    "erfinv": _op("erf_inv"),
-    "gammaln": _op("lgamma"),
-    "psi": _op("digamma"),
-    "gammainc": _op("igamma"),
-    "gammaincc": _op("igammac"),
-    "betainc": _op("regularized_incomplete_beta"),
-    "i0e": _op("bessel_i0e"),
-    "i1e": _op("bessel_i1e"),
+    "log_expit": lambda x: -_logaddexp(filled(x, 0), -x),
     "xlogy": _x_times("log"),
     "xlog1py": _x_times("log1p"),
     "entr": lambda x: -_x_times("log")(x, x),

@@ -13,6 +13,7 @@ from tidu_cli.build.arrays.aliasing import renewed
 from tidu_cli.build.arrays.array import Array, dtype_of, name_of
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, kind, lift
 from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
+from tidu_cli.build.numpy.axes import common_shape
 from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.errors import did_you_mean
@@ -39,9 +40,7 @@ def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Array:
     Dtypes and broadcasting are NumPy's. Raises BuildError for dtypes that it does not take.
     """
     if name in CONTRACTIONS:
-        from tidu_cli.build.numpy.functions import FUNCTIONS
-
-        found: Array = FUNCTIONS[name](*operands)
+        found: Array = arrays_in(operands)[0].recorder.numpy[name](*operands)
         return found
     if name in ("power", "float_power") and dtype is None:
         simple = _fixed_power(name, operands[0], operands[1])
@@ -50,14 +49,14 @@ def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Array:
     return apply_ufunc_all(name, *operands, dtype=dtype)[0]
 
 
-def apply_operator(name: str, x: Operand, y: Operand) -> Array:
-    """What an operator between x and y gives: the result of the ufunc, but for the square of bools.
+def apply_operator(name: str, x: Operand, y: Operand) -> Any:
+    """What an operator between x and y gives: the result of the ufunc (of divmod both), but for the square of bools.
 
     NumPy computes `x ** 2` as np.square, which makes i8 of bools, where np.power makes i64.
     """
     if name == "power" and type(y) is int and y == 2 and isinstance(x, Array) and x.type.dtype == "bool":
         return apply_ufunc("square", x)
-    return apply_ufunc(name, x, y)
+    return apply_ufunc_all(name, x, y) if name == "divmod" else apply_ufunc(name, x, y)
 
 
 def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[Array, ...]:
@@ -71,21 +70,6 @@ def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[A
     parts = found if isinstance(found, tuple) else (found,)
     converted = [x.convert(d) for x, d in zip(parts, results, strict=True)]
     return tuple([renewed(x) if any(x is y for y in arrays) else x for x in converted])
-
-
-def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that these broadcast to. Raises ValueError in the user's terms."""
-    if shapes and all(s == shapes[0] for s in shapes):
-        return tuple(shapes[0])
-    rank = max(map(len, shapes), default=0)
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    common = []
-    for sizes in zip(*padded, strict=True):
-        others = {n for n in sizes if n != 1}
-        if len(others) > 1:
-            raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together")
-        common.append(others.pop() if others else 1)
-    return tuple(common)
 
 
 def ufunc_named(name: str) -> Any:
@@ -148,9 +132,7 @@ def _fixed_power(name: str, base: Operand, exponent: Operand) -> Array | None:
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapping[str, Any]) -> Any:
     """What `__array_ufunc__` does. Raises UnknownFunctionError and UntraceableError for what has no counterpart."""
-    from tidu_cli.build.numpy.functions import FUNCTIONS
-
-    name = ufunc.__name__
+    name, numpy = ufunc.__name__, arrays_in([*inputs, options])[0].recorder.numpy
     options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
     if "out" in options:
         raise UntraceableError(
@@ -161,9 +143,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
         if name == "logaddexp":
             ((loop, _), _), (x, *rest) = _dtypes(name, (kind(inputs[0]),) * 2, None), inputs
             inputs = [an_array(x).convert(loop), *rest]
-        return FUNCTIONS[_REDUCTIONS[name]](*inputs, **{"axis": 0, **options})
+        return numpy[_REDUCTIONS[name]](*inputs, **{"axis": 0, **options})
     if method == "accumulate" and name in _ACCUMULATIONS:
-        return FUNCTIONS[_ACCUMULATIONS[name]](*inputs, **{"axis": 0, **options})
+        return numpy[_ACCUMULATIONS[name]](*inputs, **{"axis": 0, **options})
     if method == "at":
         raise UntraceableError(
             f"np.{name}.at writes into an array, which a graph cannot do; add up products with one-hot rows: "
@@ -172,7 +154,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
     if method not in ("__call__", "outer"):
         raise UntraceableError(f"np.{name}.{method} cannot be traced; write it with functions that make new arrays")
     if name in CONTRACTIONS:
-        return FUNCTIONS[name](*inputs, **options)
+        return numpy[name](*inputs, **options)
     if name not in UFUNCS and name not in SPECIAL:
         instead = f"; {REFUSED[name]}" if name in REFUSED else did_you_mean(name, [*UFUNCS, *SPECIAL])
         raise UnknownFunctionError(f"{name} cannot be traced{instead}")

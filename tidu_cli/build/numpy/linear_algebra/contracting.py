@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, lifted_as_arrays, lifted_weak
+from tidu_cli.build.arrays.operands import Operand, an_array, lifted_as_arrays, lifted_weak
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.elementwise.ufuncs import common_shape
+from tidu_cli.build.numpy.axes import common_shape, normal_axes
 from tidu_cli.build.numpy.linear_algebra.matrices import diagonal
-from tidu_cli.build.numpy.shaping import moveaxis, normal_axes, squeeze
-
-Axes = Sequence[int]
-
-
-def product(x: Array, y: Array, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes] = ((), ())) -> Array:
-    """dot_general: axes of the result are batch, then those left of x, then of y. Products of bools are "and", sums "or"."""
-    for a, b in (*zip(*contract, strict=True), *zip(*batch, strict=True)):
-        if x.shape[a] != y.shape[b]:
-            raise ValueError(f"axis {a} of {x.type} has {x.shape[a]} elements, axis {b} of {y.type} has {y.shape[b]}")
-    if x.type.dtype == "bool":
-        return product(x.convert("i32"), y.convert("i32"), contract, batch) != 0
-    numbers = tuple((tuple(a), tuple(b)) for a, b in (contract, batch))
-    return x.emit("dot_general", y, dimension_numbers=numbers)
+from tidu_cli.build.numpy.primitives import product
+from tidu_cli.build.numpy.shaping import moveaxis, squeeze
 
 
 def matmul(x: Operand, y: Operand, **options: Any) -> Array:
-    """np.matmul."""
     a, b = lifted_weak(x, y)
     if not (a.ndim and b.ndim):
         raise ValueError(f"@ takes arrays with axes, got {a.type} and {b.type}; write * for scalars")
@@ -44,7 +32,6 @@ def matmul(x: Operand, y: Operand, **options: Any) -> Array:
 
 
 def dot(x: Operand, y: Operand, out: object = None) -> Array:
-    """np.dot."""
     a, b = lifted_as_arrays(x, y)
     if not (a.ndim and b.ndim):
         return a * b
@@ -52,25 +39,22 @@ def dot(x: Operand, y: Operand, out: object = None) -> Array:
 
 
 def inner(x: Operand, y: Operand) -> Array:
-    """np.inner."""
     a, b = lifted_as_arrays(x, y)
     return product(a, b, ((a.ndim - 1,), (b.ndim - 1,))) if a.ndim and b.ndim else a * b
 
 
 def outer(x: Operand, y: Operand, out: object = None) -> Array:
-    """np.outer."""
     a, b = lifted_as_arrays(x, y)
     return a.reshaped((a.size, 1)) * b.reshaped((1, b.size))
 
 
 def vdot(x: Operand, y: Operand) -> Array:
-    """np.vdot."""
     a, b = lifted_as_arrays(x, y)
     return product(a.reshaped((a.size,)).conj(), b.reshaped((b.size,)), ((0,), (0,)))
 
 
 def vecdot(x: Operand, y: Operand, axis: int = -1, **options: Any) -> Array:
-    """np.vecdot: products summed over an axis, of the first operand's conjugate."""
+    """Products summed over an axis, of the first operand's conjugate."""
     a, b = lifted_weak(x, y)
     a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
     shape = common_shape(a.shape, b.shape)
@@ -81,19 +65,16 @@ def vecdot(x: Operand, y: Operand, axis: int = -1, **options: Any) -> Array:
 
 
 def matvec(x: Operand, y: Operand, **options: Any) -> Array:
-    """np.matvec."""
     a, b = lifted_weak(x, y)
     return squeeze(matmul(a, b.reshaped((*b.shape, 1))), -1)
 
 
 def vecmat(x: Operand, y: Operand, **options: Any) -> Array:
-    """np.vecmat."""
     a, b = lifted_weak(x, y)
     return squeeze(matmul(a.conj().reshaped((*a.shape[:-1], 1, a.shape[-1])), b), -2)
 
 
 def tensordot(x: Operand, y: Operand, axes: Any = 2) -> Array:
-    """np.tensordot."""
     a, b = lifted_as_arrays(x, y)
     if isinstance(axes, int | np.integer):
         n = int(axes)
@@ -107,21 +88,12 @@ def tensordot(x: Operand, y: Operand, axes: Any = 2) -> Array:
     return product(a, b, (mine, others))
 
 
-def multi_dot(arrays: Sequence[Operand], *, out: object = None) -> Array:
-    """np.linalg.multi_dot, from the left."""
-    first, *others = lifted_as_arrays(*arrays)
-    for other in others:
-        first = dot(first, other)
-    return first
-
-
-def trace(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
-    """np.trace."""
+def _trace(x: Array, offset: int, axis1: int, axis2: int, dtype: Any) -> Array:
     return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
 
 
 def cross(x: Operand, y: Operand, axis: int = -1) -> Array:
-    """np.cross of vectors of three elements."""
+    """Of vectors of three elements."""
     a, b = lifted_as_arrays(x, y)
     a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
@@ -132,9 +104,20 @@ def cross(x: Operand, y: Operand, axis: int = -1) -> Array:
 
 
 def kron(x: Operand, y: Operand) -> Array:
-    """np.kron."""
     a, b = lifted_as_arrays(x, y)
     rank = max(a.ndim, b.ndim)
     one, other = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
     paired = a.reshaped(tuple(k for n in one for k in (n, 1))) * b.reshaped(tuple(k for n in other for k in (1, n)))
     return paired.reshaped(tuple(n * m for n, m in zip(one, other, strict=True)))
+
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {
+    "trace": lambda x, offset=0, axis1=0, axis2=1, dtype=None, out=None: _trace(an_array(x), offset, axis1, axis2, dtype),
+    "linalg.trace": lambda x, /, *, offset=0, dtype=None: _trace(an_array(x), offset, -2, -1, dtype),
+    "linalg.multi_dot": lambda arrays, *, out=None: reduce(dot, lifted_as_arrays(*arrays)),
+    "linalg.matmul": matmul,
+    "linalg.outer": outer,
+    "linalg.tensordot": lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes),
+    "linalg.vecdot": lambda x1, x2, /, *, axis=-1: vecdot(x1, x2, axis),
+    "linalg.cross": lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis),
+}

@@ -9,12 +9,12 @@ from typing import Any
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, lifted_as_arrays
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.linear_algebra.contracting import product
 from tidu_cli.build.numpy.linear_algebra.matrices import diagonal
+from tidu_cli.build.numpy.primitives import product
 
 
 def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: object = None, **options: Any) -> Array:
-    """np.einsum with subscripts as text: pair by pair, from the left."""
+    """With subscripts as text: pair by pair, from the left."""
     if not isinstance(subscripts, str):
         raise UntraceableError("np.einsum is traced with subscripts as text, such as np.einsum('ij,j->i', a, x)")
     arrays = lifted_as_arrays(*operands) if operands else []

@@ -6,18 +6,17 @@ import math
 from typing import Any
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, real_of
+from tidu_cli.build.arrays.operands import real_of
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.reductions.reducing import kept
+from tidu_cli.build.numpy.axes import normal_axes, resized
+from tidu_cli.build.numpy.primitives import floating
 from tidu_cli.build.numpy.reductions.reducing import max as max_
 from tidu_cli.build.numpy.reductions.reducing import min as min_
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_
-from tidu_cli.build.numpy.shaping import normal_axes
 
 
-def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """np.linalg.norm: of vectors every order, of matrices the Frobenius norm and those of orders 1, -1, inf and -inf."""
-    x = an_array(x)
+def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """Of vectors every order, of matrices the Frobenius norm and those of orders 1, -1, inf and -inf."""
     axes = normal_axes(axis, x.ndim)
     if ord is None:
         return _vector_norm(x, 2, axes, keepdims)
@@ -30,22 +29,18 @@ def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: bool = False) 
     return _matrix_norm(x, ord, axes, keepdims)
 
 
-def vector_norm(x: Operand, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """np.linalg.vector_norm."""
-    x = an_array(x)
+def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     return _vector_norm(x, ord, normal_axes(axis, x.ndim), keepdims)
 
 
-def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """np.linalg.matrix_norm."""
-    x = an_array(x)
+def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     if x.ndim < 2:
         raise ValueError(f"matrix_norm takes matrices, got {x.type}")
     return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
 
 
 def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
-    x = x if x.type.inexact else x.convert("f64")
+    x = floating(x)
     if ord == 2:
         # Of squares and not of magnitudes, which have no derivative at 0.
         squares = (x.real * x.real + x.imag * x.imag) if x.type.complex else x * x
@@ -68,8 +63,8 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
         return _vector_norm(x, 2, axes, keepdims)
     if ord not in (1, -1, math.inf, -math.inf):
         raise UntraceableError(f"the matrix norm of order {ord} takes singular values, which graphs do not have; write 'fro'")
-    x = x if x.type.inexact else x.convert("f64")
+    x = floating(x)
     rows, columns = axes
     sums = sum_(abs(x), rows if abs(ord) == 1 else columns, keepdims=True)
     found = (max_ if ord > 0 else min_)(sums, axes)
-    return kept(found, x, axes) if keepdims else found
+    return found.reshaped(resized(x.shape, axes)) if keepdims else found

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays
+from tidu_cli.build.arrays.operands import Operand, arrays_in, lift, lifted, lifted_as_arrays
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.elementwise.elementwise import select
-from tidu_cli.build.numpy.elementwise.ufuncs import common_shape
+from tidu_cli.build.numpy.axes import common_shape
 from tidu_cli.build.numpy.linear_algebra.contracting import matmul
-from tidu_cli.build.numpy.linear_algebra.matrices import positions
+from tidu_cli.build.numpy.primitives import filled, places, select
 from tidu_cli.build.numpy.reductions.reducing import prod
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_
 from tidu_cli.build.numpy.shaping import moveaxis
@@ -29,7 +28,7 @@ class SlogdetResult(NamedTuple):
 
 
 def solve(a: Operand, b: Operand) -> Array:
-    """np.linalg.solve: b is a vector if it has one axis, and else holds matrices."""
+    """b is a vector if it has one axis, and else holds matrices."""
     a, b = _system(a, b, "solve")
     if b.ndim == 0:
         raise ValueError("solve takes a vector or matrices as right-hand side, got a number")
@@ -66,22 +65,19 @@ def _solved(lu: Array, order: Array, b: Array) -> Array:
     return lu.emit("triangular_solve", forward, left_side=True)
 
 
-def inv(a: Operand) -> Array:
-    """np.linalg.inv."""
+def inv(a: Array) -> Array:
     a = _square(a, "inv")
     return solve(a, a.constant(np.eye(a.shape[-1]), a.dtype))
 
 
-def slogdet(a: Operand) -> SlogdetResult:
-    """np.linalg.slogdet."""
+def slogdet(a: Array) -> SlogdetResult:
     a = _square(a, "slogdet")
     diagonal, parity = _diagonal_and_parity(a)
     size = abs(diagonal)
     return SlogdetResult(parity * prod(diagonal.emit("sign"), -1), sum_(size.emit("log"), -1))
 
 
-def det(a: Operand) -> Array:
-    """np.linalg.det."""
+def det(a: Array) -> Array:
     diagonal, parity = _diagonal_and_parity(_square(a, "det"))
     return parity * prod(diagonal, -1)
 
@@ -89,17 +85,17 @@ def det(a: Operand) -> Array:
 def _diagonal_and_parity(a: Array) -> tuple[Array, Array]:
     """The diagonal of U, and the determinant of P: 1 or -1."""
     lu, pivots, _ = a.recorder.emit_all("lu", (a,))
-    places = a.recorder.emit("iota", dtype="i32", shape=pivots.shape, dimension=pivots.ndim - 1)
-    is_odd = (pivots.emit("ne", places).convert("i32").emit("reduce_sum", axes=(pivots.ndim - 1,)) & 1) == 1
-    one = a.constant(a.dtype.type(1)).broadcast(is_odd.shape)
-    rows, columns = positions(lu)
-    off = lu.constant(lu.dtype.type(0)).broadcast(lu.shape)
+    swaps = pivots.emit("ne", places(a, pivots.shape, -1, "i32")).convert("i32").emit("reduce_sum", axes=(pivots.ndim - 1,))
+    is_odd = (swaps & 1) == 1
+    one = filled(a, 1, is_odd.shape)
+    rows, columns = places(lu, lu.shape, -2), places(lu, lu.shape, -1)
+    off = filled(lu, 0)
     diagonal = select(rows.emit("eq", columns), lu, off).emit("reduce_sum", axes=(lu.ndim - 1,))
     return diagonal, select(is_odd, -one, one)
 
 
-def cholesky(a: Operand, /, *, upper: bool = False) -> Array:
-    """np.linalg.cholesky: it reads one triangle, the lower by default."""
+def cholesky(a: Array, /, *, upper: bool = False) -> Array:
+    """It reads one triangle, the lower by default."""
     a = _square(a, "cholesky")
     return a.mT.conj().emit("cholesky").mT.conj() if upper else a.emit("cholesky")
 
@@ -118,9 +114,7 @@ def solve_triangular(a: Operand, b: Operand, trans: Any = 0, lower: bool = False
     return found.reshaped(b.shape)
 
 
-def matrix_power(x: Operand, n: int) -> Array:
-    """np.linalg.matrix_power."""
-    x = an_array(x)
+def matrix_power(x: Array, n: int) -> Array:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power takes square matrices, got {x.type}")
     if not -10_000 <= n <= 10_000:
@@ -140,9 +134,7 @@ def matrix_power(x: Operand, n: int) -> Array:
 
 
 def tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Array:
-    """np.linalg.tensorsolve."""
-    like = arrays_in([a, b])[0]
-    a, b = lift(a, like), lift(b, like)
+    a, b = lifted(a, b)
     if axes is not None:
         a = moveaxis(a, tuple(axes), tuple(range(a.ndim - len(axes), a.ndim)))
     shape = a.shape[b.ndim :]
@@ -151,9 +143,7 @@ def tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Array:
     return solve(a.reshaped((b.size, b.size)), b.reshaped((b.size,))).reshaped(shape)
 
 
-def tensorinv(a: Operand, ind: int = 2) -> Array:
-    """np.linalg.tensorinv."""
-    a = an_array(a)
+def tensorinv(a: Array, ind: int = 2) -> Array:
     if not 0 < ind <= a.ndim:
         raise ValueError(f"ind is from 1 to the number of axes, got {ind} for {a.type}")
     n = math.prod(a.shape[ind:])
@@ -172,8 +162,7 @@ def _inexact(x: Operand, like: Array, name: str) -> Array:
     return found
 
 
-def _square(x: Operand, name: str) -> Array:
-    x = an_array(x)
+def _square(x: Array, name: str) -> Array:
     found = _inexact(x, x, name)
     if found.ndim < 2 or found.shape[-1] != found.shape[-2]:
         raise ValueError(f"{name} takes square matrices, got {found.type}")

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays
+from tidu_cli.build.arrays.operands import Operand, arrays_in, lift, lifted_as_arrays
 from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.numpy.axes import along
 from tidu_cli.build.numpy.elementwise.choosing import where
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.reductions.reducing import not_a_number, sum
-from tidu_cli.build.numpy.shaping import normal_axis, ravel
+from tidu_cli.build.numpy.primitives import not_a_number, places, reversed_along
+from tidu_cli.build.numpy.reductions.reducing import sum
 from tidu_cli.graph.types import FLOATS
 
 MAX_COMPARISONS = 100_000_000
@@ -21,31 +22,26 @@ MAX_COMPARISONS = 100_000_000
 
 
 def sort(
-    x: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
+    x: Array, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
 ) -> Array:
-    """np.sort."""
-    x = an_array(x)
-    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
-    found = x.emit("sort", dimension=axis)
-    return found.emit("rev", dimensions=(axis,)) if descending else found
+    x, k = along(x, axis)
+    found = x.emit("sort", dimension=k)
+    return reversed_along(found, k) if descending else found
 
 
 def argsort(
-    x: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
+    x: Array, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
 ) -> Array:
-    """np.argsort; elements that are equal keep their order."""
-    x = an_array(x)
-    x, axis = (ravel(x), 0) if axis is None else (x, normal_axis(axis, x.ndim))
+    """Elements that are equal keep their order."""
+    x, k = along(x, axis)
     if descending:
         # Of the reversed array and reversed again, so that equal elements keep their order.
-        places = argsort(x.emit("rev", dimensions=(axis,)), axis).emit("rev", dimensions=(axis,))
-        return (x.shape[axis] - 1) - places
-    places = x.recorder.emit("iota", dtype="i64", shape=x.shape, dimension=axis)
-    return x.recorder.emit_all("sort", (x, places), dimension=axis)[1]
+        return (x.shape[k] - 1) - reversed_along(argsort(reversed_along(x, k), k), k)
+    return x.recorder.emit_all("sort", (x, places(x, x.shape, k)), dimension=k)[1]
 
 
 def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None) -> Array:
-    """np.searchsorted: how many elements come before each value. It compares each value with each element."""
+    """How many elements come before each value. It compares each value with each element."""
     if side not in ("left", "right"):
         raise ValueError(f"side is 'left' or 'right', not {side!r}")
     ordered, values = lifted_as_arrays(a, v)
@@ -70,7 +66,7 @@ def _before(x: Array, y: Array) -> Array:
 
 
 def digitize(x: Operand, bins: Operand, right: bool = False) -> Array:
-    """np.digitize, of bins that are constant, or else ascend."""
+    """Of bins that are constant, or else ascend."""
     if not arrays_in([bins]):
         edges = np.asarray(bins)
         if edges.ndim == 1 and edges.size > 1 and edges[0] > edges[-1]:
@@ -79,7 +75,7 @@ def digitize(x: Operand, bins: Operand, right: bool = False) -> Array:
 
 
 def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """np.interp: the chord between the points that x lies between, and `left` and `right` of them the outermost values."""
+    """The chord between the points that x lies between, and `left` and `right` of them the outermost values."""
     if period is not None:
         raise UntraceableError("np.interp with period= cannot be traced; take x % period, and add a point at either end")
     like = arrays_in([x, xp, fp, left, right])[0]

@@ -7,41 +7,36 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, lifted_weak, real_of
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak, real_of
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.elementwise.ufuncs import common_shape
-from tidu_cli.build.numpy.indexing import indexed
+from tidu_cli.build.numpy.axes import common_shape, laid_along, normal_axes, normal_axis, resized
+from tidu_cli.build.numpy.indexing import indexed, part
 from tidu_cli.build.numpy.joining import MAX_REPEATS, concatenate, pad, sliding_window_view
 from tidu_cli.build.numpy.linear_algebra.contracting import matmul
+from tidu_cli.build.numpy.primitives import filled, floating, reversed_along
 from tidu_cli.build.numpy.reductions.reducing import sum
-from tidu_cli.build.numpy.shaping import atleast_1d, expand_dims, normal_axes, normal_axis, ravel
-
-
-def _along(axis: int, entry: Any) -> tuple[Any, ...]:
-    return (slice(None),) * axis + (entry,)
+from tidu_cli.build.numpy.shaping import atleast_1d, expand_dims, ravel
 
 
 def linspace(
     start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Array:
-    """np.linspace between ends of which one is traced."""
-    a, b = lifted_weak(start, stop)
-    a, b = (v if v.type.inexact else v.convert("f64") for v in (a, b))
+    """Between ends of which one is traced."""
+    a, b = map(floating, lifted_weak(start, stop))
     shape = common_shape(a.shape, b.shape)
     if retstep or not 0 <= num <= MAX_REPEATS:
         raise UntraceableError(f"np.linspace is traced without retstep= and for 0 to {MAX_REPEATS:,} points")
     k = normal_axis(axis, len(shape) + 1)
     a, b = (expand_dims(v.broadcast(shape), k) for v in (a, b))
     share = np.arange(num) / max(num - 1 if endpoint else num, 1)
-    along = a.constant(share, real_of(a)).reshaped(tuple(num if j == k else 1 for j in range(a.ndim)))
-    found = a + (b - a) * along
+    shares = a.constant(share, real_of(a)).reshaped(laid_along(k, num, a.ndim))
+    found = a + (b - a) * shares
     if endpoint and num > 1:
-        found = concatenate([indexed(found, _along(k, slice(0, num - 1))), b], k)
+        found = concatenate([part(found, k, slice(0, num - 1)), b], k)
     return found if dtype is None else found.convert(np.dtype(dtype))
 
 
 def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """np.diff."""
     x = an_array(x, prepend, append)
     if not 0 <= n <= 1000:
         raise ValueError("n is from 0 to 1000")
@@ -50,29 +45,32 @@ def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Any = None, append: An
     if n and any(e is not None for e in ends):
         x = concatenate([part for part in (ends[0], x, ends[1]) if part is not None], k)
     for _ in range(n):
-        after, before = indexed(x, _along(k, slice(1, None))), indexed(x, _along(k, slice(None, -1)))
+        after, before = _neighbours(x, k)
         x = after.emit("ne", before) if x.type.dtype == "bool" else after - before
     return x
+
+
+def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
+    """Of each two elements that follow each other the second one and the first one."""
+    return part(x, axis, slice(1, None)), part(x, axis, slice(None, -1))
 
 
 def _end(value: Any, x: Array, axis: int) -> Array | None:
     if value is None or value is np._NoValue:
         return None
     end = lift(value, x)
-    return end.broadcast(tuple(1 if k == axis else n for k, n in enumerate(x.shape))) if not end.ndim else end
+    return end if end.ndim else end.broadcast(resized(x.shape, axis))
 
 
 def ediff1d(ary: Operand, to_end: Any = None, to_begin: Any = None) -> Array:
-    """np.ediff1d."""
     x = diff(ravel(an_array(ary, to_end, to_begin)))
     parts = [None if e is None else ravel(lift(e, x, x.dtype)) for e in (to_begin, to_end)]
     return concatenate([part for part in (parts[0], x, parts[1]) if part is not None])
 
 
 def gradient(f: Operand, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """np.gradient: central differences, for distances that are numbers or constant coordinates."""
-    f = an_array(f, *varargs)
-    f = f if f.type.inexact else f.convert("f64")
+    """Central differences, for distances that are numbers or constant coordinates."""
+    f = floating(an_array(f, *varargs))
     axes = normal_axes(axis, f.ndim)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes):
@@ -89,17 +87,16 @@ def _gradient(f: Array, h: Any, k: int) -> Array:
         raise ValueError(f"np.gradient of {f.type} takes at least 2 elements along each axis, and as many coordinates")
 
     def at(entry: slice) -> Array:
-        return indexed(f, _along(k, entry))
+        return part(f, k, entry)
 
     steps = np.diff(h) if h.ndim else h.reshape(1)
     first = (at(slice(1, 2)) - at(slice(0, 1))) / float(steps[0])
     last = (at(slice(n - 1, n)) - at(slice(n - 2, n - 1))) / float(steps[-1])
     if (steps != steps[0]).any():
         a, b = steps[:-1], steps[1:]
-        shape = tuple(n - 2 if j == k else 1 for j in range(f.ndim))
         # The derivative of the parabola through three points.
         weights = (-b / (a * (a + b)), (b - a) / (a * b), a / (b * (a + b)))
-        before, here, after = (f.constant(w, f.dtype).reshaped(shape) for w in weights)
+        before, here, after = (f.constant(w, f.dtype).reshaped(laid_along(k, n - 2, f.ndim)) for w in weights)
         inner = before * at(slice(0, n - 2)) + here * at(slice(1, n - 1)) + after * at(slice(2, n))
     else:
         inner = (at(slice(2, n)) - at(slice(0, n - 2))) / (2 * float(steps[0]))
@@ -107,7 +104,6 @@ def _gradient(f: Array, h: Any, k: int) -> Array:
 
 
 def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """np.trapezoid."""
     like = arrays_in([y, x, dx])[0]
     y = lift(y, like)
     k = normal_axis(axis, y.ndim)
@@ -115,20 +111,20 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array
     if x is not None:
         points = lift(x, like)
         if points.ndim == 1:
-            points = points.reshaped(tuple(points.size if j == k else 1 for j in range(y.ndim)))
+            points = points.reshaped(laid_along(k, points.size, y.ndim))
         width = diff(points, axis=k)
-    after, before = indexed(y, _along(k, slice(1, None))), indexed(y, _along(k, slice(None, -1)))
+    after, before = _neighbours(y, k)
     return sum(width * (after + before) / 2.0, k)
 
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
-    """np.convolve: a product with the windows of the longer operand."""
+    """A product with the windows of the longer operand."""
     x, kernel = (atleast_1d(operand) for operand in lifted_as_arrays(a, v))
     if x.ndim != 1 or kernel.ndim != 1 or not x.size or not kernel.size:
         raise ValueError(f"convolve takes vectors that are not empty, got {x.type} and {kernel.type}")
     x, kernel = (kernel, x) if kernel.size > x.size else (x, kernel)
     n, m = x.size, kernel.size
-    whole = matmul(sliding_window_view(pad(x, m - 1), m), kernel.emit("rev", dimensions=(0,)))
+    whole = matmul(sliding_window_view(pad(x, m - 1), m), reversed_along(kernel, 0))
     if mode == "full":
         return whole
     if mode not in ("same", "valid"):
@@ -138,20 +134,18 @@ def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
 
 
 def correlate(a: Operand, v: Operand, mode: str = "valid") -> Array:
-    """np.correlate."""
     x, kernel = lifted_as_arrays(a, v)
     if x.ndim != 1 or kernel.ndim != 1:
         raise ValueError(f"correlate takes vectors, got {x.type} and {kernel.type}")
     if kernel.size > x.size:
-        return correlate(kernel, x, mode).conj().emit("rev", dimensions=(0,))
-    return convolve(x, kernel.conj().emit("rev", dimensions=(0,)), mode)
+        return reversed_along(correlate(kernel, x, mode).conj(), 0)
+    return convolve(x, reversed_along(kernel.conj(), 0), mode)
 
 
 def polyval(p: Operand, x: Operand) -> Array:
-    """np.polyval, by Horner's rule."""
-    like = arrays_in([p, x])[0]
-    coefficients, at = lift(p, like), lift(x, like)
-    found = at.constant(0, at.dtype).broadcast(at.shape)
+    """By Horner's rule."""
+    coefficients, at = lifted(p, x)
+    found = filled(at, 0)
     for c in coefficients:
         found = found * at + c
     return found

@@ -11,16 +11,17 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, real_of, result_dtype
 from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.numpy.axes import normal_axes, resized
 from tidu_cli.build.numpy.elementwise.choosing import where as where_
-from tidu_cli.build.numpy.elementwise.elementwise import select
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.joining import concatenate
 from tidu_cli.build.numpy.linear_algebra.contracting import matmul
+from tidu_cli.build.numpy.primitives import floating, is_given, not_a_number, select
 from tidu_cli.build.numpy.reductions.ordering import sort
 from tidu_cli.build.numpy.reductions.reducing import any as any_
-from tidu_cli.build.numpy.reductions.reducing import floating, given, kept, nansum, not_a_number, sum
-from tidu_cli.build.numpy.shaping import moveaxis, normal_axes
+from tidu_cli.build.numpy.reductions.reducing import nansum, sum
+from tidu_cli.build.numpy.shaping import moveaxis
 from tidu_cli.graph.types import FLOATS
 
 
@@ -28,10 +29,8 @@ def _count(x: Array, axis: Any) -> int:
     return math.prod(x.shape[k] for k in normal_axes(axis, x.ndim))
 
 
-def mean(x: Operand, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
-    """np.mean."""
-    x = an_array(x)
-    if given(where) and where is not True:
+def mean(x: Array, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
+    if is_given(where) and where is not True:
         x = floating(x, dtype)
         counted = sum(lift(where, x).broadcast(x.shape), axis, keepdims=keepdims)
         return sum(x, axis, keepdims=keepdims, where=where) / counted.convert(real_of(x))
@@ -40,15 +39,13 @@ def mean(x: Operand, axis: Any = None, dtype: Any = None, out: object = None, ke
 
 
 def var(
-    x: Operand, axis: Any = None, dtype: Any = None, out: object = None, ddof: float = 0, keepdims: Any = False, *,
+    x: Array, axis: Any = None, dtype: Any = None, out: object = None, ddof: float = 0, keepdims: Any = False, *,
     where: Any = None, mean: Any = None, correction: Any = None,
 ) -> Array:  # fmt: skip
-    """np.var."""
-    x = an_array(x)
-    if (given(where) and where is not True) or given(mean):
+    if (is_given(where) and where is not True) or is_given(mean):
         raise UntraceableError("np.var with where= or mean= cannot be traced; write it as a mean of squares")
     x = floating(x, dtype)
-    n, less = _count(x, axis), correction if given(correction) else ddof
+    n, less = _count(x, axis), correction if is_given(correction) else ddof
     off = x - sum(x, axis, keepdims=True) / n
     return sum(_squares(off), axis, keepdims=keepdims) / max(n - less, 0)
 
@@ -57,15 +54,9 @@ def _squares(x: Array) -> Array:
     return x.emit("real") * x.emit("real") + x.emit("imag") * x.emit("imag") if x.type.complex else x * x
 
 
-def std(x: Operand, axis: Any = None, *args: Any, **options: Any) -> Array:
-    """np.std."""
-    return var(x, axis, *args, **options).emit("sqrt")
-
-
 def nanmean(
     x: Operand, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None
 ) -> Array:
-    """np.nanmean."""
     x = _nan_unless(where, floating(an_array(x, where), dtype))
     count = sum(x.emit("eq", x), axis, keepdims=keepdims).convert(real_of(x))
     return nansum(x, axis, keepdims=keepdims) / count
@@ -73,31 +64,25 @@ def nanmean(
 
 def _nan_unless(mask: Any, x: Array) -> Array:
     """What where= means to functions that leave out NaN."""
-    return where_(mask, x, x.dtype.type(math.nan)) if given(mask) and mask is not True else x
+    return where_(mask, x, x.dtype.type(math.nan)) if is_given(mask) and mask is not True else x
 
 
 def nanvar(
     x: Operand, axis: Any = None, dtype: Any = None, out: object = None, ddof: float = 0, keepdims: Any = False, *,
     where: Any = None, mean: Any = None, correction: Any = None,
 ) -> Array:  # fmt: skip
-    """np.nanvar; NaN where no more than ddof elements are numbers."""
-    if given(mean):
+    """NaN where no more than ddof elements are numbers."""
+    if is_given(mean):
         raise UntraceableError("np.nanvar with mean= cannot be traced; write it as a mean of squares")
     x = _nan_unless(where, floating(an_array(x, where), dtype))
     count = sum(x.emit("eq", x), axis, keepdims=True).convert(real_of(x))
     off = where_(not_a_number(x), x.dtype.type(0), x - nansum(x, axis, keepdims=True) / count)
-    freedom = count - (correction if given(correction) else ddof)
+    freedom = count - (correction if is_given(correction) else ddof)
     found = sum(_squares(off), axis, keepdims=True) / where_(freedom > 0, freedom, freedom.dtype.type(math.nan))
     return found if keepdims is True else sum(found, axis)
 
 
-def nanstd(x: Operand, axis: Any = None, *args: Any, **options: Any) -> Array:
-    """np.nanstd."""
-    return nanvar(x, axis, *args, **options).emit("sqrt")
-
-
 def average(x: Operand, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Array:
-    """np.average."""
     if returned:
         raise UntraceableError("np.average with returned=True cannot be traced; sum the weights yourself")
     x = an_array(x, weights)
@@ -111,16 +96,14 @@ def average(x: Operand, axis: Any = None, weights: Any = None, returned: bool = 
     return sum(apply_ufunc("multiply", x, w, dtype=dtype), axis, keepdims=keepdims) / sum(w, axis, dtype, keepdims=keepdims)
 
 
-def median(x: Operand, axis: Any = None, out: object = None, overwrite_input: bool = False, keepdims: Any = False) -> Array:
-    """np.median."""
-    x = an_array(x)
+def median(x: Array, axis: Any = None, out: object = None, overwrite_input: bool = False, keepdims: Any = False) -> Array:
     flat, axes = _one_axis(x, axis)
     n = flat.shape[-1]
     if not n:
         raise ValueError(f"the median of no elements ({x.type})")
     middle = mean(indexed(sort(flat, -1), (..., slice((n - 1) // 2, n // 2 + 1))), -1)
     found = _nan_where_unordered(middle, flat)
-    return kept(found, x, axes) if keepdims is True else found
+    return found.reshaped(resized(x.shape, axes)) if keepdims is True else found
 
 
 def _one_axis(x: Array, axis: Any) -> tuple[Array, tuple[int, ...]]:
@@ -141,71 +124,42 @@ def _nan_where_unordered(found: Array, x: Array) -> Array:
 _ROUNDINGS: Mapping[str, Callable[[float], int]] = {"lower": math.floor, "higher": math.ceil, "nearest": round}
 
 
-def quantile(
-    x: Operand,
-    q: Any,
-    axis: Any = None,
-    out: object = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: Any = False,
-    *,
-    weights: Any = None,
-    interpolation: Any = None,
-) -> Array:
-    """np.quantile for constant q, with the methods linear, lower, higher, midpoint and nearest."""
-    return _quantiles(np.quantile, x, q, np.asarray, axis, method, keepdims, weights)
+def _quantiles(numpys: Callable[..., Any], shares_of: Callable[[Any], Any]) -> Callable[..., Array]:
+    """np.quantile or np.percentile for constant q, with the methods linear, lower, higher, midpoint and nearest."""
+
+    def quantiles(
+        x: Operand, q: Any, axis: Any = None, out: object = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: Any = False, *, weights: Any = None, interpolation: Any = None,
+    ) -> Array:  # fmt: skip
+        if arrays_in([q, weights]) or weights is not None:
+            raise UntraceableError("np.quantile is traced for constant q and without weights; sort, and index with traced places")
+        if method not in ("linear", "midpoint", *_ROUNDINGS):
+            raise UntraceableError(f"np.quantile with method={method!r} cannot be traced; methods are linear, midpoint, lower, ...")
+        x = an_array(x)
+        shares = shares_of(q)
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ValueError("quantiles are from 0 to 1 (percentiles from 0 to 100)")
+        if method == "linear" and shares.dtype.kind in "biu":
+            method = "nearest"  # of 0 and 1 NumPy takes the element as it is
+        flat, axes = _one_axis(x if method in _ROUNDINGS else floating(x), axis)
+        if not flat.shape[-1]:
+            raise ValueError(f"the quantile of no elements ({x.type})")
+        # NumPy is asked for the dtype, as q gives way if it is a Python number, and else not. It refuses bools and knows no bf16.
+        dtype = flat.dtype if x.type.dtype in ("bool", "bf16") else numpys(np.ones(1, x.dtype), q, method=method).dtype
+        places = shares * (flat.shape[-1] - 1)
+        ordered = sort(flat, -1)
+        found = [_nan_where_unordered(_between(ordered, float(place), method, dtype), flat) for place in places.reshape(-1)]
+        found = [f.reshaped(resized(x.shape, axes)) for f in found] if keepdims is True else found
+        if not places.ndim:
+            return found[0]
+        together = concatenate([f.reshaped((1, *f.shape)) for f in found])
+        return together.reshaped((*places.shape, *found[0].shape))
+
+    return quantiles
 
 
-def percentile(
-    x: Operand,
-    q: Any,
-    axis: Any = None,
-    out: object = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: Any = False,
-    *,
-    weights: Any = None,
-    interpolation: Any = None,
-) -> Array:
-    """np.percentile, as quantile."""
-    return _quantiles(np.percentile, x, q, lambda q: np.asarray(np.true_divide(q, 100)), axis, method, keepdims, weights)
-
-
-def _quantiles(
-    numpys: Callable[..., Any],
-    x: Operand,
-    q: Any,
-    shares_of: Callable[[Any], Any],
-    axis: Any,
-    method: str,
-    keepdims: Any,
-    weights: Any,
-) -> Array:
-    if arrays_in([q, weights]) or weights is not None:
-        raise UntraceableError("np.quantile is traced for constant q and without weights; sort, and index with traced places")
-    if method not in ("linear", "midpoint", *_ROUNDINGS):
-        raise UntraceableError(f"np.quantile with method={method!r} cannot be traced; methods are linear, midpoint, lower, ...")
-    x = an_array(x)
-    shares = shares_of(q)
-    if not ((shares >= 0) & (shares <= 1)).all():
-        raise ValueError("quantiles are from 0 to 1 (percentiles from 0 to 100)")
-    if method == "linear" and shares.dtype.kind in "biu":
-        method = "nearest"  # of 0 and 1 NumPy takes the element as it is
-    flat, axes = _one_axis(x if method in _ROUNDINGS else floating(x), axis)
-    if not flat.shape[-1]:
-        raise ValueError(f"the quantile of no elements ({x.type})")
-    # NumPy is asked for the dtype, as q gives way if it is a Python number, and else does not. It refuses bools, and knows no bf16.
-    dtype = flat.dtype if x.type.dtype in ("bool", "bf16") else numpys(np.ones(1, x.dtype), q, method=method).dtype
-    places = shares * (flat.shape[-1] - 1)
-    ordered = sort(flat, -1)
-    found = [_nan_where_unordered(_between(ordered, float(place), method, dtype), flat) for place in places.reshape(-1)]
-    found = [kept(f, x, axes) for f in found] if keepdims is True else found
-    if not places.ndim:
-        return found[0]
-    together = concatenate([f.reshaped((1, *f.shape)) for f in found])
-    return together.reshaped((*places.shape, *found[0].shape))
+quantile = _quantiles(np.quantile, np.asarray)
+percentile = _quantiles(np.percentile, lambda q: np.asarray(np.true_divide(q, 100)))
 
 
 def _between(ordered: Array, place: float, method: str, dtype: Any) -> Array:
@@ -220,17 +174,10 @@ def _between(ordered: Array, place: float, method: str, dtype: Any) -> Array:
 
 
 def cov(
-    m: Operand,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    *,
-    dtype: Any = None,
-) -> Array:
-    """np.cov without weights: computed in f64 or c128, as NumPy does, unless dtype= says otherwise."""
+    m: Operand, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
+    aweights: Any = None, *, dtype: Any = None,
+) -> Array:  # fmt: skip
+    """Without weights: computed in f64 or c128, as NumPy does, unless dtype= says otherwise."""
     if fweights is not None or aweights is not None:
         raise UntraceableError("np.cov with weights cannot be traced; write it as a product of what is off the mean")
     variables, *others = lifted_as_arrays(*(v for v in (m, y) if v is not None))
@@ -252,13 +199,23 @@ def _rows(x: Array, turned: bool) -> Array:
 
 
 def corrcoef(x: Operand, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
-    """np.corrcoef, computed in f64 or c128 unless dtype= says otherwise."""
+    """Computed in f64 or c128 unless dtype= says otherwise."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c
     spread = c.diagonal().emit("real").emit("sqrt") if c.type.complex else c.diagonal().emit("sqrt")
     scaled = c / spread.reshaped((spread.size, 1)) / spread
     if scaled.type.complex:
-        parts = (apply_ufunc("minimum", apply_ufunc("maximum", p, -1.0), 1.0) for p in (scaled.emit("real"), scaled.emit("imag")))
-        return next(parts).emit("complex", next(parts))
-    return apply_ufunc("minimum", apply_ufunc("maximum", scaled, -1.0), 1.0)
+        real, imag = scaled.emit("real"), scaled.emit("imag")
+        return _within_one(real).emit("complex", _within_one(imag))
+    return _within_one(scaled)
+
+
+def _within_one(x: Array) -> Array:
+    return apply_ufunc("minimum", apply_ufunc("maximum", x, -1.0), 1.0)
+
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {
+    "std": lambda x, *args, **options: var(an_array(x), *args, **options).emit("sqrt"),
+    "nanstd": lambda x, *args, **options: nanvar(x, *args, **options).emit("sqrt"),
+}
