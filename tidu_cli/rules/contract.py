@@ -15,8 +15,8 @@ from tidu_cli.custom.packages import NONE, Named, announced, installed
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
 from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_possible
-from tidu_cli.rules.attrs.fields import Attrs as Attrs
-from tidu_cli.rules.attrs.fields import NoAttrs as NoAttrs
+from tidu_cli.rules.attrs.attrs import Attrs as Attrs
+from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.flops import ONE_EACH
 
 if TYPE_CHECKING:
