@@ -42,7 +42,7 @@ Records = Mapping[str, RecordType]
 """Record types by name, which attrs may name."""
 
 Reader = Callable[[Any, Any], Any]
-"""From (value, context) to what it means. The context is what parsers need to know: of attrs, the record types that they may name."""
+"""From (value, context) to what it means. The context is what parsers need to know: of attrs, the record types by name."""
 
 Writer = Callable[[Any, bool], object]
 """From (value, whether the file is binary) to the file form."""

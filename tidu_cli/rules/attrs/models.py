@@ -50,6 +50,10 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+class _FailFast(FailFast):
+    __hash__ = object.__hash__  # as members of unions hash
+
+
 def model_of(data: type[Data]) -> type[BaseModel]:
     """The model of a class, by the same name, with its fields, defaults and validators."""
     layout = layout_of(data)
@@ -164,7 +168,7 @@ def _pydantics(annotation: Any) -> Any:
         # Of a list or an object, so that a value is judged as what it is.
         return Annotated[Annotated[members[0], Tag("list")] | Annotated[members[1], Tag("object")], Discriminator(_form)]
     if origin is list:
-        return Annotated[list[_pydantics(*parts)], FailFast()]  # type: ignore[misc]
+        return Annotated[list[_pydantics(*parts)], _FailFast()]  # type: ignore[misc]
     if origin in (tuple, dict):
         return origin[tuple(part if part is Ellipsis else _pydantics(part) for part in parts)]
     return _STRICT.get(annotation, annotation)
