@@ -17,7 +17,7 @@ from tidu_cli.graph.keys import Key as GraphKey
 from tidu_cli.graph.text.patterns import END, NAME
 from tidu_cli.graph.types import Type as ValueType
 from tidu_cli.graph.types import parse_type
-from tidu_cli.rules.attrs.fields import DOUBT, After, Bounded, Data, Described, Parsed, Sized, as_it_is, made, read_quickly
+from tidu_cli.rules.attrs.fields import DOUBT, After, Bounded, Data, Described, Parsed, Sized, made, read_quickly
 
 D = TypeVar("D", bound=Data)
 
@@ -116,13 +116,13 @@ _OPS = {"type": "object", "propertyNames": {"define": "OwnName"}, "additionalPro
 
 
 def _by(parse: Callable[[Any], Any], schema: Mapping[str, Any]) -> Parsed:
-    return Parsed(lambda value, context: parse(value), as_it_is, schema)
+    return Parsed(lambda value, context: parse(value), schema)
 
 
 Key = Annotated[GraphKey, _by(key_from_json, {"define": "Key"})]
 Pass = Annotated[int, _by(checked_pass, PASS)]
 Passes = Annotated[dict[int, str], _by(passes_from_json, _PASSES)]
-Type = Annotated[ValueType, Parsed(_type, as_it_is, {"define": "Type"})]
+Type = Annotated[ValueType, Parsed(_type, {"define": "Type"})]
 Meta = Annotated[dict[str, Any], After(_checked_meta), Described({"type": "object"})]
 Count = Annotated[int, Bounded(ge=0, lt=2**31)]
 # References are left to the loop over the nodes, which looks at each anyway.

@@ -15,7 +15,7 @@ from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.shape.document import LEFT_OUT, Count, Key, Meta, kind_of, shaped
 from tidu_cli.graph.text.patterns import PATTERN
 from tidu_cli.graph.types import RecordType
-from tidu_cli.rules.attrs.fields import Data, Described, Parsed, Sized, as_it_is
+from tidu_cli.rules.attrs.fields import Data, Described, Parsed, Sized
 
 OP_NAME = "[A-Za-z_][A-Za-z0-9_-]*"
 """The name of an operation that a document defines."""
@@ -30,7 +30,7 @@ def _pattern(text: object, records: Mapping[str, RecordType]) -> Pattern:
     return parse_pattern(text, records)
 
 
-TypePattern = Annotated[Pattern, Parsed(_pattern, as_it_is, {"type": "string", "pattern": PATTERN})]
+TypePattern = Annotated[Pattern, Parsed(_pattern, {"type": "string", "pattern": PATTERN})]
 
 
 class OpPort(Data):

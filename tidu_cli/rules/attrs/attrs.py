@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import RecordType, TensorType
 from tidu_cli.rules.attrs.fields import DOUBT, Data, Records, layout_of, made, read_quickly
+from tidu_cli.rules.attrs.literals import literal_to_file
 
 
 class Attrs(Data):
@@ -22,20 +25,26 @@ class Attrs(Data):
 
     def to_data(self, *, binary: bool) -> dict[str, object]:
         """The file form: lists, numbers and strings, and bytes for constants if `binary`. Attrs at their default are left out."""
-        layout = layout_of(type(self))
-        if layout.fields is None:
-            from tidu_cli.rules.attrs.models import written
-
-            return written(self, binary=binary)
-        return {
-            name: layout.fields[name].write(value, binary)
-            for name, value in self.__dict__.items()
-            if name not in layout.defaults or value != layout.defaults[name]
-        }
+        defaults = layout_of(type(self)).defaults
+        given = ((name, value) for name, value in self if name not in defaults or value != defaults[name])
+        return {name: to_file(value, binary) for name, value in given}
 
 
 class NoAttrs(Attrs):
     """The attrs of a primitive that has none."""
+
+
+def to_file(value: object, binary: bool) -> object:
+    """The file form of what attrs hold."""
+    if isinstance(value, Attrs):
+        return value.to_data(binary=binary)
+    if isinstance(value, tuple | list):
+        return [to_file(part, binary) for part in value]
+    if isinstance(value, dict):
+        return {name: to_file(part, binary) for name, part in value.items()}
+    if isinstance(value, Literal):
+        return literal_to_file(value, binary=binary)
+    return str(value) if isinstance(value, TensorType | RecordType) else value
 
 
 def _read(attrs: type[Attrs], data: Mapping[str, object], records: Records) -> Mapping[str, object]:

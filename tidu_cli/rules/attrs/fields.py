@@ -18,7 +18,6 @@ from typing import (
     Any,
     ClassVar,
     Literal,
-    NamedTuple,
     TypeVar,
     Union,
     dataclass_transform,
@@ -44,16 +43,12 @@ Records = Mapping[str, RecordType]
 Reader = Callable[[Any, Any], Any]
 """From (value, context) to what it means. The context is what parsers need to know: of attrs, the record types by name."""
 
-Writer = Callable[[Any, bool], object]
-"""From (value, whether the file is binary) to the file form."""
-
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """What `parse` reads from the file form, and `write` gives back. `parse` takes parsed values, too, and raises TiduError."""
+    """What `parse` reads from the file form. It takes parsed values, too, and raises TiduError."""
 
     parse: Reader
-    write: Writer
     schema: Mapping[str, Any]
 
 
@@ -129,13 +124,6 @@ class Data:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
-class Field(NamedTuple):
-    """How a field is read and written. Reading raises one of `REFUSALS`."""
-
-    read: Reader
-    write: Writer
-
-
 @dataclass(eq=False)
 class Layout:
     """The fields of a class: their annotations and defaults, and how they are read, or None if only pydantic can.
@@ -145,7 +133,7 @@ class Layout:
 
     annotations: Mapping[str, Any]
     defaults: Mapping[str, Any]
-    fields: Mapping[str, Field] | None
+    fields: Mapping[str, Reader] | None
     model: Any = None
 
 
@@ -161,11 +149,15 @@ def _layout(data: type[Data]) -> Layout:
     hints = get_type_hints(data, include_extras=True)
     annotations = {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
     members = members_of(data)
-    fields: dict[str, Field] | None = None
+    fields: dict[str, Reader] | None = None
     if not any(map(is_pydantics, members.values())):
         with suppress(_UnfamiliarError):
-            fields = {name: _field(annotation) for name, annotation in annotations.items()}
-    return Layout(annotations, {name: members[name] for name in annotations if name in members}, fields)
+            fields = {name: _reader(annotation) for name, annotation in annotations.items()}
+    return Layout(annotations, {name: _default(members[name]) for name in annotations if name in members}, fields)
+
+
+def _default(member: Any) -> object:
+    return member.get_default(call_default_factory=True) if is_pydantics(member) else member
 
 
 def members_of(data: type[Data]) -> dict[str, Any]:
@@ -213,12 +205,9 @@ def _read(data: type[Data], plain: Mapping[str, object], context: Any) -> dict[s
     layout = layout_of(data)
     _sure(layout.fields is not None and plain.keys() <= layout.fields.keys())
     values = {}
-    for name, field in layout.fields.items():  # type: ignore[union-attr]
-        if name in plain:
-            values[name] = field.read(plain[name], context)
-        else:
-            _sure(name in layout.defaults)
-            values[name] = layout.defaults[name]
+    for name, read in layout.fields.items():  # type: ignore[union-attr]
+        _sure(name in plain or name in layout.defaults)
+        values[name] = read(plain[name], context) if name in plain else layout.defaults[name]
     return values
 
 
@@ -227,117 +216,87 @@ def _sure(condition: object) -> None:
         raise _DoubtError
 
 
-def as_it_is(value: Any, binary: bool) -> object:
-    """The writer of what is in files as it is in memory."""
-    return value
-
-
-def _field(annotation: Any) -> Field:
-    """How values of this annotation are read and written. Raises _UnfamiliarError."""
+def _reader(annotation: Any) -> Reader:
+    """How values of this annotation are read, or refused with one of `REFUSALS`. Raises _UnfamiliarError."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if annotation is Any:
-        return Field(lambda value, context: value, as_it_is)
+        return lambda value, context: value
     if annotation in (bool, str, bytes, int, float, None, type(None)):
-        return _narrowed(_exactly(type(None) if annotation is None else annotation), _LIMITS.get(annotation))
+        return _narrowed(_of_type(type(None) if annotation is None else annotation), _LIMITS.get(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Data):
         return _nested(annotation)
     if origin is Literal:
-        return _narrowed(_exactly(*map(type, parts)), lambda value: any(value == p and type(value) is type(p) for p in parts))
+        return _narrowed(_of_type(*map(type, parts)), lambda value: any(value == p and type(value) is type(p) for p in parts))
     if origin is Annotated:
         return _annotated(parts[0], parts[1:])
     if origin in (Union, types.UnionType):
-        return _union([_field(part) for part in parts])
+        return _union([_reader(part) for part in parts])
     if origin is tuple and parts:
         return _tuple(parts)
     if origin is list:
-        read = _field(*parts).read
-        return Field(lambda value, context: [read(entry, context) for entry in _of(list, value)], as_it_is)
+        a_list, entry = _of_type(list), _reader(*parts)
+        return lambda value, context: [entry(part, context) for part in a_list(value, context)]
     if annotation == dict[str, Any]:
-        return _exactly(dict)
+        return _of_type(dict)
     raise _UnfamiliarError
 
 
-# A value of any other type the model may still take, or say why not.
 _LIMITS: dict[Any, Callable[[Any], bool]] = {int: lambda value: abs(value) < INTEGER_LIMIT, float: isfinite}
 
 
-def _exactly(*kinds: type) -> Field:
-    def read(value: Any, context: Any) -> Any:
-        _sure(type(value) in kinds)
-        return value
-
-    return Field(read, as_it_is)
+def _of_type(*kinds: type) -> Reader:
+    # A value of any other type the model may still take, or say why not.
+    return _narrowed(lambda value, context: value, lambda value: type(value) in kinds)
 
 
-def _of(kind: type, value: Any) -> Any:
-    _sure(type(value) is kind)
-    return value
-
-
-def _narrowed(field: Field, admits: Callable[[Any], bool] | None) -> Field:
-    if admits is None:
-        return field
-
-    def read(value: Any, context: Any) -> Any:
-        found = field.read(value, context)
-        _sure(admits(found))
+def _narrowed(read: Reader, admits: Callable[[Any], bool] | None) -> Reader:
+    def narrowed(value: Any, context: Any) -> Any:
+        found = read(value, context)
+        _sure(admits(found))  # type: ignore[misc]
         return found
 
-    return Field(read, field.write)
+    return narrowed if admits else read
 
 
-def _annotated(annotation: Any, kinds: Iterable[object]) -> Field:
+def _annotated(annotation: Any, kinds: Iterable[object]) -> Reader:
     parsed = next((kind for kind in kinds if isinstance(kind, Parsed)), None)  # whatever it is that they annotate
-    field = _field(annotation) if parsed is None else Field(parsed.parse, parsed.write)
+    read = _reader(annotation) if parsed is None else parsed.parse
     for kind in kinds:
         if isinstance(kind, Bounded | Sized):
-            field = _narrowed(field, kind.admits)
+            read = _narrowed(read, kind.admits)
         elif isinstance(kind, After):
-            field = _checked(field, kind.check)
+            read = _checked(read, kind.check)
         elif not isinstance(kind, Parsed | Described):
             raise _UnfamiliarError
-    return field
+    return read
 
 
-def _checked(field: Field, check: Callable[[Any], Any]) -> Field:
-    return Field(lambda value, context: check(field.read(value, context)), field.write)
+def _checked(read: Reader, check: Callable[[Any], Any]) -> Reader:
+    return lambda value, context: check(read(value, context))
 
 
-def _nested(data: type[Data]) -> Field:
+def _nested(data: type[Data]) -> Reader:
+    an_object = _of_type(dict)
+    return lambda value, context: value if type(value) is data else made(data, _read(data, an_object(value, context), context))
+
+
+def _union(members: list[Reader]) -> Reader:
     def read(value: Any, context: Any) -> Any:
-        return value if type(value) is data else made(data, _read(data, _of(dict, value), context))
-
-    return Field(read, lambda value, binary: value.to_data(binary=binary))
-
-
-def _union(members: list[Field]) -> Field:
-    # Types of members are distinct, so that the first to read a value is the one. Only null may be beside a member with a file form
-    # of its own, for what a value was is not told when it is written.
-    special = [member.write for member in members if member.write is not as_it_is]
-    if special and len(members) > 2:
-        raise _UnfamiliarError
-
-    def read(value: Any, context: Any) -> Any:
+        # Types of members are distinct, so that the first to read a value is the one.
         for member in members:
             with suppress(*REFUSALS):
-                return member.read(value, context)
+                return member(value, context)
         raise _DoubtError
 
-    def write(value: Any, binary: bool) -> object:
-        return None if value is None else special[0](value, binary)
-
-    return Field(read, write if special else as_it_is)
+    return read
 
 
-def _tuple(parts: tuple[Any, ...]) -> Field:
+def _tuple(parts: tuple[Any, ...]) -> Reader:
     repeats = len(parts) == 2 and parts[1] is Ellipsis
-    members = [_field(part) for part in (parts[:1] if repeats else parts)]
+    members = [_reader(part) for part in (parts[:1] if repeats else parts)]
 
     def read(value: Any, context: Any) -> Any:
         _sure(type(value) in (list, tuple) and (repeats or len(value) == len(members)))
-        return tuple([m.read(v, context) for m, v in zip(members * len(value) if repeats else members, value, strict=True)])
+        return tuple([member(v, context) for member, v in zip(members * len(value) if repeats else members, value, strict=True)])
 
-    def write(value: Any, binary: bool) -> object:
-        return [m.write(v, binary) for m, v in zip(members * len(value) if repeats else members, value, strict=True)]
-
-    return Field(read, write)
+    return read

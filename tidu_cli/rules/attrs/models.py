@@ -14,7 +14,6 @@ from pydantic import (
     FailFast,
     Field,
     GetCoreSchemaHandler,
-    PlainSerializer,
     PlainValidator,
     Strict,
     Tag,
@@ -65,8 +64,8 @@ def model_of(data: type[Data]) -> type[BaseModel]:
 
 def _model(data: type[Data], layout: Layout) -> type[BaseModel]:
     namespace = {
-        **{name: value for name, value in members_of(data).items() if is_pydantics(value) or name == _CONFIGURATION},
         **layout.defaults,
+        **{name: value for name, value in members_of(data).items() if is_pydantics(value) or name == _CONFIGURATION},
         "__module__": data.__module__,
         "__qualname__": data.__qualname__,
         "__doc__": data.__doc__,
@@ -97,14 +96,8 @@ def validated(attrs: type[Data], data: Mapping[str, object], records: Records) -
         raise TypeRuleError(_first_complaint(error, attrs)) from None
 
 
-def written(attrs: Data, *, binary: bool) -> dict[str, object]:
-    """The file form of attrs that only their model can write."""
-    model = model_of(type(attrs)).model_construct(**vars(attrs))
-    return _lists(model.model_dump(exclude_defaults=True, context={"binary": binary}))  # type: ignore[return-value]
-
-
 class _Nested:
-    """pydantic's annotation of data within other data: how they are read and written."""
+    """pydantic's annotation of data within other data."""
 
     def __init__(self, data: type[Data]) -> None:
         self.data = data
@@ -113,14 +106,7 @@ class _Nested:
         def read(value: Any, model: Callable[[Any], Any]) -> Data:
             return value if isinstance(value, self.data) else _made(self.data, model(value))
 
-        def write(value: Any, info: core_schema.SerializationInfo) -> dict[str, object]:
-            return value.to_data(binary=_is_binary(info))  # type: ignore[no-any-return]
-
-        return core_schema.no_info_wrap_validator_function(
-            read,
-            handler.generate_schema(model_of(self.data)),
-            serialization=core_schema.plain_serializer_function_ser_schema(write, info_arg=True),
-        )
+        return core_schema.no_info_wrap_validator_function(read, handler.generate_schema(model_of(self.data)))
 
 
 def _annotations(kind: object) -> Iterable[object]:
@@ -144,10 +130,7 @@ def _parsed(kind: Parsed) -> Iterable[object]:
         except TiduError as error:
             raise PydanticCustomError("tidu", "{reason}", {"reason": str(error)}) from None
 
-    def serialized(value: Any, info: core_schema.SerializationInfo) -> object:
-        return kind.write(value, _is_binary(info))
-
-    return PlainValidator(read), PlainSerializer(serialized), WithJsonSchema(dict(kind.schema))
+    return PlainValidator(read), WithJsonSchema(dict(kind.schema))
 
 
 def _constrained(**constraints: Any) -> object:
@@ -186,16 +169,6 @@ _STRICT: dict[Any, Any] = {
     str: Annotated[str, Strict()],
     bytes: Annotated[bytes, Strict()],
 }
-
-
-def _is_binary(info: core_schema.SerializationInfo) -> bool:
-    return bool(info.context and info.context.get("binary"))
-
-
-def _lists(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: _lists(v) for k, v in value.items()}
-    return [_lists(v) for v in value] if isinstance(value, tuple | list) else value
 
 
 def _first_complaint(error: Invalid, attrs: type[Data]) -> str:
