@@ -16,8 +16,8 @@ from tests.formats.test_fuzz import _mutated_bytes, _mutated_structure
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats import syntax
 from tidu_cli.formats.json import pieces
-from tidu_cli.formats.json.listed import Listed
 from tidu_cli.formats.nodes import reader as nodes
+from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.source import Source
 from tidu_cli.formats.syntax import parse
 from tidu_cli.formats.write import format_document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 
 import msgpack
@@ -12,13 +13,14 @@ from hypothesis import given, settings
 from tests.formats.plain import documents
 from tests.formats.test_fuzz import CONTENTS, VALID, _mutated_structure
 from tidu_cli.errors import DocumentError, TiduError
-from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.shape.complaints import judged
-from tidu_cli.formats.shape.shapes import accepted, type_without_names
+from tidu_cli.formats.read import columns_for_lists, parse_document
+from tidu_cli.formats.shape.document import DocumentData
+from tidu_cli.formats.shape.outline import accepted, judged, outline
 from tidu_cli.formats.shape.types import record_types, type_reader
 from tidu_cli.formats.source import Source
 from tidu_cli.formats.syntax import parse
 from tidu_cli.formats.write import format_document
+from tidu_cli.rules.attrs.models import read_by_model
 
 INVALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "invalid").iterdir())
 
@@ -26,20 +28,22 @@ INVALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "inval
 def agrees(plain: object) -> bool:
     """Whether the models take a document; the quick check must say the same, and read the same from it."""
     read_type = None
-    if isinstance(plain, dict) and type(plain.get("tidu")) is not int:
+    if not isinstance(plain, dict) or type(plain.get("tidu")) is not int:
         return False  # versions are looked at before, and so are types
     if isinstance(plain, dict) and "types" in plain:
         try:
             read_type = type_reader(record_types(plain["types"], {}))
         except TiduError:
             return False
-    quick = accepted(plain, read_type or type_without_names)
+    with_columns = deepcopy(plain)
+    columns_for_lists(with_columns)
     try:
-        by_models = judged(plain, read_type)
+        judged(plain, read_type)
     except DocumentError:
-        assert quick is None
+        assert accepted(plain, read_type) is None and accepted(with_columns, read_type) is None
         return False
-    assert quick == by_models
+    for data in (plain, with_columns):
+        assert accepted(data, read_type) == read_by_model(DocumentData, outline(data), read_type)
     return True
 
 

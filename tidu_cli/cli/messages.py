@@ -68,6 +68,6 @@ def _say(text: str) -> None:
 
 
 def _one_line(message: str) -> str:
-    from tidu_cli.formats.syntax import one_line
+    from tidu_cli.formats.messages import one_line
 
     return one_line(message)

@@ -7,22 +7,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean
-from tidu_cli.formats.json.listed import Listed
+from tidu_cli.formats.messages import one_line, shown
 from tidu_cli.formats.nodes.claims import check_linear, check_zeros
-from tidu_cli.formats.nodes.reader import NodeReader, Numbering, check_value
-from tidu_cli.formats.shape.shapes import (
+from tidu_cli.formats.nodes.listed import Listed
+from tidu_cli.formats.nodes.numbering import Numbering
+from tidu_cli.formats.nodes.reader import NodeReader, check_value
+from tidu_cli.formats.shape.document import (
     VERSION,
-    BoundInput,
-    DeclaredOutput,
-    DocumentShape,
-    GraphShape,
-    Packed,
+    BindingData,
+    DocumentData,
+    GraphData,
+    LibraryData,
+    OutputDeclaration,
     TypeReader,
-    accepted,
+    shaped,
     type_without_names,
 )
+from tidu_cli.formats.shape.outline import accepted, judged
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import one_line, parse, shown
+from tidu_cli.formats.syntax import parse
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
@@ -30,7 +33,7 @@ from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import require
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.watching import watch
+from tidu_cli.watching import Watched, watch
 
 
 def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document, str]:
@@ -79,15 +82,31 @@ def _parsed(data: bytes | Source) -> tuple[object, str]:
 def _read(plain: object, primitives: PrimitiveSet) -> Document:
     primitives = _with_types(primitives, plain)
     read_type = _type_reader(primitives.records)
-    shape = _shaped(plain, read_type)
-    return _document(shape, _with_own(primitives, shape.ops), read_type or type_without_names)
+    checked = _checked_version(plain)
+    if _is_library(checked):
+        raise DocumentError(
+            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for tidu convert --ops FILE and others"
+        )
+    watched = columns_for_lists(checked)
+    shape = accepted(checked, read_type) or judged(checked, read_type)
+    nodes = [graph["nodes"] for graph in checked["graphs"]]
+    numbering = Numbering(_with_ops(primitives, shape.ops or {}), read_type or type_without_names, watched)
+    return _document(shape, nodes, numbering)
+
+
+def columns_for_lists(plain: dict[str, Any]) -> Watched:
+    """Make columns of lists of nodes, where they are as they must be."""
+    graphs = plain.get("graphs")
+    owners = [g for g in graphs if isinstance(g, dict) and isinstance(g.get("nodes"), list)] if isinstance(graphs, list) else []
+    watched = watch("reading", sum(len(owner["nodes"]) for owner in owners))
+    for owner in owners:
+        owner["nodes"] = Listed.of(owner["nodes"], watched) or owner["nodes"]
+    return watched
 
 
 def _read_library(plain: object, where: str, primitives: PrimitiveSet) -> PrimitiveSet:
-    from tidu_cli.formats.shape.complaints import library
-
     primitives = _with_types(primitives, plain, where)
-    return _with_own(primitives, library(_checked_version(plain)).ops, where)
+    return _with_ops(primitives, shaped(LibraryData, _checked_version(plain), None).ops or {}, where)
 
 
 def _is_library(plain: object) -> bool:
@@ -105,14 +124,13 @@ def _with_types(primitives: PrimitiveSet, plain: object, origin: str = "") -> Pr
     return with_records(primitives, declared, dict.fromkeys(declared, origin) if origin else {})
 
 
-def _with_own(primitives: PrimitiveSet, ops: Mapping[str, Any], origin: str = "") -> PrimitiveSet:
+def _with_ops(primitives: PrimitiveSet, ops: Mapping[str, Any], origin: str = "") -> PrimitiveSet:
     if not ops:
         return primitives
     from tidu_cli.custom.library import extended
-    from tidu_cli.formats.shape.complaints import own_ops
-    from tidu_cli.formats.shape.ops import definitions
+    from tidu_cli.formats.shape.ops import definitions, op_data
 
-    return extended(primitives, definitions(own_ops(ops, primitives.records), origin))
+    return extended(primitives, definitions(op_data(ops, primitives.records), origin))
 
 
 def _checked_version(plain: object) -> dict[str, Any]:
@@ -124,20 +142,6 @@ def _checked_version(plain: object) -> dict[str, Any]:
     if type(version) is not int or version != VERSION:
         raise DocumentError(f"format version {shown(version)} is not one that is read here: that is {VERSION}")
     return plain
-
-
-def _shaped(plain: object, read_type: TypeReader | None) -> DocumentShape:
-    checked = _checked_version(plain)
-    if _is_library(checked):
-        raise DocumentError(
-            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for tidu convert --ops FILE and others"
-        )
-    shape = accepted(checked, read_type or type_without_names)
-    if shape is None:
-        from tidu_cli.formats.shape.complaints import judged
-
-        shape = judged(checked, read_type)
-    return shape
 
 
 def _type_reader(records: Mapping[str, RecordType]) -> TypeReader | None:
@@ -156,23 +160,21 @@ def _naming(place: str) -> Iterator[None]:
         raise DocumentError(f"{place}{error}") from None
 
 
-def _document(data: DocumentShape, primitives: PrimitiveSet, read_type: TypeReader) -> Document:
-    n_listed = sum(len(graph.nodes) for graph in data.graphs if isinstance(graph.nodes, list))
-    numbering = Numbering(primitives, read_type, watch("reading", n_listed))
+def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) -> Document:
     declared: dict[Key, tuple[Input, str]] = {}
     graphs: list[Graph] = []
     names: set[str] = set()
-    for graph in data.graphs:
+    for graph, its_nodes in zip(data.graphs, nodes, strict=True):
         with _naming(f"graph '{graph.name}': "):
             if graph.name in names:
                 raise DocumentError("an earlier graph has this name too; names are unique in a document")
         names.add(graph.name)
         with _naming(f"graph '{graph.name}', "):
-            graphs.append(_graph(graph, _inputs(graph, declared), numbering, graphs))
+            graphs.append(_graph(graph, its_nodes, _inputs(graph, declared), numbering, graphs))
     require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
-    bindings = tuple(_bindings(data.bindings, graphs))
-    check_zeros(graphs, bindings, numbering.zeros_due, primitives)
-    document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes)
+    bindings = tuple(_bindings(data.bindings or (), graphs))
+    check_zeros(graphs, bindings, numbering.zeros_due, numbering.primitives)
+    document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
     _check_passes(document)
     return document
 
@@ -183,7 +185,7 @@ def _check_passes(document: Document) -> None:
         raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
 
 
-def _inputs(graph: GraphShape, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:
+def _inputs(graph: GraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:
     inputs: dict[Key, Input] = {}
     for declaration in graph.inputs:
         key, type_ = declaration.key, declaration.type
@@ -199,20 +201,18 @@ def _inputs(graph: GraphShape, declared: dict[Key, tuple[Input, str]]) -> tuple[
     return tuple(inputs.values())
 
 
-def _graph(graph: GraphShape, inputs: tuple[Input, ...], numbering: Numbering, earlier: Sequence[Graph]) -> Graph:
-    reader = NodeReader(numbering, earlier, [i.type for i in inputs])
-    linear = graph.linear
+def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: Numbering, earlier: Sequence[Graph]) -> Graph:
+    input_types = [i.type for i in inputs]
+    reader = NodeReader(numbering, earlier, input_types)
     node_meta: dict[int, dict[str, Any]] = {}
-    if isinstance(graph.nodes, Packed):
-        reader.read_packed(graph.nodes)
-    elif isinstance(graph.nodes, Listed):
-        node_meta = graph.nodes.meta
-        if not reader.read_columns(graph.nodes):
-            reader = NodeReader(numbering, earlier, [i.type for i in inputs])
-            reader.read_listed([*graph.nodes])
+    if isinstance(nodes, dict):
+        reader.read_packed(nodes)
     else:
-        reader.read_listed(graph.nodes)
-        node_meta = {i: node["meta"] for i, node in enumerate(graph.nodes) if "meta" in node}
+        node_meta = nodes.meta if isinstance(nodes, Listed) else {i: node["meta"] for i, node in enumerate(nodes) if "meta" in node}
+        if not (isinstance(nodes, Listed) and reader.read_columns(nodes)):
+            reader = NodeReader(numbering, earlier, input_types)
+            reader.read_listed(nodes)
+    linear = None if graph.linear is None else dict(graph.linear)["pass"]
     numbering.value_types.append(reader.types if isinstance(reader.types, Column) else column(reader.types))
     if linear is not None:
         check_linear(reader.code, reader.args, numbering.cases)
@@ -236,7 +236,7 @@ def _graph(graph: GraphShape, inputs: tuple[Input, ...], numbering: Numbering, e
     )
 
 
-def _output(declaration: DeclaredOutput, reader: NodeReader, linear: bool) -> Output:
+def _output(declaration: OutputDeclaration, reader: NodeReader, linear: bool) -> Output:
     key, type_ = declaration.key, declaration.type
     if declaration.value is None:
         if type_ is None:
@@ -256,14 +256,14 @@ def _output(declaration: DeclaredOutput, reader: NodeReader, linear: bool) -> Ou
     return Output(key, argument, found, declaration.meta)
 
 
-def _bindings(bindings: Iterable[BoundInput], graphs: Sequence[Graph]) -> Iterator[Binding]:
+def _bindings(bindings: Iterable[BindingData], graphs: Sequence[Graph]) -> Iterator[Binding]:
     declared: dict[Key, tuple[int, Input]] = {}
     for g, graph in enumerate(graphs):
         for i in graph.inputs:
             declared.setdefault(i.key, (g, i))
     seen: set[Key] = set()
     for binding in bindings:
-        key = binding.key
+        key = binding.input
         with _naming(f"binding of input '{key}': "):
             if key not in declared:
                 raise DocumentError(f"no graph declares this input{did_you_mean(str(key), [str(k) for k in declared])}")

@@ -9,18 +9,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
-from tidu_cli.errors import DocumentError, printable
+from tidu_cli.errors import DocumentError
 from tidu_cli.formats.json.numerals import settled
+from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.source import Source
 from tidu_cli.graph.text.decimals import number
-
-T = TypeVar("T", bound=Hashable)
-
-MAX_MESSAGE = 600
-"""Messages are cut to this length: they quote names, which may be of any length in a broken file."""
 
 BLOCK = 2**20
 """JSON comes in by so many bytes."""
@@ -32,21 +27,6 @@ LARGE = 2**17
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CONTAINER = re.compile(rb"\s*[{\[]")
 _TOO_DEEP = "nests too deeply"
-
-
-def one_line(message: str) -> str:
-    """`message` as one printable line of limited length: other characters are escaped."""
-    line = printable(message[: 2 * MAX_MESSAGE])
-    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
-
-
-def shown(value: object) -> str:
-    """A part of a broken file as a message quotes it: as JSON, and no longer than a few words."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=repr)
-    except (RecursionError, ValueError):
-        return "that"
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def parse(source: Source) -> tuple[object, str]:
@@ -139,16 +119,6 @@ def _json_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(result) < len(pairs):
         raise DocumentError(f"an object has the key {repeated(key for key, _ in pairs)!r} twice")
     return result
-
-
-def repeated(keys: Iterable[T]) -> T | None:
-    """The first key that occurs before: in one walk, as objects may have a million keys. None if there is none."""
-    seen: set[T] = set()
-    for key in keys:
-        if key in seen:
-            return key
-        seen.add(key)
-    return None
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -26,7 +26,7 @@ from tidu_cli.graph.text.instants import NOT_A_TIME, instant_to_text
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 from tidu_cli.limits import limits
-from tidu_cli.rules.attrs.kinds import literal_from_file
+from tidu_cli.rules.attrs.literals import literal_from_file
 
 # NumPy takes longer to import than most commands run, so here it is imported within the functions that need it.
 if TYPE_CHECKING:

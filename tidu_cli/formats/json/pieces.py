@@ -17,7 +17,7 @@ import re
 from typing import Any
 
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.json.listed import Listed
+from tidu_cli.formats.nodes.listed import Listed
 
 PIECE = 2**16
 """So many bytes of a list at once: what is made of them stays in the processor's cache. Shorter lists are not cut."""

@@ -1,119 +1,23 @@
-"""The nodes of a graph, from their file form to columns: the loops that see every node, and infer its types.
+"""The nodes of a graph, from their file form to columns: packed nodes are columns, and so are the lists of nodes that are read.
 
-Most nodes of a large graph are alike, so everything that is costly is found once and looked up after: the *row* of a node
-(op, attrs, role, declared types) by what the file says, and its case by its row and its operands' types, as small integers.
+What is right is read without a look at single nodes, as far as that goes. Where something is wrong, loops find out where.
 """
 
 from __future__ import annotations
 
-import marshal
-import re
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from itertools import accumulate, chain, repeat
 from operator import lt
-from typing import NamedTuple
+from typing import Any
 
-from tidu_cli.custom.packages import refuse_clash
-from tidu_cli.errors import DocumentError, TiduError, UnknownNameError
-from tidu_cli.formats.json.listed import Listed
+from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.messages import shown
 from tidu_cli.formats.nodes.columns import Pairs, integers
-from tidu_cli.formats.shape.shapes import Node, Packed, TypeReader
-from tidu_cli.formats.syntax import shown
+from tidu_cli.formats.nodes.listed import Listed
+from tidu_cli.formats.nodes.numbering import UNKNOWN, Node, Numbering
 from tidu_cli.graph.columns.large import is_large
-from tidu_cli.graph.graph import CaseTable, Column, Detached, Externals, Graph, column
+from tidu_cli.graph.graph import Column, Detached, Externals, Graph, column
 from tidu_cli.graph.types import Type
-from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.contract import Attrs
-from tidu_cli.rules.summands import zeros_due
-from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.watching import Watched
-
-UNKNOWN = -1
-"""The type number of a detached value whose type is not known yet."""
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-
-
-class Row(NamedTuple):
-    """What the file says of a node, but for its inputs."""
-
-    op: str
-    attrs: Attrs
-    mask: tuple[bool, ...] | None
-    declared: tuple[Type, ...] | None
-
-
-class Numbering:
-    """What the graphs of a document share while it is read: types, rows and cases by number, and detached values."""
-
-    def __init__(self, primitives: PrimitiveSet, read_type: TypeReader, watched: Watched) -> None:
-        self.primitives = primitives
-        self.read_type = read_type
-        self.watched = watched  # by those who want to know how many of the listed nodes are read
-        self.cases = CaseTable(primitives)
-        self.detached: list[Detached] = []
-        self.types: list[Type] = []
-        self.rows: list[Row] = []
-        self.results: list[tuple[int, ...]] = []  # of each case, the type numbers of its results
-        self.value_types: list[Column[int]] = []  # of each graph that was read, the type numbers of its values
-        self.case_of: dict[tuple[int, ...], int] = {}  # from a row and operand types, all known
-        self.zeros_due: dict[int, tuple[int, ...]] = {}  # of each case that has such, the operands that must be structural zeros
-        self._type_number: dict[Type, int] = {}
-        self._row_number: dict[object, int] = {}
-        self._detached_number: dict[str, int] = {}
-
-    def type_number(self, type_: Type) -> int:
-        """The number of a type, a new one if it is new."""
-        number = self._type_number.setdefault(type_, len(self.types))
-        if number == len(self.types):
-            self.types.append(type_)
-        return number
-
-    def detached_number(self, digest: str) -> int:
-        """The number of a detached value. Raises DocumentError if the digest is malformed."""
-        if not _DIGEST.fullmatch(digest):
-            raise DocumentError(f"malformed reference {shown(digest)}: a digest is 'sha256:' and 64 digits of 0-9a-f")
-        number = self._detached_number.setdefault(digest, len(self.detached))
-        if number == len(self.detached):
-            self.detached.append(Detached(digest, None))
-        return number
-
-    def row(self, node: Node) -> int:
-        """The number of a node's row. Raises UnknownNameError, TypeRuleError and PluginError."""
-        op, attrs, role, declared = node["op"], node.get("attrs"), node.get("role"), node.get("types")
-        mask = tuple(role["linearized"]["active_mask"]) if role else None
-        types = tuple(declared) if declared is not None else None
-        # marshal is the fastest way to a hashable form that tells 1 from 1.0 and true. Version 2 depends on values only.
-        try:
-            key = op, marshal.dumps(attrs, 2) if attrs else None, mask, types
-        except ValueError:
-            raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
-        number = self._row_number.get(key)
-        if number is None:
-            if op in BUILTIN.primitives:
-                refuse_clash(op, self.primitives.plugins)
-            try:
-                parsed = self.primitives.parse_attrs(op, attrs or {})
-            except UnknownNameError as error:
-                raise UnknownNameError(f"{str(error)[:-1]}; tidu convert --ops FILE brings those of a library)") from None
-            number = self._row_number[key] = len(self.rows)
-            self.rows.append(Row(op, parsed, mask, None if types is None else tuple(map(self.read_type, types))))
-        return number
-
-    def case(self, row: int, operands: Sequence[int]) -> int:
-        """The number of the case of a row with operands of these type numbers, found and remembered."""
-        op, attrs, mask, declared = self.rows[row]
-        types = [None if t == UNKNOWN else self.types[t] for t in operands]
-        case = self.primitives.case(op, attrs, mask, types, declared)
-        due = zeros_due(self.primitives, case) if mask is not None else ()  # before it is known: what is refused is read again
-        number = self.cases.intern(case)
-        if number == len(self.results):
-            self.results.append(tuple(map(self.type_number, case.results)))
-            if due:
-                self.zeros_due[number] = due
-        if UNKNOWN not in operands:  # else the detached operands of each such node have yet to learn their types
-            self.case_of[row, *operands] = number
-        return number
 
 
 class NodeReader:
@@ -172,42 +76,32 @@ class NodeReader:
         self.external_types[~argument] = self.numbering.type_number(type_)
         self.numbering.detached[k] = Detached(self.numbering.detached[k].digest, type_)
 
-    def read_listed(self, nodes: Sequence[Node]) -> None:
-        """Read a list of nodes. Raises DocumentError that names the node."""
-        types, external_types, append = self.types, self.external_types, self.args.append
-        case_of, results, row_of, code = self.numbering.case_of, self.numbering.results, self.numbering.row, self.code
-        plain: dict[str, int] = {}  # rows of nodes that say nothing but their op
+    def read_listed(self, nodes: Iterable[Node]) -> None:
+        """Read a list of nodes one by one. Raises DocumentError that names the node."""
+        for i, node in enumerate(nodes):
+            try:
+                row = self.numbering.row(node)
+                args = [self._argument_at(k, reference) for k, reference in enumerate(node["inputs"])]
+                number = self._case(row, args)
+            except TiduError as error:
+                raise DocumentError(f"node {i} ({node['op']}): {error}") from None
+            self.code.append(number)
+            self.args.extend(args)
+            self.types += self.numbering.results[number]
+
+    def _case(self, row: int, args: Sequence[int]) -> int:
+        types, external_types = self.types, self.external_types
+        number = self.numbering.case_of.get((row, *[types[a] if a >= 0 else external_types[~a] for a in args]))
+        return self._new_case(row, args) if number is None else number
+
+    def _argument_at(self, k: int, reference: object) -> int:
         try:
-            for node in self.numbering.watched(nodes):
-                if len(node) == 2:
-                    row = plain.get(node["op"])
-                    if row is None:
-                        row = plain[node["op"]] = row_of(node)
-                else:
-                    row = row_of(node)
-                key, defined, start = [row], len(types), len(self.args)
-                for k, reference in enumerate(node["inputs"]):
-                    if type(reference) is int and 0 <= reference < defined:
-                        key.append(types[reference])
-                        append(reference)
-                        continue
-                    try:
-                        argument = self.argument(reference)
-                    except DocumentError as error:
-                        raise DocumentError(f"input {k}: {error}") from None
-                    key.append(external_types[~argument])
-                    append(argument)
-                number = case_of.get(tuple(key))
-                if number is None:
-                    number = self._new_case(row, self.args[start:])
-                code.append(number)
-                types += results[number]
-        except TiduError as error:
-            i = len(code)
-            raise DocumentError(f"node {i} ({nodes[i]['op']}): {error}") from None
+            return self.argument(reference)
+        except DocumentError as error:
+            raise DocumentError(f"input {k}: {error}") from None
 
     def read_columns(self, nodes: Listed) -> bool:
-        """Read listed nodes that are columns. Whether nothing is wrong with them: `read_listed` says of a list what is."""
+        """Read listed nodes as columns. Whether nothing is wrong with them: `read_listed` says what is, and where."""
         code, args = nodes.code, nodes.args
         try:
             rows = [self.numbering.row(row) for row in nodes.table]
@@ -220,10 +114,10 @@ class NodeReader:
             return False
         return True
 
-    def _with_externals(self, args: Column[int], external: Pairs) -> Column[int]:
+    def _with_externals(self, args: Column[int], external: Pairs | list[object]) -> Column[int]:
         if not external:
             return args
-        if is_large(len(external)):
+        if is_large(len(external)) and isinstance(external, Pairs):
             from tidu_cli.formats.nodes.bulk import externals_as_read, types_of, with_externals
 
             found = externals_as_read(external, [graph.n_values for graph in self.earlier])
@@ -233,11 +127,11 @@ class NodeReader:
         argument = map(self.external_argument, external)
         return column(a if a >= 0 else next(argument) for a in args)
 
-    def read_packed(self, nodes: Packed) -> None:
+    def read_packed(self, nodes: Mapping[str, Any]) -> None:
         """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
-        table = nodes.table
+        table, external = nodes["table"], nodes.get("external", [])
         rows = [self._table_row(r, row) for r, row in enumerate(table)]
-        code, args = integers(nodes.code, "code"), integers(nodes.args, "args")
+        code, args = integers(nodes["code"], "code"), integers(nodes["args"], "args")
         if code and not (min(code) >= 0 and max(code) < len(rows)):
             wrong = next(i for i, r in enumerate(code) if not 0 <= r < len(rows))
             raise DocumentError(f"node {wrong}: code {code[wrong]} is out of range; the table has {len(rows)} rows")
@@ -245,8 +139,8 @@ class NodeReader:
         taken = sum(map(arity.__getitem__, code))
         if taken != len(args):
             raise DocumentError(f"args: has {len(args)} entries, but the nodes take {taken}")
-        self._check_args(table, code, args, len(nodes.external))
-        self.args = args if self._adopted_externals(args, nodes.external) else self._renumbered(args, nodes.external)
+        self._check_args(table, code, args, len(external))
+        self.args = args if self._adopted_externals(args, external) else self._renumbered(args, external)
         if not self._read_uniform(table, rows, code):
             self._read_columns(table, rows, code)
 

@@ -1,78 +1,29 @@
-"""What is wrong with the shape of a document, in one line: the models of `schema` look at what `shapes` does not take."""
+"""What is wrong with the shape of a document, in one line: the models look at what the quick check does not take."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from tidu_cli.errors import DocumentError, TiduError
-from tidu_cli.formats.json.listed import Listed
-from tidu_cli.formats.nodes.columns import as_files_have_them
-from tidu_cli.formats.shape.schema import DocumentData
-from tidu_cli.formats.shape.shapes import BoundInput, DeclaredInput, DeclaredOutput, DocumentShape, GraphShape, Packed, TypeReader
 from tidu_cli.graph.keys import key_from_json
-from tidu_cli.graph.types import RecordType
+from tidu_cli.rules.attrs.fields import Data
+from tidu_cli.rules.attrs.models import read_by_model
 
-if TYPE_CHECKING:
-    from tidu_cli.formats.shape.op_schema import LibraryData, OpData
-
-M = TypeVar("M", bound=BaseModel)
+D = TypeVar("D", bound=Data)
 
 
-def judged(plain: Any, read_type: TypeReader | None) -> DocumentShape:
-    """The shape of a document, by the models. `read_type` is None if there are no record types. Raises DocumentError."""
-    data = _validated(_as_files_have_it(plain), DocumentData, read_type)
-    graphs = [_graph(graph, of["nodes"]) for graph, of in zip(data.graphs, plain["graphs"], strict=True)]
-    return DocumentShape(data.meta, data.ops, data.passes, graphs, [BoundInput(b.input, b.value) for b in data.bindings])
-
-
-def _as_files_have_it(plain: Any) -> Any:
-    """A document with nothing compact in it, whatever else may be wrong."""
-    if not isinstance(plain, dict) or not isinstance(graphs := plain.get("graphs"), list):
-        return plain
-    in_full = [{**g, "nodes": _nodes_in_full(g["nodes"])} if isinstance(g, dict) and "nodes" in g else g for g in graphs]
-    return {**plain, "graphs": in_full}
-
-
-def _nodes_in_full(nodes: object) -> object:
-    return list(nodes) if isinstance(nodes, Listed) else as_files_have_them(nodes)
-
-
-def library(plain: Any) -> LibraryData:
-    """The shape of a library. Raises DocumentError."""
-    from tidu_cli.formats.shape.op_schema import LibraryData
-
-    return _validated(plain, LibraryData, None)
-
-
-def own_ops(ops: Mapping[str, Any], records: Mapping[str, RecordType]) -> dict[str, OpData]:
-    """The shapes of own primitives. Raises DocumentError."""
-    from tidu_cli.formats.shape.op_schema import OpData
-
-    return {name: _validated(op, OpData, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}
-
-
-def _validated(plain: Any, model: type[M], context: object, place: tuple[str, ...] = (), within: Any = None) -> M:
+def judged_as(data: type[D], plain: object, context: object, place: tuple[str, ...] = (), within: object = None) -> D:
+    """What plain data means by its model; it stands at a place of a document. Raises DocumentError."""
     try:
-        return model.model_validate(plain, context=context)
+        return read_by_model(data, plain, context)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise DocumentError(_complaint(within or plain, (*place, *first["loc"]), first["type"], first["msg"])) from None
-
-
-def _graph(graph: Any, nodes: Any) -> GraphShape:
-    # Nodes stay as the file has them: the models convert nothing in them but types, which are read once a row.
-    return GraphShape(
-        graph.name,
-        graph.linear.number if graph.linear is not None else None,
-        graph.meta,
-        [DeclaredInput(i.key, i.type, i.meta) for i in graph.inputs],
-        Packed(nodes["table"], nodes["code"], nodes["args"], nodes.get("external", [])) if isinstance(nodes, dict) else nodes,
-        [DeclaredOutput(o.key, o.value, o.type, o.meta) for o in graph.outputs],
-    )
+        reason = first.get("ctx", {}).get("error", first["msg"])
+        raise DocumentError(_complaint(within or plain, (*place, *first["loc"]), first["type"], str(reason))) from None
 
 
 def _complaint(plain: Any, location: Sequence[int | str], kind: str, message: str) -> str:

@@ -52,7 +52,7 @@ def _parsed(value: object, records: Records) -> Type:
     return value
 
 
-TangentTypeText = Annotated[Type, Parsed(_parsed, lambda type_, binary: str(type_), {"type": "string", "pattern": OPEN_TYPE})]
+TangentTypeText = Annotated[Type, Parsed(_parsed, {"type": "string", "pattern": OPEN_TYPE})]
 """A tangent type as text, such as `duration[h]` or `{at: duration[h]}`: shapes that are left out are the primal's."""
 
 

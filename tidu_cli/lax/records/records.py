@@ -37,7 +37,7 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _TEXT = {"type": "string", "pattern": RECORD_TYPE}
-RecordTypeText = Annotated[RecordType, Parsed(_record_type, lambda type_, binary: str(type_), _TEXT)]
+RecordTypeText = Annotated[RecordType, Parsed(_record_type, _TEXT)]
 
 
 class RecordAttrs(Attrs):

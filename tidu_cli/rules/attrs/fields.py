@@ -1,14 +1,16 @@
-"""Attrs: frozen objects whose fields are read from files and written to them by their annotations, in plain Python.
+"""Objects with annotated fields, read from plain data by their annotations and written back, without pydantic.
 
-pydantic defines what attrs are, tells what is wrong with them and makes their JSON Schema (`attr_models`). But importing it and
-building a model take longer than all else that a command does with a small document. So what is read here is a part of what the
-model takes, in the same way, and where there is any doubt the model decides.
+The annotations define what attrs and documents are. Two readers follow them: pydantic's, which `models` makes of them, has the last
+word, says what is wrong and makes JSON Schema. But importing it and building a model take longer than all else that a command does
+with a small document. So what is read here is a part of what the model takes, in the same way, and where there is any doubt the
+model decides.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from typing import (
@@ -16,8 +18,6 @@ from typing import (
     Any,
     ClassVar,
     Literal,
-    NamedTuple,
-    Self,
     TypeVar,
     Union,
     dataclass_transform,
@@ -29,61 +29,39 @@ from typing import (
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import RecordType
 
-A = TypeVar("A", bound="Attrs")
+D = TypeVar("D", bound="Data")
 
 DOUBT: Any = object()
-"""What a reader gives for a value that only the model can judge."""
+"""What stands for values that only the model can judge."""
 
 INTEGER_LIMIT = 2**63
-"""Integers in attrs take 64 bits with sign, as those that msgpack and NumPy have, unless `Bounded` says otherwise."""
+"""Integers take 64 bits with sign, as those that msgpack and NumPy have, unless `Bounded` says otherwise."""
 
 Records = Mapping[str, RecordType]
 """Record types by name, which attrs may name."""
 
-Reader = Callable[[Any, Records], Any]
-Writer = Callable[[Any, bool], object]
-"""From (value, whether the file is binary) to the file form."""
-
-
-class Kind:
-    """An annotation of a field, `Annotated[int, kind]`, that both this module and pydantic understand."""
-
-    def pydantic(self) -> Iterable[object]:
-        """The same in pydantic's annotations."""
-        raise NotImplementedError
+Reader = Callable[[Any, Any], Any]
+"""From (value, context) to what it means. The context is what parsers need to know: of attrs, the record types by name."""
 
 
 @dataclass(frozen=True, eq=False)
-class Parsed(Kind):
-    """What `parse` reads from the file form, and `write` gives back. `parse` takes parsed values, too, and raises TiduError."""
+class Parsed:
+    """What `parse` reads from the file form. It takes parsed values, too, and raises TiduError."""
 
-    parse: Callable[[Any, Records], Any]
-    write: Writer
+    parse: Reader
     schema: Mapping[str, Any]
 
-    def pydantic(self) -> Iterable[object]:
-        """A validator, a serializer and a JSON Schema."""
-        from tidu_cli.rules.attrs.models import parsed
-
-        return parsed(self.parse, self.write, self.schema)
-
 
 @dataclass(frozen=True, eq=False)
-class After(Kind):
+class After:
     """A further `check` of what the annotations before it admit: it gives the value, or raises ValueError."""
 
     check: Callable[[Any], Any]
     schema: Mapping[str, Any] | None = None
 
-    def pydantic(self) -> Iterable[object]:
-        """A validator, and what it adds to the JSON Schema."""
-        from tidu_cli.rules.attrs.models import checked
-
-        return checked(self.check, self.schema)
-
 
 @dataclass(frozen=True, eq=False)
-class Bounded(Kind):
+class Bounded:
     """Of integers, those at least `ge`, more than `gt`, and less than `lt`."""
 
     ge: int | None = None
@@ -95,58 +73,36 @@ class Bounded(Kind):
         above = (self.ge is None or value >= self.ge) and (self.gt is None or value > self.gt)
         return above and (self.lt is None or value < self.lt)
 
-    def pydantic(self) -> Iterable[object]:
-        """A field with bounds."""
-        from tidu_cli.rules.attrs.models import constrained
-
-        return constrained(ge=self.ge, lt=self.lt, gt=self.gt)
-
 
 @dataclass(frozen=True, eq=False)
-class Sized(Kind):
-    """Of lists, those of so many entries."""
+class Sized:
+    """Of lists and text, those of so many entries."""
 
     least: int
     most: int | None = None
 
-    def pydantic(self) -> Iterable[object]:
-        """A field with bounds on its length."""
-        from tidu_cli.rules.attrs.models import constrained
+    def admits(self, value: Any) -> bool:
+        """Whether a value has so many."""
+        return len(value) >= self.least and (self.most is None or len(value) <= self.most)
 
-        return constrained(min_length=self.least, max_length=self.most)
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """A JSON Schema in the place of what the annotations before it have, which admit more than is meant."""
+
+    schema: Mapping[str, Any]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-class Attrs:
-    """Base of every primitive's attrs: its annotations are its fields. Frozen, so that they hash; unknown names are errors.
+class Data:
+    """Base of what has annotated fields. Frozen, so that it hashes where its values do.
 
-    Where annotations are made of bool, int, float, str, Literal, None, tuple, unions and other Attrs, with `Kind`s to narrow them,
-    attrs are read without pydantic. Any other that it knows will do, too, and so will its validators.
+    Where annotations are made of Any, bool, int, float, str, bytes, Literal, None, tuple, list, dict, unions and other Data, with
+    the kinds above to narrow them, it is read without pydantic. Any other that pydantic knows will do, too, and so will its
+    validators.
     """
 
     _layout: ClassVar[Layout]
-
-    def __init__(self, **values: Any) -> None:
-        """Attrs of these values, which are checked as those of a file. Raises TypeRuleError."""
-        self.__dict__.update(_read(type(self), values, {}))
-
-    @classmethod
-    def parse(cls, data: Mapping[str, object], records: Records) -> Self:
-        """Attrs from their file form. Raises TypeRuleError for missing, unknown and malformed ones."""
-        return made(cls, _read(cls, data, records))
-
-    def to_data(self, *, binary: bool) -> dict[str, object]:
-        """The file form: lists, numbers and strings, and bytes for constants if `binary`. Attrs at their default are left out."""
-        layout = layout_of(type(self))
-        if layout.fields is None:
-            from tidu_cli.rules.attrs.models import written
-
-            return written(self, binary=binary)
-        return {
-            name: layout.fields[name].write(value, binary)
-            for name, value in self.__dict__.items()
-            if name not in layout.defaults or value != layout.defaults[name]
-        }
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attrs are frozen: cannot set '{name}'")
@@ -155,7 +111,7 @@ class Attrs:
         raise AttributeError(f"attrs are frozen: cannot delete '{name}'")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__ if isinstance(other, Attrs) else NotImplemented
+        return type(self) is type(other) and self.__dict__ == other.__dict__ if isinstance(other, Data) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((type(self), *self.__dict__.values()))
@@ -167,58 +123,46 @@ class Attrs:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """How pydantic reads and writes attrs within those of another primitive."""
-        from tidu_cli.rules.attrs.models import nested_schema
-
-        return nested_schema(cls, handler)
-
-
-class NoAttrs(Attrs):
-    """The attrs of a primitive that has none."""
-
-
-class Field(NamedTuple):
-    """How a field is read and written."""
-
-    read: Reader
-    write: Writer
-
 
 @dataclass(eq=False)
 class Layout:
-    """The fields of a class of attrs: their annotations and defaults, and how they are read, or None if only pydantic can.
+    """The fields of a class: their annotations and defaults, and how they are read, or None if only pydantic can.
 
     `model` is pydantic's, once it was wanted.
     """
 
     annotations: Mapping[str, Any]
     defaults: Mapping[str, Any]
-    fields: Mapping[str, Field] | None
+    fields: Mapping[str, Reader] | None
     model: Any = None
 
 
-def layout_of(attrs: type[Attrs]) -> Layout:
-    """The layout of a class of attrs, fields of base classes first."""
-    found: Layout | None = vars(attrs).get("_layout")
+def layout_of(data: type[Data]) -> Layout:
+    """The layout of a class, fields of base classes first."""
+    found: Layout | None = vars(data).get("_layout")
     if found is None:
-        found = attrs._layout = _layout(attrs)
+        found = data._layout = _layout(data)
     return found
 
 
-def _layout(attrs: type[Attrs]) -> Layout:
-    hints = get_type_hints(attrs, include_extras=True)
+def _layout(data: type[Data]) -> Layout:
+    hints = get_type_hints(data, include_extras=True)
     annotations = {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
-    members = {name: value for base in reversed(attrs.__mro__) for name, value in vars(base).items()}
-    defaults = {name: members[name] for name in annotations if name in members}
-    fields: dict[str, Field] = {}
-    for name, annotation in annotations.items():
-        field = _field(annotation)
-        if field is None:
-            return Layout(annotations, defaults, None)
-        fields[name] = field
-    return Layout(annotations, defaults, None if any(map(is_pydantics, members.values())) else fields)
+    members = members_of(data)
+    fields: dict[str, Reader] | None = None
+    if not any(map(is_pydantics, members.values())):
+        with suppress(_UnfamiliarError):
+            fields = {name: _reader(annotation) for name, annotation in annotations.items()}
+    return Layout(annotations, {name: _default(members[name]) for name in annotations if name in members}, fields)
+
+
+def _default(member: Any) -> object:
+    return member.get_default(call_default_factory=True) if is_pydantics(member) else member
+
+
+def members_of(data: type[Data]) -> dict[str, Any]:
+    """What a class and its bases define."""
+    return {name: value for base in reversed(data.__mro__) for name, value in vars(base).items()}
 
 
 def is_pydantics(member: object) -> bool:
@@ -226,168 +170,133 @@ def is_pydantics(member: object) -> bool:
     return type(member).__module__.partition(".")[0] == "pydantic"
 
 
-def field_names(attrs: type[Attrs]) -> tuple[str, ...]:
+def field_names(data: type[Data]) -> tuple[str, ...]:
     """The names of the fields, in order."""
-    return tuple(layout_of(attrs).annotations)
+    return tuple(layout_of(data).annotations)
 
 
-def made(attrs: type[A], values: Mapping[str, object]) -> A:
-    """Attrs of values that are known to be right."""
-    found = attrs.__new__(attrs)
+def made(data: type[D], values: Mapping[str, object]) -> D:
+    """An object of values that are known to be right."""
+    found = data.__new__(data)
     found.__dict__.update(values)
     return found
 
 
-def _read(cls: type[Attrs], data: Mapping[str, object], records: Records) -> Mapping[str, object]:
-    found = _read_quickly(cls, data, records)
-    if found is DOUBT:
-        from tidu_cli.rules.attrs.models import validated
-
-        found = validated(cls, data, records)
-    return found  # type: ignore[no-any-return]
+class _DoubtError(Exception):
+    """Something is not as it should be, or might not be."""
 
 
-def _read_quickly(cls: type[Attrs], data: Mapping[str, object], records: Records) -> Any:
-    layout = layout_of(cls)
-    fields, defaults = layout.fields, layout.defaults
-    if fields is None or not data.keys() <= fields.keys():
+class _UnfamiliarError(Exception):
+    """An annotation that only pydantic knows."""
+
+
+REFUSALS = (_DoubtError, TiduError, ValueError)
+
+
+def read_quickly(data: type[Data], plain: Mapping[str, object], context: Any) -> Any:
+    """The values of the fields of plain data; DOUBT where only the model can say."""
+    try:
+        return _read(data, plain, context)
+    except REFUSALS:
         return DOUBT
+
+
+def _read(data: type[Data], plain: Mapping[str, object], context: Any) -> dict[str, object]:
+    layout = layout_of(data)
+    _sure(layout.fields is not None and plain.keys() <= layout.fields.keys())
     values = {}
-    for name, field in fields.items():
-        values[name] = value = field.read(data[name], records) if name in data else defaults.get(name, DOUBT)
-        if value is DOUBT:
-            return DOUBT
+    for name, read in layout.fields.items():  # type: ignore[union-attr]
+        _sure(name in plain or name in layout.defaults)
+        values[name] = read(plain[name], context) if name in plain else layout.defaults[name]
     return values
 
 
-def _as_it_is(value: Any, binary: bool) -> object:
-    return value
+def _sure(condition: object) -> None:
+    if not condition:
+        raise _DoubtError
 
 
-def _field(annotation: Any) -> Field | None:
-    """How values of this annotation are read and written; None if only pydantic knows."""
+def _reader(annotation: Any) -> Reader:
+    """How values of this annotation are read, or refused with one of `REFUSALS`. Raises _UnfamiliarError."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    if annotation is int:
-        return Field(lambda value, records: value if type(value) is int and abs(value) < INTEGER_LIMIT else DOUBT, _as_it_is)
-    if annotation is float:
-        return Field(lambda value, records: value if type(value) is float and isfinite(value) else DOUBT, _as_it_is)
-    if annotation in (bool, str, type(None), None):
-        return Field(_of_type(type(None) if annotation is None else annotation), _as_it_is)
-    if isinstance(annotation, type) and issubclass(annotation, Attrs):
-        return Field(_nested(annotation), lambda value, binary: value.to_data(binary=binary))
-    if origin is Literal and all(type(part) is str for part in parts):
-        return Field(lambda value, records: value if type(value) is str and value in parts else DOUBT, _as_it_is)
+    if annotation is Any:
+        return lambda value, context: value
+    if annotation in (bool, str, bytes, int, float, None, type(None)):
+        return _narrowed(_of_type(type(None) if annotation is None else annotation), _LIMITS.get(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, Data):
+        return _nested(annotation)
+    if origin is Literal:
+        return _narrowed(_of_type(*map(type, parts)), lambda value: any(value == p and type(value) is type(p) for p in parts))
     if origin is Annotated:
-        return _narrowed(parts[0], parts[1:])
+        return _annotated(parts[0], parts[1:])
     if origin in (Union, types.UnionType):
-        return _union([_field(part) for part in parts])
+        return _union([_reader(part) for part in parts])
     if origin is tuple and parts:
         return _tuple(parts)
-    return None
+    if origin is list:
+        a_list, entry = _of_type(list), _reader(*parts)
+        return lambda value, context: [entry(part, context) for part in a_list(value, context)]
+    if annotation == dict[str, Any]:
+        return _of_type(dict)
+    raise _UnfamiliarError
 
 
-def _narrowed(annotation: Any, kinds: Iterable[object]) -> Field | None:
-    field = _field(annotation)
-    for kind in kinds:
-        if isinstance(kind, Parsed):
-            field = Field(_parsing(kind), kind.write)
-        elif field is None:
-            return None
-        elif isinstance(kind, Bounded):
-            field = Field(_testing(field.read, kind.admits), field.write)
-        elif isinstance(kind, Sized):
-            field = Field(_testing(field.read, _sized(kind)), field.write)
-        elif isinstance(kind, After):
-            field = Field(_checking(field.read, kind), field.write)
-        else:
-            return None
-    return field
+_LIMITS: dict[Any, Callable[[Any], bool]] = {int: lambda value: abs(value) < INTEGER_LIMIT, float: isfinite}
 
 
-def _of_type(type_: type) -> Reader:
+def _of_type(*kinds: type) -> Reader:
     # A value of any other type the model may still take, or say why not.
-    return lambda value, records: value if type(value) is type_ else DOUBT
+    return _narrowed(lambda value, context: value, lambda value: type(value) in kinds)
 
 
-def _nested(attrs: type[Attrs]) -> Reader:
-    def read(value: Any, records: Records) -> Any:
-        if type(value) is attrs:
-            return value
-        values = _read_quickly(attrs, value, records) if type(value) is dict else DOUBT
-        return DOUBT if values is DOUBT else made(attrs, values)
+def _narrowed(read: Reader, admits: Callable[[Any], bool] | None) -> Reader:
+    def narrowed(value: Any, context: Any) -> Any:
+        found = read(value, context)
+        _sure(admits(found))  # type: ignore[misc]
+        return found
+
+    return narrowed if admits else read
+
+
+def _annotated(annotation: Any, kinds: Iterable[object]) -> Reader:
+    parsed = next((kind for kind in kinds if isinstance(kind, Parsed)), None)  # whatever it is that they annotate
+    read = _reader(annotation) if parsed is None else parsed.parse
+    for kind in kinds:
+        if isinstance(kind, Bounded | Sized):
+            read = _narrowed(read, kind.admits)
+        elif isinstance(kind, After):
+            read = _checked(read, kind.check)
+        elif not isinstance(kind, Parsed | Described):
+            raise _UnfamiliarError
+    return read
+
+
+def _checked(read: Reader, check: Callable[[Any], Any]) -> Reader:
+    return lambda value, context: check(read(value, context))
+
+
+def _nested(data: type[Data]) -> Reader:
+    an_object = _of_type(dict)
+    return lambda value, context: value if type(value) is data else made(data, _read(data, an_object(value, context), context))
+
+
+def _union(members: list[Reader]) -> Reader:
+    def read(value: Any, context: Any) -> Any:
+        # Types of members are distinct, so that the first to read a value is the one.
+        for member in members:
+            with suppress(*REFUSALS):
+                return member(value, context)
+        raise _DoubtError
 
     return read
 
 
-def _parsing(kind: Parsed) -> Reader:
-    def read(value: Any, records: Records) -> Any:
-        try:
-            return kind.parse(value, records)
-        except TiduError:
-            return DOUBT
-
-    return read
-
-
-def _testing(read: Reader, admits: Callable[[Any], bool]) -> Reader:
-    def narrowed(value: Any, records: Records) -> Any:
-        found = read(value, records)
-        return found if found is not DOUBT and admits(found) else DOUBT
-
-    return narrowed
-
-
-def _sized(kind: Sized) -> Callable[[Any], bool]:
-    return lambda value: len(value) >= kind.least and (kind.most is None or len(value) <= kind.most)
-
-
-def _checking(read: Reader, kind: After) -> Reader:
-    def narrowed(value: Any, records: Records) -> Any:
-        found = read(value, records)
-        if found is DOUBT:
-            return DOUBT
-        try:
-            return kind.check(found)
-        except ValueError:
-            return DOUBT
-
-    return narrowed
-
-
-def _union(members: Iterable[Field | None]) -> Field | None:
-    # Types of members are distinct, so that the first to read a value is the one. Only null may be beside a member with a file form
-    # of its own, for what a value was is not told when it is written.
-    known = [member for member in members if member is not None]
-    if len(known) < len(list(members)):
-        return None
-    special = [member.write for member in known if member.write is not _as_it_is]
-    if special and len(known) > 2:
-        return None
-
-    def read(value: Any, records: Records) -> Any:
-        return next((found for member in known if (found := member.read(value, records)) is not DOUBT), DOUBT)
-
-    def write(value: Any, binary: bool) -> object:
-        return None if value is None else special[0](value, binary)
-
-    return Field(read, write if special else _as_it_is)
-
-
-def _tuple(parts: tuple[Any, ...]) -> Field | None:
+def _tuple(parts: tuple[Any, ...]) -> Reader:
     repeats = len(parts) == 2 and parts[1] is Ellipsis
-    members = [_field(part) for part in (parts[:1] if repeats else parts)]
-    if None in members:
-        return None
-    reads = [member.read for member in members if member is not None]
-    writes = [member.write for member in members if member is not None]
+    members = [_reader(part) for part in (parts[:1] if repeats else parts)]
 
-    def read(value: Any, records: Records) -> Any:
-        if type(value) not in (list, tuple) or not (repeats or len(value) == len(reads)):
-            return DOUBT
-        found = tuple([r(v, records) for r, v in zip(reads * len(value) if repeats else reads, value, strict=True)])
-        return DOUBT if any(part is DOUBT for part in found) else found
+    def read(value: Any, context: Any) -> Any:
+        _sure(type(value) in (list, tuple) and (repeats or len(value) == len(members)))
+        return tuple([member(v, context) for member, v in zip(members * len(value) if repeats else members, value, strict=True)])
 
-    def write(value: Any, binary: bool) -> object:
-        return [w(v, binary) for w, v in zip(writes * len(value) if repeats else writes, value, strict=True)]
-
-    return Field(read, write)
+    return read

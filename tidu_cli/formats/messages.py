@@ -1,0 +1,39 @@
+"""The words of errors in files: one printable line, with no more of a broken file than a few words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
+
+from tidu_cli.errors import printable
+
+T = TypeVar("T", bound=Hashable)
+
+MAX_MESSAGE = 600
+"""Messages are cut to this length: they quote names, which may be of any length in a broken file."""
+
+
+def one_line(message: str) -> str:
+    """`message` as one printable line of limited length: other characters are escaped."""
+    line = printable(message[: 2 * MAX_MESSAGE])
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+def shown(value: object) -> str:
+    """A part of a broken file as a message quotes it: as JSON, and no longer than a few words."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, ValueError):
+        return "that"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def repeated(keys: Iterable[T]) -> T | None:
+    """The first key that occurs before: in one walk, as objects may have a million keys. None if there is none."""
+    seen: set[T] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return None

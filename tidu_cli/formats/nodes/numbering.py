@@ -1,0 +1,114 @@
+"""What the graphs of a document share while it is read: types, rows and cases by number, and detached values.
+
+Most nodes of a large graph are alike, so everything that is costly is found once and looked up after: the *row* of a node
+(op, attrs, role, declared types) by what the file says, and its case by its row and its operands' types, as small integers.
+"""
+
+from __future__ import annotations
+
+import marshal
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tidu_cli.custom.packages import refuse_clash
+from tidu_cli.errors import DocumentError, UnknownNameError
+from tidu_cli.formats.messages import shown
+from tidu_cli.formats.shape.document import TypeReader
+from tidu_cli.graph.graph import CaseTable, Column, Detached
+from tidu_cli.graph.types import Type
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.summands import zeros_due
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.watching import Watched
+
+Node = Mapping[str, Any]
+"""A listed node, or a row of a table, as the file has it."""
+
+UNKNOWN = -1
+"""The type number of a detached value whose type is not known yet."""
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class Row(NamedTuple):
+    """What the file says of a node, but for its inputs."""
+
+    op: str
+    attrs: Attrs
+    mask: tuple[bool, ...] | None
+    declared: tuple[Type, ...] | None
+
+
+class Numbering:
+    """What the graphs of a document share while it is read: types, rows and cases by number, and detached values."""
+
+    def __init__(self, primitives: PrimitiveSet, read_type: TypeReader, watched: Watched) -> None:
+        self.primitives = primitives
+        self.read_type = read_type
+        self.watched = watched  # by those who want to know how many of the listed nodes are read
+        self.cases = CaseTable(primitives)
+        self.detached: list[Detached] = []
+        self.types: list[Type] = []
+        self.rows: list[Row] = []
+        self.results: list[tuple[int, ...]] = []  # of each case, the type numbers of its results
+        self.value_types: list[Column[int]] = []  # of each graph that was read, the type numbers of its values
+        self.case_of: dict[tuple[int, ...], int] = {}  # from a row and operand types, all known
+        self.zeros_due: dict[int, tuple[int, ...]] = {}  # of each case that has such, the operands that must be structural zeros
+        self._type_number: dict[Type, int] = {}
+        self._row_number: dict[object, int] = {}
+        self._detached_number: dict[str, int] = {}
+
+    def type_number(self, type_: Type) -> int:
+        """The number of a type, a new one if it is new."""
+        number = self._type_number.setdefault(type_, len(self.types))
+        if number == len(self.types):
+            self.types.append(type_)
+        return number
+
+    def detached_number(self, digest: str) -> int:
+        """The number of a detached value. Raises DocumentError if the digest is malformed."""
+        if not _DIGEST.fullmatch(digest):
+            raise DocumentError(f"malformed reference {shown(digest)}: a digest is 'sha256:' and 64 digits of 0-9a-f")
+        number = self._detached_number.setdefault(digest, len(self.detached))
+        if number == len(self.detached):
+            self.detached.append(Detached(digest, None))
+        return number
+
+    def row(self, node: Node) -> int:
+        """The number of a node's row. Raises UnknownNameError, TypeRuleError and PluginError."""
+        op, attrs, role, declared = node["op"], node.get("attrs"), node.get("role"), node.get("types")
+        mask = tuple(role["linearized"]["active_mask"]) if role else None
+        types = tuple(declared) if declared is not None else None
+        # marshal is the fastest way to a hashable form that tells 1 from 1.0 and true. Version 2 depends on values only.
+        try:
+            key = op, marshal.dumps(attrs, 2) if attrs else None, mask, types
+        except ValueError:
+            raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
+        number = self._row_number.get(key)
+        if number is None:
+            if op in BUILTIN.primitives:
+                refuse_clash(op, self.primitives.plugins)
+            try:
+                parsed = self.primitives.parse_attrs(op, attrs or {})
+            except UnknownNameError as error:
+                raise UnknownNameError(f"{str(error)[:-1]}; tidu convert --ops FILE brings those of a library)") from None
+            number = self._row_number[key] = len(self.rows)
+            self.rows.append(Row(op, parsed, mask, None if types is None else tuple(map(self.read_type, types))))
+        return number
+
+    def case(self, row: int, operands: Sequence[int]) -> int:
+        """The number of the case of a row with operands of these type numbers, found and remembered."""
+        op, attrs, mask, declared = self.rows[row]
+        types = [None if t == UNKNOWN else self.types[t] for t in operands]
+        case = self.primitives.case(op, attrs, mask, types, declared)
+        due = zeros_due(self.primitives, case) if mask is not None else ()  # before it is known: what is refused is read again
+        number = self.cases.intern(case)
+        if number == len(self.results):
+            self.results.append(tuple(map(self.type_number, case.results)))
+            if due:
+                self.zeros_due[number] = due
+        if UNKNOWN not in operands:  # else the detached operands of each such node have yet to learn their types
+            self.case_of[row, *operands] = number
+        return number
