@@ -19,9 +19,8 @@ from tidu_cli.formats.shape.document import (
     GraphData,
     LibraryData,
     OutputDeclaration,
-    TypeReader,
     shaped,
-    type_without_names,
+    type_reader,
 )
 from tidu_cli.formats.shape.outline import accepted, judged
 from tidu_cli.formats.source import Source
@@ -29,7 +28,6 @@ from tidu_cli.formats.syntax import parse
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import require
 from tidu_cli.rules.contract import PrimitiveSet
@@ -81,7 +79,7 @@ def _parsed(data: bytes | Source) -> tuple[object, str]:
 
 def _read(plain: object, primitives: PrimitiveSet) -> Document:
     primitives = _with_types(primitives, plain)
-    read_type = _type_reader(primitives.records)
+    read_type = type_reader(primitives.records)
     checked = _checked_version(plain)
     if _is_library(checked):
         raise DocumentError(
@@ -90,7 +88,7 @@ def _read(plain: object, primitives: PrimitiveSet) -> Document:
     watched = columns_for_lists(checked)
     shape = accepted(checked, read_type) or judged(checked, read_type)
     nodes = [graph["nodes"] for graph in checked["graphs"]]
-    numbering = Numbering(_with_ops(primitives, shape.ops or {}), read_type or type_without_names, watched)
+    numbering = Numbering(_with_ops(primitives, shape.ops or {}), read_type, watched)
     return _document(shape, nodes, numbering)
 
 
@@ -146,14 +144,6 @@ def _checked_version(plain: object) -> dict[str, Any]:
     return plain
 
 
-def _type_reader(records: Mapping[str, RecordType]) -> TypeReader | None:
-    if not records:
-        return None
-    from tidu_cli.formats.shape.types import type_reader
-
-    return type_reader(records)
-
-
 @contextmanager
 def _naming(place: str) -> Iterator[None]:
     try:
@@ -206,14 +196,11 @@ def _inputs(graph: GraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[I
 def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: Numbering, earlier: Sequence[Graph]) -> Graph:
     input_types = [i.type for i in inputs]
     reader = NodeReader(numbering, earlier, input_types)
-    node_meta: dict[int, dict[str, Any]] = {}
     if isinstance(nodes, dict):
         reader.read_packed(nodes)
-    else:
-        node_meta = nodes.meta if isinstance(nodes, Listed) else {i: node["meta"] for i, node in enumerate(nodes) if "meta" in node}
-        if not (isinstance(nodes, Listed) and reader.read_columns(nodes)):
-            reader = NodeReader(numbering, earlier, input_types)
-            reader.read_listed(nodes)
+    elif not (isinstance(nodes, Listed) and reader.read_columns(nodes)):
+        reader = NodeReader(numbering, earlier, input_types)
+        reader.read_listed(nodes)  # which says what is wrong
     linear = None if graph.linear is None else dict(graph.linear)["pass"]
     numbering.value_types.append(reader.types if isinstance(reader.types, Column) else column(reader.types))
     if linear is not None:
@@ -234,7 +221,7 @@ def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: N
         reader.external,
         linear,
         graph.meta,
-        node_meta,
+        nodes.meta if isinstance(nodes, Listed) else {},
     )
 
 

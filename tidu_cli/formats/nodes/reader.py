@@ -47,7 +47,7 @@ class NodeReader:
         """As `argument`, for the references of other graphs and detached ones only."""
         if isinstance(reference, str):
             return self._refer(Externals.DETACHED, self.numbering.detached_number(reference))
-        if not isinstance(reference, list) or len(reference) != 2 or not all(type(part) is int for part in reference):
+        if not isinstance(reference, list) or [*map(type, reference)] != [int, int]:
             raise DocumentError(f"malformed reference {shown(reference)}: it is a local id, [graph, value] or 'sha256:HEX'")
         g, v = reference
         check_value(g, v, self.earlier)

@@ -16,16 +16,13 @@ from tidu_cli.formats.shape.document import DocumentData, TypeReader
 from tidu_cli.rules.attrs.fields import DOUBT, made, read_quickly
 
 
-def accepted(plain: dict[str, Any], read_type: TypeReader | None) -> DocumentData | None:
-    """The shape of a document with its nodes in outline; None if there is anything that only the models can judge.
-
-    `read_type` is None if there are no record types.
-    """
+def accepted(plain: dict[str, Any], read_type: TypeReader) -> DocumentData | None:
+    """The shape of a document with its nodes in outline; None if there is anything that only the models can judge."""
     found = read_quickly(DocumentData, outline(plain), read_type)
     return None if found is DOUBT else made(DocumentData, found)
 
 
-def judged(plain: dict[str, Any], read_type: TypeReader | None) -> DocumentData:
+def judged(plain: dict[str, Any], read_type: TypeReader) -> DocumentData:
     """The shape of a document by the models. Raises DocumentError."""
     from tidu_cli.formats.shape.complaints import judged_as
 
