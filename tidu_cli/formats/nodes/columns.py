@@ -95,18 +95,3 @@ def _array(field: dict[str, Any], name: str) -> array[int]:
         values = values[:]
         values.byteswap()
     return values
-
-
-def as_files_have_them(nodes: object) -> object:
-    """A graph's nodes, in plain data, with nothing compact in them."""
-    if not isinstance(nodes, dict):
-        return nodes
-    return {name: _as_files_have_it(part) for name, part in nodes.items()}
-
-
-def _as_files_have_it(part: object) -> object:
-    if isinstance(part, Pairs):
-        return list(part)
-    if isinstance(part, dict) and isinstance(data := part.get("data"), array):
-        return {**part, "data": data.tobytes()}
-    return part
