@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from tests.formats.plain import described, documents, read
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.read import parse, parse_document
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import parse
 from tidu_cli.formats.write import format_document
 
 VALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "valid").iterdir())

@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from tests.formats.plain import documents
 from tests.formats.test_fuzz import CONTENTS, VALID, _mutated_structure
 from tidu_cli.errors import DocumentError, TiduError
-from tidu_cli.formats.read import columns_for_lists, parse_document
+from tidu_cli.formats.read import columns_for_lists, parse, parse_document
 from tidu_cli.formats.shape.document import DocumentData, type_reader
 from tidu_cli.formats.shape.outline import accepted, judged, outline
 from tidu_cli.formats.shape.types import record_types
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import parse
 from tidu_cli.formats.write import format_document
 from tidu_cli.rules.attrs.models import read_by_model
 

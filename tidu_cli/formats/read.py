@@ -1,4 +1,4 @@
-"""Documents from bytes: plain data, then its shape (`schema`), then what it means, graph by graph."""
+"""Documents from bytes: plain data, then its shape, then what it means, graph by graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from tidu_cli.formats.shape.document import (
 )
 from tidu_cli.formats.shape.outline import accepted, judged
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import parse
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
@@ -75,6 +74,23 @@ def _parsed(data: bytes | Source) -> tuple[object, str]:
     source.head(1)  # here it is waited for those who write into a pipe
     watch("parsing")
     return parse(source)
+
+
+def parse(source: Source) -> tuple[object, str]:
+    """The plain data of a source, read to its end, and its format: "json" or "msgpack".
+
+    What there may be millions of is compact: `Listed` nodes, and `columns` of packed ones. Raises DocumentError if it is neither
+    format, or malformed.
+    """
+    first = source.head(1)
+    if first and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
+        # The heads of msgpack's maps, none of which begins UTF-8 text.
+        from tidu_cli.formats.msgpack.reader import unpacked
+
+        return unpacked(source), "msgpack"
+    from tidu_cli.formats.json.reader import parsed
+
+    return parsed(source), "json"
 
 
 def _read(plain: object, primitives: PrimitiveSet) -> Document:

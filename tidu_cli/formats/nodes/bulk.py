@@ -1,6 +1,6 @@
 """Packed nodes of large graphs, checked and renumbered as whole columns with NumPy.
 
-What is said here to be right is right. Of what is not, the loops in `nodes` find out more, and say where it is wrong.
+What is said here to be right is right. Of what is not, the loops of `reader` find out more, and say where it is wrong.
 """
 
 from __future__ import annotations
