@@ -11,10 +11,11 @@ import jsonschema
 
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.shape.document import type_reader
 from tidu_cli.formats.shape.ops import definitions, op_data
 from tidu_cli.formats.shape.outline import judged
 from tidu_cli.formats.shape.schema import json_schema
-from tidu_cli.formats.shape.types import record_types, type_reader
+from tidu_cli.formats.shape.types import record_types
 from tidu_cli.lax.builtin import BUILTIN
 
 STOCK = jsonschema.Draft202012Validator(json_schema())
@@ -54,7 +55,7 @@ def refusal_of_shape(plain: Any) -> str | None:
     """Why the models of documents and of attrs refuse plain data: what does not depend on what a reference or a type is."""
     try:
         records = record_types(plain["types"], {}) if "types" in plain else {}
-        judged(plain, type_reader(records) if records else None)
+        judged(plain, type_reader(records))
         definitions(op_data(plain.get("ops", {}), records))
         for node in _nodes(plain):
             if node["op"] in BUILTIN.primitives:

@@ -16,6 +16,7 @@ from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes import bulk
 from tidu_cli.formats.nodes import reader as nodes
 from tidu_cli.formats.nodes import writer as graph_writer
+from tidu_cli.formats.nodes.columns import Pairs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.columns import blocks as columns
@@ -93,13 +94,19 @@ def test_wrong_externals(wrong: object) -> None:
 
 def test_externals_as_they_are_written_need_no_loop() -> None:
     args = array("i", [-1, -2, 0, -1])
-    found = bulk.externals_in_order([[0, 2], [0, 1]], args, [4])
-    assert found is not None and list(found) == [(0, 2), (0, 1)]
+
+    def read(pairs: list[list[int]], args: array[int]) -> tuple[list[tuple[int, int]], array[int]] | None:
+        found = bulk.distinct_externals(Pairs.of(pairs), args, [4])
+        return found and (list(found[0]), found[1])
+
+    assert read([[0, 2], [0, 1]], args) == ([(0, 2), (0, 1)], args)
+    assert read([[0, 2], [0, 1], [0, 2]], array("i", [-1, 0, -2, -3])) == ([(0, 2), (0, 1)], array("i", [-1, 0, -2, -1]))
+    found = Externals(array("i", [0, 0]), array("i", [2, 1]))
     assert bulk.is_in_order(args, found)
     for other in ([-2, -1, 0, 0], [-1, -1, 0, 0], [-1, -3, 0, 0], [0, 0, 0, 0]):
-        assert bulk.externals_in_order([[0, 2], [0, 1]], array("i", other), [4]) is None
+        assert read([[0, 2], [0, 1]], array("i", other)) is None
         assert not bulk.is_in_order(array("i", other), found)
-    assert bulk.externals_in_order([[0, 2], [0, 2]], args, [4]) is None
+    assert read([[0, 2], [0, 4]], args) is None
     assert not bulk.is_in_order(args, Externals(array("i", [0, 0]), array("i", [2, 2])))
     assert not bulk.is_in_order(args, Externals(array("i", [0, Externals.DETACHED]), array("i", [2, 0])))
 

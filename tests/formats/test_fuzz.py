@@ -15,9 +15,8 @@ from tests.fuzz.choices import Choices
 from tests.fuzz.mutation import mutate_bytes
 from tests.strategies import seeds
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.read import parse, parse_document
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import parse
 from tidu_cli.formats.write import format_document
 
 VALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "valid").iterdir())

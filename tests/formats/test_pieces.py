@@ -14,12 +14,12 @@ from tests.formats.plain import documents, read
 from tests.formats.test_bulk import SAMPLES, outcome
 from tests.formats.test_fuzz import _mutated_bytes, _mutated_structure
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats import syntax
 from tidu_cli.formats.json import pieces
+from tidu_cli.formats.json import reader as json_reader
 from tidu_cli.formats.nodes import reader as nodes
 from tidu_cli.formats.nodes.listed import Listed
+from tidu_cli.formats.read import parse
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import parse
 from tidu_cli.formats.write import format_document
 
 LAYOUTS: list[Callable[[object], str]] = [
@@ -34,7 +34,7 @@ LAYOUTS: list[Callable[[object], str]] = [
 @contextmanager
 def small_pieces(size: int = 1) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(syntax, "LARGE", 0)
+        patch.setattr(json_reader, "LARGE", 0)
         patch.setattr(pieces, "PIECE", size)
         yield
 

@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from tests.formats.plain import documents
 from tests.formats.test_fuzz import CONTENTS, VALID, _mutated_structure
 from tidu_cli.errors import DocumentError, TiduError
-from tidu_cli.formats.read import columns_for_lists, parse_document
-from tidu_cli.formats.shape.document import DocumentData
+from tidu_cli.formats.read import columns_for_lists, parse, parse_document
+from tidu_cli.formats.shape.document import DocumentData, type_reader
 from tidu_cli.formats.shape.outline import accepted, judged, outline
-from tidu_cli.formats.shape.types import record_types, type_reader
+from tidu_cli.formats.shape.types import record_types
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import parse
 from tidu_cli.formats.write import format_document
 from tidu_cli.rules.attrs.models import read_by_model
 
@@ -27,7 +26,7 @@ INVALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "inval
 
 def agrees(plain: object) -> bool:
     """Whether the models take a document; the quick check must say the same, and read the same from it."""
-    read_type = None
+    read_type = type_reader({})
     if not isinstance(plain, dict) or type(plain.get("tidu")) is not int:
         return False  # versions are looked at before, and so are types
     if isinstance(plain, dict) and "types" in plain:

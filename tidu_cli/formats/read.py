@@ -1,4 +1,4 @@
-"""Documents from bytes: plain data, then its shape (`schema`), then what it means, graph by graph."""
+"""Documents from bytes: plain data, then its shape, then what it means, graph by graph."""
 
 from __future__ import annotations
 
@@ -19,17 +19,14 @@ from tidu_cli.formats.shape.document import (
     GraphData,
     LibraryData,
     OutputDeclaration,
-    TypeReader,
     shaped,
-    type_without_names,
+    type_reader,
 )
 from tidu_cli.formats.shape.outline import accepted, judged
 from tidu_cli.formats.source import Source
-from tidu_cli.formats.syntax import parse
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import require
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -79,9 +76,26 @@ def _parsed(data: bytes | Source) -> tuple[object, str]:
     return parse(source)
 
 
+def parse(source: Source) -> tuple[object, str]:
+    """The plain data of a source, read to its end, and its format: "json" or "msgpack".
+
+    What there may be millions of is compact: `Listed` nodes, and `columns` of packed ones. Raises DocumentError if it is neither
+    format, or malformed.
+    """
+    first = source.head(1)
+    if first and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
+        # The heads of msgpack's maps, none of which begins UTF-8 text.
+        from tidu_cli.formats.msgpack.reader import unpacked
+
+        return unpacked(source), "msgpack"
+    from tidu_cli.formats.json.reader import parsed
+
+    return parsed(source), "json"
+
+
 def _read(plain: object, primitives: PrimitiveSet) -> Document:
     primitives = _with_types(primitives, plain)
-    read_type = _type_reader(primitives.records)
+    read_type = type_reader(primitives.records)
     checked = _checked_version(plain)
     if _is_library(checked):
         raise DocumentError(
@@ -90,7 +104,7 @@ def _read(plain: object, primitives: PrimitiveSet) -> Document:
     watched = columns_for_lists(checked)
     shape = accepted(checked, read_type) or judged(checked, read_type)
     nodes = [graph["nodes"] for graph in checked["graphs"]]
-    numbering = Numbering(_with_ops(primitives, shape.ops or {}), read_type or type_without_names, watched)
+    numbering = Numbering(_with_ops(primitives, shape.ops or {}), read_type, watched)
     return _document(shape, nodes, numbering)
 
 
@@ -142,14 +156,6 @@ def _checked_version(plain: object) -> dict[str, Any]:
     if type(version) is not int or version != VERSION:
         raise DocumentError(f"format version {shown(version)} is not one that is read here: that is {VERSION}")
     return plain
-
-
-def _type_reader(records: Mapping[str, RecordType]) -> TypeReader | None:
-    if not records:
-        return None
-    from tidu_cli.formats.shape.types import type_reader
-
-    return type_reader(records)
 
 
 @contextmanager
@@ -204,14 +210,11 @@ def _inputs(graph: GraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[I
 def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: Numbering, earlier: Sequence[Graph]) -> Graph:
     input_types = [i.type for i in inputs]
     reader = NodeReader(numbering, earlier, input_types)
-    node_meta: dict[int, dict[str, Any]] = {}
     if isinstance(nodes, dict):
         reader.read_packed(nodes)
-    else:
-        node_meta = nodes.meta if isinstance(nodes, Listed) else {i: node["meta"] for i, node in enumerate(nodes) if "meta" in node}
-        if not (isinstance(nodes, Listed) and reader.read_columns(nodes)):
-            reader = NodeReader(numbering, earlier, input_types)
-            reader.read_listed(nodes)
+    elif not (isinstance(nodes, Listed) and reader.read_columns(nodes)):
+        reader = NodeReader(numbering, earlier, input_types)
+        reader.read_listed(nodes)  # which says what is wrong
     linear = None if graph.linear is None else dict(graph.linear)["pass"]
     numbering.value_types.append(reader.types if isinstance(reader.types, Column) else column(reader.types))
     if linear is not None:
@@ -232,7 +235,7 @@ def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: N
         reader.external,
         linear,
         graph.meta,
-        node_meta,
+        nodes.meta if isinstance(nodes, Listed) else {},
     )
 
 

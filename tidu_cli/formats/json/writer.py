@@ -65,7 +65,7 @@ _LAYOUTS: Mapping[str, Callable[[Any], str]] = {"types": _types, "ops": _ops, "p
 
 def _packed(nodes: PackedNodes) -> str:
     table = _lines(map(json_text, nodes.table), INDENT + " " * 10)
-    columns = {"code": chain.from_iterable(nodes.code), "args": nodes.args, "external": nodes.external}
+    columns: dict[str, Iterable[object]] = {"code": chain.from_iterable(nodes.code), "args": nodes.args, "external": nodes.external}
     return (",\n" + INDENT).join([f'{{"table": {table}', *(f'"{name}": {json_text(list(v))}' for name, v in columns.items())]) + "}"
 
 

@@ -10,9 +10,8 @@ import msgpack
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import Piece
-from tidu_cli.formats.nodes.columns import Pairs
 from tidu_cli.formats.nodes.writer import BLOCK, GraphWriter, with_meta
-from tidu_cli.graph.graph import Column
+from tidu_cli.graph.graph import Column, Externals
 from tidu_cli.watching import Watched
 
 MOST_BYTES = 2**32 - 1
@@ -101,9 +100,10 @@ def _little_endian(values: Column[int]) -> Piece:
     return memoryview(values).cast("B")
 
 
-def _pairs(packer: msgpack.Packer, pairs: Pairs) -> Iterator[bytes]:
-    yield packer.pack_array_header(len(pairs))
-    for first in range(0, len(pairs), BLOCK):
-        block = pairs[first : first + BLOCK]
+def _pairs(packer: msgpack.Packer, external: Externals) -> Iterator[bytes]:
+    yield packer.pack_array_header(len(external))
+    for first in range(0, len(external), BLOCK):
+        some = slice(first, first + BLOCK)
+        block = [*zip(external.graph[some], external.value[some], strict=True)]
         entries: bytes = packer.pack(block)
         yield entries[len(packer.pack_array_header(len(block))) :]

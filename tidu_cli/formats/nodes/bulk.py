@@ -1,6 +1,6 @@
 """Packed nodes of large graphs, checked and renumbered as whole columns with NumPy.
 
-What is said here to be right is right. Of what is not, the loops in `nodes` find out more, and say where it is wrong.
+What is said here to be right is right. Of what is not, the loops of `reader` find out more, and say where it is wrong.
 """
 
 from __future__ import annotations
@@ -38,24 +38,36 @@ def args_in_range(
     return True
 
 
-def externals_in_order(external: Sequence[object], args: Column[int], n_values: Sequence[int]) -> Externals | None:
-    """The externals of a file, if they are what this program writes: pairs, each once, in the order in which arguments use them.
+def distinct_externals(pairs: Pairs, args: Column[int], n_values: Sequence[int]) -> tuple[Externals, Column[int]] | None:
+    """The externals of a file, each once, and the arguments that refer to them.
 
-    `n_values` counts the values of each earlier graph.
+    `n_values` counts the values of each earlier graph. None if one is no value of these, or if not all are in the order in which
+    arguments use them.
     """
-    pairs = Pairs.of(external)
-    if pairs is None or not _are_values(pairs, n_values):
+    if not _are_values(pairs, n_values) or not _in_order_of_use(args, len(pairs)):
         return None
-    found = Externals(pairs.first, pairs.second)
-    return found if is_in_order(args, found) else None
+    handles = _handles(pairs.first, pairs.second)
+    if _are_distinct(handles):
+        return Externals(pairs.first, pairs.second), args
+    _, first, which = np.unique(handles, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    chosen, found = first[order], array_of(args).copy()
+    negative = found < 0
+    found[negative] = ~number[which[~found[negative]]]
+    return Externals(column_of(array_of(pairs.first)[chosen]), column_of(array_of(pairs.second)[chosen])), column_of(found)
 
 
 def is_in_order(args: Column[int], external: Externals) -> bool:
     """Whether a graph's externals are as files have them: none detached, each once, in the order in which arguments use them."""
     if (array_of(external.graph) < 0).any() or not _in_order_of_use(args, len(external)):
         return False
-    handles = _handles(external.graph, external.value)
-    handles.sort()
+    return _are_distinct(_handles(external.graph, external.value))
+
+
+def _are_distinct(handles: npt.NDArray[np.int64]) -> bool:
+    handles = np.sort(handles)
     return not (handles[1:] == handles[:-1]).any()
 
 
@@ -84,29 +96,6 @@ def _in_order_of_use(args: Column[int], n_external: int) -> bool:
             return False
         n_used = int(highest[-1]) + 1
     return n_used == n_external
-
-
-def externals_as_read(pairs: Pairs, n_values: Sequence[int]) -> tuple[Externals, Column[int]] | None:
-    """The distinct ones of these pairs in order of first use, and for each pair which it is; None if there is no such value.
-
-    `n_values` counts the values of each earlier graph.
-    """
-    if not _are_values(pairs, n_values):
-        return None
-    graph, value = array_of(pairs.first), array_of(pairs.second)
-    _, first, which = np.unique(_handles(pairs.first, pairs.second), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty(len(order), np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    chosen = first[order]
-    return Externals(column_of(graph[chosen]), column_of(value[chosen])), column_of(number[which])
-
-
-def with_externals(args: Column[int], number: Column[int]) -> Column[int]:
-    """Arguments of which the negative ones, in order, are the externals of these numbers."""
-    found = array_of(args).copy()
-    found[found < 0] = ~array_of(number)
-    return column_of(found)
 
 
 def types_of(external: Externals, types: Sequence[Column[int]]) -> Column[int]:

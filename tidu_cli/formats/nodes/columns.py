@@ -10,7 +10,7 @@ import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, overload
+from typing import Any
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Column, column
@@ -55,13 +55,8 @@ class Pairs(Sequence[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         return map(list, zip(self.first, self.second, strict=True))
 
-    @overload
-    def __getitem__(self, index: int) -> list[int]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[list[int]]: ...
-    def __getitem__(self, index: int | slice) -> list[int] | list[list[int]]:
-        if isinstance(index, slice):
-            return [[*pair] for pair in zip(self.first[index], self.second[index], strict=True)]
+    def __getitem__(self, index: Any) -> Any:
+        """The pair at an index."""
         return [self.first[index], self.second[index]]
 
 
@@ -95,18 +90,3 @@ def _array(field: dict[str, Any], name: str) -> array[int]:
         values = values[:]
         values.byteswap()
     return values
-
-
-def as_files_have_them(nodes: object) -> object:
-    """A graph's nodes, in plain data, with nothing compact in them."""
-    if not isinstance(nodes, dict):
-        return nodes
-    return {name: _as_files_have_it(part) for name, part in nodes.items()}
-
-
-def _as_files_have_it(part: object) -> object:
-    if isinstance(part, Pairs):
-        return list(part)
-    if isinstance(part, dict) and isinstance(data := part.get("data"), array):
-        return {**part, "data": data.tobytes()}
-    return part

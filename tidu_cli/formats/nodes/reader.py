@@ -47,7 +47,7 @@ class NodeReader:
         """As `argument`, for the references of other graphs and detached ones only."""
         if isinstance(reference, str):
             return self._refer(Externals.DETACHED, self.numbering.detached_number(reference))
-        if not isinstance(reference, list) or len(reference) != 2 or not all(type(part) is int for part in reference):
+        if not isinstance(reference, list) or [*map(type, reference)] != [int, int]:
             raise DocumentError(f"malformed reference {shown(reference)}: it is a local id, [graph, value] or 'sha256:HEX'")
         g, v = reference
         check_value(g, v, self.earlier)
@@ -114,18 +114,16 @@ class NodeReader:
             return False
         return True
 
-    def _with_externals(self, args: Column[int], external: Pairs | list[object]) -> Column[int]:
-        if not external:
-            return args
-        if is_large(len(external)) and isinstance(external, Pairs):
-            from tidu_cli.formats.nodes.bulk import externals_as_read, types_of, with_externals
+    def _with_externals(self, args: Column[int], external: Sequence[object]) -> Column[int]:
+        """The arguments, once the externals have been read that they refer to, each once and in order of first use."""
+        if is_large(len(external)) and (pairs := Pairs.of(external)):
+            from tidu_cli.formats.nodes.bulk import distinct_externals, types_of
 
-            found = externals_as_read(external, [graph.n_values for graph in self.earlier])
+            found = distinct_externals(pairs, args, [graph.n_values for graph in self.earlier])
             if found is not None:
                 self.external, self.external_types = found[0], types_of(found[0], self.numbering.value_types)
-                return with_externals(args, found[1])
-        argument = map(self.external_argument, external)
-        return column(a if a >= 0 else next(argument) for a in args)
+                return found[1]
+        return self._renumbered(args, external)
 
     def read_packed(self, nodes: Mapping[str, Any]) -> None:
         """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
@@ -140,7 +138,7 @@ class NodeReader:
         if taken != len(args):
             raise DocumentError(f"args: has {len(args)} entries, but the nodes take {taken}")
         self._check_args(table, code, args, len(external))
-        self.args = args if self._adopted_externals(args, external) else self._renumbered(args, external)
+        self.args = self._with_externals(args, external)
         if not self._read_uniform(table, rows, code):
             self._read_columns(table, rows, code)
 
@@ -178,20 +176,7 @@ class NodeReader:
                     raise DocumentError(f"{place}: {argument} is out of range: external has {n_external} entries")
             position, defined = position + table[r]["inputs"], defined + table[r]["outputs"]
 
-    def _adopted_externals(self, args: Column[int], external: Sequence[object]) -> bool:
-        """Take the externals of a large graph as they are, where they stand as in memory. Whether they do."""
-        if not is_large(len(external)):
-            return False
-        from tidu_cli.formats.nodes.bulk import externals_in_order, types_of
-
-        found = externals_in_order(external, args, [graph.n_values for graph in self.earlier])
-        if found is None:
-            return False
-        self.external, self.external_types = found, types_of(found, self.numbering.value_types)
-        return True
-
     def _renumbered(self, args: Column[int], external: Sequence[object]) -> Column[int]:
-        # In memory externals stand once each and in order of first use, which in most files they do already.
         argument: dict[int, int] = {}
         for a in dict.fromkeys(a for a in args if a < 0):
             try:

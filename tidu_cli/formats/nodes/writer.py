@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tidu_cli.formats.nodes.columns import Pairs
 from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Case, Column, Document, Externals, Graph, Output, column
 from tidu_cli.graph.keys import key_to_json
@@ -30,7 +29,7 @@ class PackedNodes:
     table: list[dict[str, object]]
     code: Iterable[Column[int]]
     args: Column[int]
-    external: Pairs
+    external: Externals
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +123,12 @@ class GraphWriter:
             row_of_case[number] = table.setdefault(repr(row), len(rows))
             if row_of_case[number] == len(rows):
                 rows.append(row)
-        external, code = Pairs(), self._rows(row_of_case)
+        code = self._rows(row_of_case)
         if is_large(graph.n_nodes):
             from tidu_cli.formats.nodes.bulk import is_in_order
 
-            if not len(graph.external) or is_in_order(graph.args, graph.external):
-                external.first, external.second = graph.external.graph, graph.external.value
-                return PackedNodes(rows, code, graph.args, external)
+            if is_in_order(graph.args, graph.external):
+                return PackedNodes(rows, code, graph.args, graph.external)
         # Only what the nodes read, once each, in order of first use.
         number_of: dict[tuple[int, int], int] = {}
         renumbered: dict[int, int] = {}
@@ -138,8 +136,8 @@ class GraphWriter:
             reference = graph.external.graph[~argument], graph.external.value[~argument]
             renumbered[argument] = -1 - number_of.setdefault(reference, len(number_of))
         same = all(old == new for old, new in renumbered.items())
-        external.take([list(reference) for reference in number_of])
-        return PackedNodes(rows, code, graph.args if same else column(renumbered.get(a, a) for a in graph.args), external)
+        args = graph.args if same else column(renumbered.get(a, a) for a in graph.args)
+        return PackedNodes(rows, code, args, Externals(column(g for g, _ in number_of), column(v for _, v in number_of)))
 
     def _rows(self, row_of_case: dict[int, int]) -> Iterator[Column[int]]:
         code = self.graph.code

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.keys import MAX_PASS, checked_pass, key_from_json, passes_from_json
 from tidu_cli.graph.keys import Key as GraphKey
 from tidu_cli.graph.text.patterns import END, NAME
+from tidu_cli.graph.types import RecordType, parse_type
 from tidu_cli.graph.types import Type as ValueType
-from tidu_cli.graph.types import parse_type
 from tidu_cli.rules.attrs.fields import DOUBT, After, Bounded, Data, Described, Parsed, Sized, made, read_quickly
 
 D = TypeVar("D", bound=Data)
@@ -33,20 +34,28 @@ TypeReader = Callable[[str], ValueType]
 LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
 
 
-def type_without_names(text: str) -> ValueType:
-    """Read a type in a document that declares no record types; records may be spelled out. Raises TypeTextError."""
+def type_reader(records: Mapping[str, RecordType]) -> TypeReader:
+    """What reads the types of a document with these record types: each text once, since every node may give types."""
+    if not records:
+        return _type_without_names
+    from tidu_cli.graph.text.types import parse_value_type  # which most documents do without
+
+    return lru_cache(maxsize=4096)(lambda text: parse_value_type(text, records))
+
+
+def _type_without_names(text: str) -> ValueType:
     if not text.startswith(("{", "(")):
         with suppress(TypeTextError):
             return parse_type(text)
-    from tidu_cli.graph.text.types import parse_value_type  # which most documents do without
+    from tidu_cli.graph.text.types import parse_value_type
 
     return parse_value_type(text)
 
 
-def _type(text: object, read_type: TypeReader | None) -> ValueType:
+def _type(text: object, read_type: TypeReader) -> ValueType:
     if not isinstance(text, str):
         raise TypeTextError(f'a type is text such as "f64[3,4]", not {kind_of(text)}')
-    return (read_type or type_without_names)(text)
+    return read_type(text)
 
 
 def kind_of(value: object) -> str:

@@ -10,26 +10,23 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from tidu_cli.formats.nodes.columns import Pairs, as_files_have_them
+from tidu_cli.formats.nodes.columns import Pairs
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.shape.document import DocumentData, TypeReader
 from tidu_cli.rules.attrs.fields import DOUBT, made, read_quickly
 
 
-def accepted(plain: dict[str, Any], read_type: TypeReader | None) -> DocumentData | None:
-    """The shape of a document with its nodes in outline; None if there is anything that only the models can judge.
-
-    `read_type` is None if there are no record types.
-    """
+def accepted(plain: dict[str, Any], read_type: TypeReader) -> DocumentData | None:
+    """The shape of a document with its nodes in outline; None if there is anything that only the models can judge."""
     found = read_quickly(DocumentData, outline(plain), read_type)
     return None if found is DOUBT else made(DocumentData, found)
 
 
-def judged(plain: dict[str, Any], read_type: TypeReader | None) -> DocumentData:
+def judged(plain: dict[str, Any], read_type: TypeReader) -> DocumentData:
     """The shape of a document by the models. Raises DocumentError."""
     from tidu_cli.formats.shape.complaints import judged_as
 
-    return judged_as(DocumentData, _with_nodes(plain, _in_full), read_type)
+    return judged_as(DocumentData, _with_nodes(plain, _listed_in_full), read_type)
 
 
 def outline(plain: dict[str, Any]) -> dict[str, Any]:
@@ -44,17 +41,17 @@ def _with_nodes(plain: dict[str, Any], change: Callable[[Any], Any]) -> dict[str
     return {**plain, "graphs": changed}
 
 
-def _in_full(nodes: Any) -> Any:
-    return list(nodes) if isinstance(nodes, Listed) else as_files_have_them(nodes)
+def _listed_in_full(nodes: Any) -> Any:
+    return list(nodes) if isinstance(nodes, Listed) else _outline(nodes)
 
 
 def _outline(nodes: Any) -> Any:
     if isinstance(nodes, Listed):
         with_meta = [{"op": "", "inputs": [], "meta": meta} for meta in nodes.meta.values()]
         return [{**row, "inputs": []} for row in nodes.table] + with_meta
-    if not isinstance(nodes, dict):
-        return nodes
-    return {name: part if name == "table" else _without_entries(part) for name, part in nodes.items()}
+    if isinstance(nodes, dict):
+        return {name: part if name == "table" else _without_entries(part) for name, part in nodes.items()}
+    return nodes
 
 
 def _without_entries(part: Any) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.graph.text.types import check_extent, check_field, check_name, names_in, parse_value_type
-from tidu_cli.graph.types import RecordType, Type
+from tidu_cli.graph.types import RecordType
 
 _NAMED = 5  # as many types of a cycle are named
 
@@ -40,11 +39,6 @@ def record_types(data: object, known: Mapping[str, RecordType]) -> dict[str, Rec
             else:
                 path[part] = iter(parts[part])
     return {name: found[name] for name in declared}
-
-
-def type_reader(records: Mapping[str, RecordType]) -> Callable[[str], Type]:
-    """What reads the types of a document: each text once, since every node may give types."""
-    return lru_cache(maxsize=4096)(lambda text: parse_value_type(text, records))
 
 
 def _declarations(data: object) -> dict[str, Fields]:

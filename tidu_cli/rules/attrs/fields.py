@@ -9,7 +9,7 @@ model decides.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -134,6 +134,7 @@ class Layout:
     annotations: Mapping[str, Any]
     defaults: Mapping[str, Any]
     fields: Mapping[str, Reader] | None
+    required: Set[str]
     model: Any = None
 
 
@@ -153,7 +154,8 @@ def _layout(data: type[Data]) -> Layout:
     if not any(map(is_pydantics, members.values())):
         with suppress(_UnfamiliarError):
             fields = {name: _reader(annotation) for name, annotation in annotations.items()}
-    return Layout(annotations, {name: _default(members[name]) for name in annotations if name in members}, fields)
+    defaults = {name: _default(members[name]) for name in annotations if name in members}
+    return Layout(annotations, defaults, fields, annotations.keys() - defaults)
 
 
 def _default(member: Any) -> object:
@@ -196,19 +198,15 @@ REFUSALS = (_DoubtError, TiduError, ValueError)
 def read_quickly(data: type[Data], plain: Mapping[str, object], context: Any) -> Any:
     """The values of the fields of plain data; DOUBT where only the model can say."""
     try:
-        return _read(data, plain, context)
+        return _read(layout_of(data), plain, context)
     except REFUSALS:
         return DOUBT
 
 
-def _read(data: type[Data], plain: Mapping[str, object], context: Any) -> dict[str, object]:
-    layout = layout_of(data)
-    _sure(layout.fields is not None and plain.keys() <= layout.fields.keys())
-    values = {}
-    for name, read in layout.fields.items():  # type: ignore[union-attr]
-        _sure(name in plain or name in layout.defaults)
-        values[name] = read(plain[name], context) if name in plain else layout.defaults[name]
-    return values
+def _read(layout: Layout, plain: Mapping[str, object], context: Any) -> dict[str, object]:
+    _sure(layout.fields is not None and layout.required <= plain.keys() <= layout.annotations.keys())
+    fields, defaults = layout.fields, layout.defaults
+    return {name: read(plain[name], context) if name in plain else defaults[name] for name, read in fields.items()}  # type: ignore[union-attr]
 
 
 def _sure(condition: object) -> None:
@@ -245,8 +243,12 @@ _LIMITS: dict[Any, Callable[[Any], bool]] = {int: lambda value: abs(value) < INT
 
 
 def _of_type(*kinds: type) -> Reader:
-    # A value of any other type the model may still take, or say why not.
-    return _narrowed(lambda value, context: value, lambda value: type(value) in kinds)
+    def read(value: Any, context: Any) -> Any:
+        if type(value) in kinds:
+            return value
+        raise _DoubtError  # a value of any other type the model may still take, or say why not
+
+    return read
 
 
 def _narrowed(read: Reader, admits: Callable[[Any], bool] | None) -> Reader:
@@ -276,8 +278,15 @@ def _checked(read: Reader, check: Callable[[Any], Any]) -> Reader:
 
 
 def _nested(data: type[Data]) -> Reader:
-    an_object = _of_type(dict)
-    return lambda value, context: value if type(value) is data else made(data, _read(data, an_object(value, context), context))
+    layout = layout_of(data)
+
+    def read(value: Any, context: Any) -> Any:
+        if type(value) is data:
+            return value
+        _sure(type(value) is dict)
+        return made(data, _read(layout, value, context))
+
+    return read
 
 
 def _union(members: list[Reader]) -> Reader:

@@ -1,7 +1,6 @@
-"""Bytes to plain data: JSON and msgpack, told apart by content, in the strict forms that documents use.
+"""JSON to plain data, in the strict form that documents use, which means the same to every reader.
 
-What is accepted means the same to every reader: UTF-8, no key twice in one object, no NaN literals, one value and nothing
-after it. Nothing here knows what a document is.
+That is UTF-8, no key twice in one object, no NaN literals, one value and nothing after it. Nothing here knows what a document is.
 """
 
 from __future__ import annotations
@@ -29,17 +28,8 @@ _CONTAINER = re.compile(rb"\s*[{\[]")
 _TOO_DEEP = "nests too deeply"
 
 
-def parse(source: Source) -> tuple[object, str]:
-    """The plain data of a source, read to its end, and its format: "json" or "msgpack".
-
-    Of msgpack the columns of packed nodes are `columns`, as `unpacking` says. Raises DocumentError if it is neither format, or
-    malformed.
-    """
-    if (first := source.head(1)) and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
-        # The heads of msgpack's maps, none of which begins UTF-8 text.
-        from tidu_cli.formats.msgpack.reader import unpacked
-
-        return unpacked(source), "msgpack"
+def parsed(source: Source) -> object:
+    """The plain data of a source, read to its end, with long lists of nodes `Listed`. Raises DocumentError if it is malformed."""
     data, has_begun = bytearray(), False
     while block := source.read(BLOCK):  # one read of all would hold all twice
         if not has_begun and not block.isspace():
@@ -50,7 +40,7 @@ def parse(source: Source) -> tuple[object, str]:
         data += block
     if not has_begun:
         raise DocumentError("empty; expected a document in JSON or msgpack")
-    return _parse_json(data), "json"
+    return _plain(data)
 
 
 def _check_beginning(data: bytes) -> None:
@@ -63,7 +53,7 @@ def _check_beginning(data: bytes) -> None:
         raise DocumentError("neither JSON, which begins with '{', nor msgpack, which begins with a map")
 
 
-def _parse_json(data: bytearray) -> object:
+def _plain(data: bytearray) -> object:
     beside: list[float] = []
 
     def finite_float(digits: str) -> float:
