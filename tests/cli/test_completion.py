@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.running import ENVIRONMENT, document, graph, process, succeed
 from tests.programs import needs
-from tidu_cli.cli.commands.completion import split
 from tidu_cli.cli.main import COMMANDS, cli
+from tidu_cli.cli.shell.answers import split
 from tidu_cli.cli.shell.candidates import LARGEST, candidates
 
 DAYS = ("duration[D]", "duration[h]", "duration[m]", "duration[s]")

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -122,6 +123,19 @@ def output_keys_option(function: F) -> F:
     return click.option("--output", "outputs", type=KEY, multiple=True, metavar="KEY", help=text)(function)
 
 
+def wrt_option(function: F) -> F:
+    """The option --wrt KEY, which repeats."""
+    return click.option(
+        "--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats."
+    )(function)
+
+
+def holomorphic_option(function: F) -> F:
+    """The flag --holomorphic."""
+    text = "Inputs and outputs are complex, and the function is holomorphic."
+    return click.option("--holomorphic", is_flag=True, help=text)(function)
+
+
 def one_pass_option(function: F) -> F:
     """The option --one-pass N, which repeats."""
     text = "Take a pass for one, though the files are of several calls of linearize: along one direction; repeats."
@@ -181,6 +195,17 @@ def load(file: str) -> Loaded:
     if is_verbose():
         detail(f"read {shown(file)}: {loaded.format}, {counted(source.n_read, 'byte')}, {_told(loaded.document)}")
     return loaded
+
+
+def on_document(function: Callable[..., Document]) -> Callable[..., None]:
+    """A function from document to document as one from FILE to OUT: for commands that have `document_output_options`."""
+
+    @wraps(function)
+    def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
+        document, came_in = load(file)
+        emit(function(document, **given), out, format_, came_in)
+
+    return transform
 
 
 def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    KEY,
     chosen_format,
     emit,
     emit_bytes,
     emit_text,
+    example,
     file_argument,
     load,
     output_keys_option,
@@ -32,9 +34,12 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def shorthand_options(function: F) -> F:
-    """The argument FILE and the options of every shorthand but --wrt."""
-    decorators = (
+def shorthand(name: str, shown: str, *options: Callable[[F], F]) -> Callable[[Callable[..., dict[str, Any]]], click.Command]:
+    """The command of a transform of `transforms.shorthands`; the function makes arguments of the transform of the options' values.
+
+    `shown` is its example. It has the argument FILE, these options and those of every shorthand.
+    """
+    shared: tuple[Callable[[Any], Any], ...] = (
         file_argument,
         output_keys_option,
         set_option("An input's value: evaluate, and print values in place of the document; repeats."),
@@ -42,16 +47,22 @@ def shorthand_options(function: F) -> F:
         click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
         result_options("json", "msgpack", "npz", default="what came in; of values json"),
     )
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
 
+    def decorate(arguments: Callable[..., dict[str, Any]]) -> click.Command:
+        @wraps(arguments)
+        def command(**given: Any) -> None:
+            from tidu_cli.transforms import shorthands
 
-def wrt_option(function: F) -> F:
-    """The option --wrt KEY, which repeats."""
-    return click.option(
-        "--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats."
-    )(function)
+            how = {key: given.pop(key) for key in ("file", "settings", "files", "tell", "out", "format_")}
+            derive: Callable[..., Pipeline] = getattr(shorthands, name)
+            _run(lambda document: derive(document, **arguments(**given)), **how)
+
+        decorated: Any = command
+        for option in reversed((*options, *shared)):
+            decorated = option(decorated)
+        return click.command(cls=Command, epilog=example(shown))(decorated)
+
+    return decorate
 
 
 def value_option(function: F) -> F:
@@ -59,7 +70,7 @@ def value_option(function: F) -> F:
     return click.option("--value", is_flag=True, help="Give the values of the outputs, too, before the derivative.")(function)
 
 
-def run_shorthand(
+def _run(
     derive: Callable[[Document], Pipeline],
     *,
     file: str,

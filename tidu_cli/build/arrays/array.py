@@ -129,25 +129,9 @@ class Array:
         """The number of elements."""
         return self.type.size
 
-    @property
-    def dtype(self) -> Any:
-        """The NumPy dtype."""
-        return dtype_of(self.type.dtype)
-
-    @dtype.setter
-    def dtype(self, value: object) -> None:
-        fixed("dtype", "write x = x.astype(dtype)")(self, value)
-
-    @property
-    def T(self) -> Array:  # noqa: N802
-        """The axes in reverse order."""
-        return self.transpose()
-
-    @property
-    def mT(self) -> Array:  # noqa: N802
-        """The last two axes swapped."""
-        return self.swapaxes(-1, -2)
-
+    dtype = property(lambda self: dtype_of(self.type.dtype), fixed("dtype", "write x = x.astype(dtype)"))
+    T = property(lambda self: self.transpose())
+    mT = property(lambda self: self.swapaxes(-1, -2))  # noqa: N815
     nbytes = property(lambda self: self.type.nbytes)
     itemsize = property(lambda self: self.dtype.itemsize)
     device = property(lambda self: "cpu")

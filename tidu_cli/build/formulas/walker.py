@@ -61,7 +61,7 @@ class FormulaError(BuildError):
     """A formula says what formulas cannot say."""
 
 
-class Walker:
+class Walker(ast.NodeVisitor):
     """Evaluates the nodes of a syntax tree to Arrays, and where no Array takes part to numbers."""
 
     def __init__(self, text: str, recorder: Recorder, scope: Mapping[str, Any]) -> None:
@@ -109,10 +109,11 @@ class Walker:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.refuse(node, f"nests too deeply; the most is {MAX_DEPTH} levels")
-        visit = _VISITS.get(type(node))
+        name = type(node).__name__
+        visit = getattr(self, f"visit_{name}", None)
         if visit is None:
-            self.refuse(node, f"{_WORDS.get(type(node), type(node).__name__)} has no place in a formula")
-        found = visit(self, node)
+            self.refuse(node, _REFUSED.get(type(node)) or f"{name} has no place in a formula")
+        found = visit(node)
         self.depth -= 1
         if isinstance(found, Several) and not several:
             self.refuse(node, f"gives {len(found)} arrays; name them, as in a, b = ..., or take one: (...)[0]")
@@ -127,12 +128,12 @@ class Walker:
         except Exception as error:
             message = " ".join(str(error).split()) or type(error).__name__
             if isinstance(error, TypeError) and not isinstance(error, TiduError):
-                message = message.replace("<lambda>()", f"{what}()").replace("accumulate()", f"{what}()")
+                message = message.replace("<lambda>()", f"{what}()")
             self.refuse(node, message if isinstance(error, TiduError | IndexError) else f"{what}: {message}")
 
     # One method per kind of node.
 
-    def _constant(self, node: ast.Constant) -> Any:
+    def visit_Constant(self, node: ast.Constant) -> Any:
         if node.value is Ellipsis or node.value is None:
             return node.value
         if isinstance(node.value, bool | int | float | complex):
@@ -147,7 +148,7 @@ class Walker:
             else "bytes have no place in a formula",
         )
 
-    def _name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.scope:
             return self.scope[node.id]
         if node.id in CONSTANTS:
@@ -158,7 +159,7 @@ class Walker:
         more = did_you_mean(node.id, known) or f"; give it a type with -i {node.id[:40]}:TYPE"
         return self.refuse(node, f"unknown name '{node.id[:60]}'{more}")
 
-    def _unary(self, node: ast.UnaryOp) -> Any:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         # A run of signs is a chain, too, but nobody needs a long one.
         operand = self.value(node.operand)
         if isinstance(node.op, ast.Not):
@@ -172,7 +173,7 @@ class Walker:
             return self._small(node, -operand if name == "negative" else +operand if name == "positive" else ~int(operand.real))
         return self.checked(node, name, lambda: apply_ufunc(name, operand))
 
-    def _binary(self, node: ast.BinOp) -> Any:
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
         # The left spine of a chain is walked and not recursed into.
         spine: list[ast.BinOp] = []
         left: ast.expr = node
@@ -184,7 +185,7 @@ class Walker:
             found = self._combined(step, _BINARY[type(step.op)], found, self.value(step.right))
         return found
 
-    def _compare(self, node: ast.Compare) -> Any:
+    def visit_Compare(self, node: ast.Compare) -> Any:
         if len(node.ops) != 1:
             self.refuse(node, "comparisons do not chain; write (a < b) & (b < c)")
         name = _COMPARE.get(type(node.ops[0]))
@@ -192,13 +193,7 @@ class Walker:
             self.refuse(node, "'in' and 'is' have no place in a formula")
         return self._combined(node, name, self.value(node.left), self.value(node.comparators[0]))
 
-    def _boolean(self, node: ast.BoolOp) -> NoReturn:
-        self.refuse(node, "'and' and 'or' have no place in a formula; write & and | with parentheses: (a > 0) & (b > 0)")
-
-    def _conditional(self, node: ast.IfExp) -> NoReturn:
-        self.refuse(node, "'if' has no place in a formula; write where(condition, a, b)")
-
-    def _attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
         operand = self.value(node.value)
         if isinstance(operand, Record):
             return self.checked(node, "field", lambda: operand[node.attr])
@@ -207,10 +202,13 @@ class Walker:
         array = self.recorded(node, operand)
         return array.permuted(range(array.ndim)[::-1])
 
-    def _sequence(self, node: ast.List | ast.Tuple) -> Any:
-        return (tuple if isinstance(node, ast.Tuple) else list)(self.value(item) for item in node.elts)
+    def visit_List(self, node: ast.List) -> Any:
+        return [self.value(item) for item in node.elts]
 
-    def _subscript(self, node: ast.Subscript) -> Any:
+    def visit_Tuple(self, node: ast.Tuple) -> Any:
+        return tuple(self.value(item) for item in node.elts)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
         operand = self.value(node.value, several=True)
         index = self._index(node.slice)
         if isinstance(operand, Several):
@@ -226,7 +224,7 @@ class Walker:
         array = self.recorded(node, operand)
         return self.checked(node, "index", lambda: array[index])
 
-    def _call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> Any:
         if not isinstance(node.func, ast.Name):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             dotted = f"; write {name}(...)" if function_named(name) else ""
@@ -251,9 +249,6 @@ class Walker:
         if not isinstance(found, Array):
             self.refuse(node, f"{name} gives no array here")
         return found
-
-    def _starred(self, node: ast.expr) -> NoReturn:
-        self.refuse(node, "'*' before an argument has no place in a formula")
 
     def _refuse_two(self, node: ast.Call, name: str, second: Any) -> NoReturn:
         """max(x, 0) is the greatest element along axis 0 to NumPy, and the greater of x and 0 to readers of mathematics."""
@@ -332,24 +327,15 @@ class Walker:
         return value
 
 
-_VISITS: Mapping[type[ast.AST], Callable[[Walker, Any], Any]] = {
-    ast.Constant: Walker._constant,
-    ast.Name: Walker._name,
-    ast.UnaryOp: Walker._unary,
-    ast.BinOp: Walker._binary,
-    ast.Compare: Walker._compare,
-    ast.BoolOp: Walker._boolean,
-    ast.IfExp: Walker._conditional,
-    ast.Attribute: Walker._attribute,
-    ast.List: Walker._sequence,
-    ast.Tuple: Walker._sequence,
-    ast.Subscript: Walker._subscript,
-    ast.Call: Walker._call,
-    ast.Starred: Walker._starred,
-}
-
-_WORDS: Mapping[type[ast.AST], str] = {
-    ast.Lambda: "a lambda", ast.ListComp: "a comprehension", ast.SetComp: "a comprehension", ast.DictComp: "a comprehension",
-    ast.GeneratorExp: "a comprehension", ast.Dict: "a dict", ast.Set: "a set", ast.JoinedStr: "text", ast.NamedExpr: "':='",
-    ast.Await: "'await'", ast.Yield: "'yield'", ast.YieldFrom: "'yield'", ast.Slice: "':'",
+_REFUSED: Mapping[type[ast.AST], str] = {
+    ast.BoolOp: "'and' and 'or' have no place in a formula; write & and | with parentheses: (a > 0) & (b > 0)",
+    ast.IfExp: "'if' has no place in a formula; write where(condition, a, b)",
+    ast.Starred: "'*' before an argument has no place in a formula",
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), "a comprehension has no place in a formula"),
+    **dict.fromkeys((ast.Yield, ast.YieldFrom), "'yield' has no place in a formula"),
+    **{node: f"{words} has no place in a formula" for node, words in (
+        (ast.Lambda, "a lambda"), (ast.Dict, "a dict"), (ast.Set, "a set"), (ast.JoinedStr, "text"), (ast.NamedExpr, "':='"),
+        (ast.Await, "'await'"), (ast.Slice, "':'"),
+    )},
 }  # fmt: skip
+"""Why a kind of node is refused."""

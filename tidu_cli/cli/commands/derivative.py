@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import KEY, example
-from tidu_cli.cli.pipeline_options import run_shorthand, shorthand_options
-from tidu_cli.graph.keys import Key
+from tidu_cli.cli.options import KEY
+from tidu_cli.cli.pipeline_options import shorthand
 
 
-@click.command(cls=Command, epilog=example("tidu derivative samples/cube.json --wrt x --order 2 --set x=3"))
-@click.option("--wrt", type=KEY, required=True, metavar="KEY", help="The input to differentiate by: one number.")
-@click.option("--order", type=click.IntRange(1, 64), default=1, metavar="N", help="The order, from 1 on. [default: 1]")
-@shorthand_options
-def command(wrt: Key, order: int, outputs: tuple[Key, ...], **given: Any) -> None:
+@shorthand(
+    "derivative",
+    "tidu derivative samples/cube.json --wrt x --order 2 --set x=3",
+    click.option("--wrt", type=KEY, required=True, metavar="KEY", help="The input to differentiate by: one number."),
+    click.option("--order", type=click.IntRange(1, 64), default=1, metavar="N", help="The order, from 1 on. [default: 1]"),
+)
+def command(**given: Any) -> dict[str, Any]:
     """Derive by one number, N times.
 
     It gives y@1@2...@N for each output y, and is short for N times linearize, each with the tangent 1 and materialized, so that
@@ -28,6 +28,4 @@ def command(wrt: Key, order: int, outputs: tuple[Key, ...], **given: Any) -> Non
 
     The derivative by a complex number is in the direction 1: that of a holomorphic function.
     """
-    from tidu_cli.transforms.shorthands import derivative
-
-    run_shorthand(lambda document: derivative(document, wrt, outputs, order=order), **given)
+    return given

@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import example
-from tidu_cli.cli.pipeline_options import run_shorthand, shorthand_options, wrt_option
-from tidu_cli.graph.keys import Key
+from tidu_cli.cli.options import holomorphic_option, wrt_option
+from tidu_cli.cli.pipeline_options import shorthand
 
 
-@click.command(cls=Command, epilog=example("tidu jacobian samples/vector.json --wrt x --set 'x=[1,2,3]'"))
-@wrt_option
-@click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs.")
-@click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs.")
-@click.option("--holomorphic", is_flag=True, help="Inputs and outputs are complex, and the function is holomorphic.")
-@shorthand_options
-def command(wrt: tuple[Key, ...], mode: str | None, holomorphic: bool, outputs: tuple[Key, ...], **given: Any) -> None:
+@shorthand(
+    "jacobian",
+    "tidu jacobian samples/vector.json --wrt x --set 'x=[1,2,3]'",
+    wrt_option,
+    click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
+    click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
+    holomorphic_option,
+)
+def command(mode: str | None, **given: Any) -> dict[str, Any]:
     """Derive the Jacobian, in one pass.
 
     It gives a block y/x for each output y and each --wrt input x, with the axes of y and then those of x, and is short for
@@ -32,7 +32,4 @@ def command(wrt: tuple[Key, ...], mode: str | None, holomorphic: bool, outputs: 
       tidu linearize FILE --wrt x | tidu transpose | tidu matrix |
         tidu materialize
     """
-    from tidu_cli.transforms.shorthands import jacobian
-
-    reverse = None if mode is None else mode == "reverse"
-    run_shorthand(lambda document: jacobian(document, wrt, outputs, reverse=reverse, holomorphic=holomorphic), **given)
+    return given | {"reverse": None if mode is None else mode == "reverse"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import KEY, PASS, document_output_options, emit, example, file_argument, load, output_keys_option
+from tidu_cli.cli.options import PASS, document_output_options, example, file_argument, on_document, output_keys_option, wrt_option
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -36,7 +36,7 @@ def _type(document: Document, text: str) -> Type:
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x"))
 @file_argument
-@click.option("--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats.")
+@wrt_option
 @output_keys_option
 @click.option("--pass", "pass_number", type=PASS, metavar="N", help="The pass number. [default: the next free one]")
 @click.option(
@@ -52,16 +52,15 @@ def _type(document: Document, text: str) -> Type:
     "repeats. [default: the natural one]",
 )
 @document_output_options
+@on_document
 def command(
-    file: str,
+    document: Document,
     wrt: tuple[Key, ...],
     outputs: tuple[Key, ...],
     pass_number: int | None,
     detach: bool,
     tangents: dict[Key, str],
-    out: str | None,
-    format_: str | None,
-) -> None:
+) -> Document:
     """Append the JVP of the head's outputs.
 
     It is a linear graph, and comes after a residual graph where the derivative needs values that the document does not have. It
@@ -69,11 +68,10 @@ def command(
     """
     from tidu_cli.transforms.linearize import linearize
 
-    document, came_in = load(file)
     types = {key: _type(document, text) for key, text in tangents.items()}
     result = linearize(document, wrt, outputs=outputs, pass_number=pass_number, tangent_types=types)
-    if detach:
-        from tidu_cli.transforms.linking.detach import detach as detached
+    if not detach:
+        return result
+    from tidu_cli.transforms.linking.detach import detach as detached
 
-        result = detached(result, len(document.graphs))
-    emit(result, out, format_, came_in)
+    return detached(result, len(document.graphs))

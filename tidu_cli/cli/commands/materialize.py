@@ -9,7 +9,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import Parsed, document_output_options, emit, example, file_argument, load, output_keys_option
+from tidu_cli.cli.options import Parsed, document_output_options, example, file_argument, on_document, output_keys_option
 from tidu_cli.cli.value_options import given_constants, set_option
 from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.graph.graph import Document
@@ -52,26 +52,26 @@ def _per_byte(text: str) -> float:
 @set_option("Make an input a constant: its value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
 @click.option(
     "--recompute",
-    "policies",
+    "policy",
     type=Parsed("policy", _policy),
     multiple=True,
     metavar="POLICY",
+    callback=lambda ctx, param, policies: _joint(policies),
     help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; cheap, cheap=N: "
     "those of at most N operations for each byte, by default 1; value=KEY, graph=NAME: an output, a graph; these two repeat.",
 )
 @click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
 @click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
 @document_output_options
+@on_document
 def command(
-    file: str,
+    document: Document,
     outputs: tuple[Key, ...],
     settings: tuple[str, ...],
-    policies: tuple[Policy, ...],
+    policy: Policy | None,
     inline: bool,
     needed_inputs: bool,
-    out: str | None,
-    format_: str | None,
-) -> None:
+) -> Document:
     """Make one self-contained graph of a document.
 
     Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
@@ -82,8 +82,6 @@ def command(
     """
     from tidu_cli.transforms.materialize import materialize
 
-    policy = _joint(policies)
-    document, came_in = load(file)
     if settings:
         from tidu_cli.transforms.linking.bind_constants import fix
 
@@ -93,11 +91,11 @@ def command(
 
         document, outputs = inlined(materialize(document, outputs=outputs)), ()
     result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
-    if policy is not None:
-        from tidu_cli.transforms.memory.recompute import recompute
+    if policy is None:
+        return result
+    from tidu_cli.transforms.memory.recompute import recompute
 
-        result = _lesser(result, recompute(document, policy, outputs=outputs, needed_inputs=needed_inputs))
-    emit(result, out, format_, came_in)
+    return _lesser(result, recompute(document, policy, outputs=outputs, needed_inputs=needed_inputs))
 
 
 def _joint(policies: Sequence[Policy]) -> Policy | None:

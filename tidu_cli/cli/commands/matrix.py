@@ -5,16 +5,18 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import document_output_options, emit, example, file_argument, load
+from tidu_cli.cli.options import document_output_options, example, file_argument, holomorphic_option, on_document
+from tidu_cli.graph.graph import Document
 
 
 @click.command(
     cls=Command, epilog=example("tidu linearize samples/vector.json --wrt x | tidu matrix | tidu eval --set 'x=[1,2,3]'")
 )
 @file_argument
-@click.option("--holomorphic", is_flag=True, help="Inputs and outputs are complex, and the function is holomorphic.")
+@holomorphic_option
 @document_output_options
-def command(file: str, holomorphic: bool, out: str | None, format_: str | None) -> None:
+@on_document
+def command(document: Document, holomorphic: bool) -> Document:
     """Replace the linear head by its matrix.
 
     It applies the head to all unit tangents in one batched pass. The result has no input of its own, and a block y/x for each
@@ -23,5 +25,4 @@ def command(file: str, holomorphic: bool, out: str | None, format_: str | None) 
     """
     from tidu_cli.transforms.matrix import matrix
 
-    document, came_in = load(file)
-    emit(matrix(document, holomorphic=holomorphic), out, format_, came_in)
+    return matrix(document, holomorphic=holomorphic)

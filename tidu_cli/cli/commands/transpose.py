@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import document_output_options, emit, example, file_argument, load
+from tidu_cli.cli.options import document_output_options, example, file_argument, on_document
+from tidu_cli.graph.graph import Document
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose"))
 @file_argument
 @document_output_options
-def command(file: str, out: str | None, format_: str | None) -> None:
+@on_document
+def command(document: Document) -> Document:
     """Turn the linear head round: a JVP to a VJP, or back.
 
     The transpose takes the head's place. It takes the cotangents of the outputs and gives those of the inputs: from y@-1 to
@@ -19,5 +21,4 @@ def command(file: str, out: str | None, format_: str | None) -> None:
     """
     from tidu_cli.transforms.transpose import transpose
 
-    document, came_in = load(file)
-    emit(transpose(document), out, format_, came_in)
+    return transpose(document)

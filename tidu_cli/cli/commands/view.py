@@ -13,7 +13,7 @@ from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
-from tidu_cli.cli.value_options import given_values, require_assignment
+from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.graph.graph import Document, Externals, Output
 from tidu_cli.graph.keys import Key
 
@@ -23,10 +23,8 @@ from tidu_cli.graph.keys import Key
     epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o reverse.html"),
 )
 @file_argument
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats."
-)
-@click.option("--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats.")
+@set_option("An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@inputs_option
 @picture_options
 @out_option("html")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
@@ -52,8 +50,6 @@ def command(
     from tidu_cli.render.view import to_html
 
     require_stdin_once(file, *files)
-    for setting in settings:
-        require_assignment(setting)
     if open_ and out in (None, "-"):
         raise click.UsageError("--open needs a file: give -o page.html")
     document = load(file).document
