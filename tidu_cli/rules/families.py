@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -27,9 +28,11 @@ from tidu_cli.graph.types import (
     TIMES,
     TensorType,
 )
-from tidu_cli.rules.batching import itself
+from tidu_cli.rules.batching import AttrShift, itself
 from tidu_cli.rules.contract import (
+    EACH,
     JVP,
+    TOGETHER,
     BatchRule,
     Catalogue,
     Domain,
@@ -44,7 +47,9 @@ from tidu_cli.rules.contract import (
     Transposition,
     TypeRule,
     Types,
+    in_span,
 )
+from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
 _CLASSES = {
@@ -76,6 +81,12 @@ _ROUNDING = frozenset({
     "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
 })  # fmt: skip
 """The functions of one operand that NumPy does not compute exactly, or rounded once."""
+
+Adjoint = Callable[[Any, Term, TensorType], Term]
+"""From (attrs, cotangent, operand type) to the cotangent of the one operand."""
+
+Intervals = tuple[tuple[float, float], ...]
+"""From which operands are drawn, one for each, or one for all."""
 
 _conj, convert = op("conj"), op("convert_element_type")
 
@@ -180,8 +191,12 @@ def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def primitive(name: str, arity: int | None, types: TypeRule, kernel: KernelRule, **rest: Any) -> Primitive:
-    """A primitive whose facets are told field by field."""
+def primitive(
+    name: str, arity: int | None, types: TypeRule, kernel: KernelRule, *, adjoint: Adjoint | None = None, **rest: Any
+) -> Primitive:
+    """A primitive whose facets are told field by field. An `adjoint` says that it is linear in its one operand."""
+    if adjoint is not None:
+        rest |= {"jvp": linear_jvp(name), "transpose": linear_transpose(adjoint)}
     told = _by_facet({"arity": arity, "types": types, "kernel": kernel, **rest})
     return Primitive(name, **{facet: _FACETS[facet](**fields) for facet, fields in told.items()})
 
@@ -189,6 +204,13 @@ def primitive(name: str, arity: int | None, types: TypeRule, kernel: KernelRule,
 def changed(old: Primitive, **told: Any) -> Primitive:
     """The primitive with some fields of its facets replaced."""
     return replace(old, **{facet: replace(getattr(old, facet), **fields) for facet, fields in _by_facet(told).items()})
+
+
+def elementwise_examples(
+    arity: int, attrs: Mapping[str, Any] | None = None, within: Intervals = ((-2.0, 2.0),)
+) -> tuple[Example, ...]:
+    """What elementwise primitives are tried on: operands of one type, of ranks 0 and 2."""
+    return tuple(Example((type_,) * arity, attrs or {}, within) for type_ in ("T[]", "T[2,3]"))
 
 
 def elementwise(
@@ -202,7 +224,7 @@ def elementwise(
     batch: BatchRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
     example: Mapping[str, Any] | None = None,
-    within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
+    within: Intervals = ((-2.0, 2.0),),
     more: tuple[Example, ...] = (),
     **rest: Any,
 ) -> Primitive:
@@ -222,13 +244,22 @@ def elementwise(
         batch=batch or itself(name),
         dtypes=dtypes,
         one_type=True,
-        examples=(*(Example((type_,) * arity, example or {}, within) for type_ in ("T[]", "T[2,3]")), *more),
+        examples=(*elementwise_examples(arity, example, within), *more),
         **rest,
     )
 
 
-def unary(name: str, dtypes: frozenset[str], *, tangent: Callable[[Term, Term, Term], Term] | None, **rest: Any) -> Primitive:
-    """An elementwise function of one operand. A `tangent` of None means a derivative that is zero everywhere."""
+def unary(
+    name: str,
+    dtypes: frozenset[str],
+    *,
+    tangent: Callable[[Term, Term, Term], Term] | None = None,
+    **rest: Any,
+) -> Primitive:
+    """An elementwise function of one operand: with a `tangent`, or an `adjoint` if it is linear.
+
+    With neither it has a derivative that is zero everywhere.
+    """
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         (t,), (x,), (y,) = node.tangents, node.operands, node.results
@@ -239,9 +270,9 @@ def unary(name: str, dtypes: frozenset[str], *, tangent: Callable[[Term, Term, T
 
 
 def binary(
-    name: str, dtypes: frozenset[str], *, tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None, **rest: Any
+    name: str, dtypes: frozenset[str], *, tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None = None, **rest: Any
 ) -> Primitive:
-    """An elementwise function of two operands. `tangents` of None means derivatives that are zero everywhere."""
+    """An elementwise function of two operands. Without `tangents` it has derivatives that are zero everywhere."""
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         (x, y), (z,) = node.operands, node.results
@@ -252,30 +283,81 @@ def binary(
     return elementwise(name, 2, dtypes, no_tangent if tangents is None else jvp, **rest)
 
 
-def linear_jvp(name: str) -> JVPRule:
-    """The JVP rule of a primitive that is linear in its one operand: itself, with the same attrs."""
+def linear(
+    name: str,
+    types: TypeRule,
+    kernel: KernelRule,
+    adjoint: Adjoint | None = None,
+    *,
+    arity: int | None = 1,
+    shifts: Mapping[str, AttrShift] = MappingProxyType({}),
+    **rest: Any,
+) -> Primitive:
+    """A primitive that is linear in its operands together, but for `indices`; unless it is told, it only moves elements.
+
+    Its JVP is itself, and its transpose, of one operand, the `adjoint`. A batch of it is itself, too, with these `shifts` of attrs.
+    """
+    told = {"dtypes": ANY, "flops": free, "linear": TOGETHER, "batch": itself(name, **shifts)}
+    told |= {"jvp": linear_jvp(name, rest.get("indices", (0, 0)))}
+    return primitive(name, arity, types, kernel, adjoint=adjoint, **(told | rest))
+
+
+def bilinear(
+    name: str,
+    types: TypeRule,
+    kernel: KernelRule,
+    adjoint: Callable[[Transposition, int, Term, Term], Term],
+    *,
+    attrs_of_tangent: Callable[[JVP], Mapping[str, Any]] = lambda node: dict(node.attrs),
+    **rest: Any,
+) -> Primitive:
+    """A primitive that is linear in each of two operands alone: its JVP is the sum of itself, applied to each tangent.
+
+    `adjoint` gives the cotangent of the active operand from the node, its number, the other operand and the cotangent.
+    """
     apply = op(name)
 
     def jvp(node: JVP) -> Sequence[Term | None]:
-        return [apply(node.tangents[0], **dict(node.attrs))]
+        (x, y), (tx, ty), attrs = node.operands, node.tangents, attrs_of_tangent(node)
+        return [summed([None if ty is None else apply(x, ty, **attrs), None if tx is None else apply(tx, y, **attrs)])]
+
+    def transpose(node: Transposition) -> Sequence[Term | None]:
+        active = [k for k, a in enumerate(node.active) if a]
+        if len(active) != 1:
+            raise MissingRuleError(f"missing transpose rule for {name} with active inputs {active}: it is linear in one at a time")
+        (k,), (ct,), other = active, node.cotangents, node.operands[1 - active[0]]
+        assert ct is not None and other is not None
+        contribution = adjoint(node, k, other, ct)
+        return [contribution, None] if k == 0 else [None, contribution]
+
+    return primitive(name, 2, types, kernel, jvp=jvp, transpose=transpose, linear=EACH, **rest)
+
+
+def linear_jvp(name: str, indices: tuple[int, int | None] = (0, 0)) -> JVPRule:
+    """The JVP rule of a primitive that is linear in all operands together, but for indices: itself, of the tangents.
+
+    Operands without a tangent are zero.
+    """
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        tangents = {k: t for k, t in enumerate(node.tangents) if not in_span(indices, k)}
+        some = next((t for t in tangents.values() if t is not None), None)
+        if some is None:
+            return [None] * len(node.results)
+        operands = list(node.operands)
+        for k, t in tangents.items():
+            operands[k] = t or some.trace.full(0, operands[k].type.with_dtype(some.type.dtype))
+        return some.trace.apply(name, node.attrs, operands)
 
     return jvp
 
 
-def linear_transpose(rule: Callable[[Any, Term, TensorType], Term]) -> TransposeRule:
-    """The transpose rule of a primitive of one operand, from (attrs, cotangent, operand type) to the operand's cotangent."""
+def linear_transpose(adjoint: Adjoint) -> TransposeRule:
+    """The transpose rule of a primitive of one operand."""
 
     def transpose(node: Transposition) -> Sequence[Term | None]:
         (ct,), (type_,) = node.cotangents, node.types
         assert ct is not None
-        return [rule(node.attrs, ct, type_)]
+        return [adjoint(node.attrs, ct, type_)]
 
     return transpose
-
-
-def only_active(node: Transposition, name: str) -> int:
-    """The one active operand of a node that is linear in each operand alone. Raises MissingRuleError if several are."""
-    active = [k for k, a in enumerate(node.active) if a]
-    if len(active) != 1:
-        raise MissingRuleError(f"missing transpose rule for {name} with active inputs {active}: it is linear in one at a time")
-    return active[0]

@@ -18,6 +18,7 @@ from tidu_cli.lax.records.ordered_times import ordered_dtype
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
     JVP,
+    TOGETHER,
     Attrs,
     Batching,
     BatchRule,
@@ -33,7 +34,7 @@ from tidu_cli.rules.contract import (
     TypeRule,
     Types,
 )
-from tidu_cli.rules.families import by_counts, conj, primitive, require_dtype, summed
+from tidu_cli.rules.families import by_counts, conj, linear_jvp, primitive, require_dtype, summed
 from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
 from tidu_cli.rules.recording import Term, op
 
@@ -60,6 +61,10 @@ class UniqueScatterAttrs(Attrs):
     dimension_numbers: ScatterDimensionNumbers
     mode: Mode
     unique_indices: bool = False
+
+
+_INDICES = (1, 2)
+"""Which operands are indices."""
 
 
 def _types(dtypes: frozenset[str]) -> TypeRule:
@@ -135,17 +140,6 @@ def _read_back(x: Term, indices: Term, attrs: Any, updates: TensorType, fill_val
     return gather(x, indices, dimension_numbers=numbers, slice_sizes=windows.sizes, mode=mode, fill_value=fill_value)
 
 
-def _jvp(name: str) -> JVPRule:
-    """The JVP rule of a scatter that is linear in operand and updates together."""
-    apply = op(name)
-
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        t, tu = _tangents(node)
-        return [apply(t, node.operands[1], tu, **dict(node.attrs))]
-
-    return jvp
-
-
 def _scatter_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,), (_, indices, _), attrs = node.cotangents, node.operands, node.attrs
     assert ct is not None and indices is not None
@@ -173,7 +167,7 @@ def _of_last(ct: Term, operand: TensorType, indices: Term, attrs: Any) -> Term:
 
 def _accumulating_jvp(name: str) -> JVPRule:
     def jvp(node: JVP) -> Sequence[Term | None]:
-        return [node.tangents[0]] if node.tangents[2] is None else _jvp(name)(node)
+        return [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node)
 
     return jvp
 
@@ -290,7 +284,7 @@ def _primitive(
         jvp=jvp,
         transpose=transpose,
         batch=_batch(name),
-        indices=(1, 2),
+        indices=_INDICES,
         integers=integers,
         linear=linear,
         attrs=attrs,
@@ -311,12 +305,12 @@ PRIMITIVES = (
         "scatter",
         ANY,
         _replace,
-        _jvp("scatter"),
+        linear_jvp("scatter", _INDICES),
         _scatter_transpose,
         weight=None,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
-        linear=((0, 3),),
+        linear=TOGETHER,
         formula="x[indices] = u",
         summary="windows of an array replaced; of updates of one place the last stays",
     ),
@@ -326,7 +320,7 @@ PRIMITIVES = (
         _combine("add"),
         _accumulating_jvp("scatter-add"),
         _accumulating_transpose,
-        linear=((0, 3),),
+        linear=TOGETHER,
         formula="x[indices] += u",
         summary="updates added to windows of an array",
     ),
@@ -336,7 +330,7 @@ PRIMITIVES = (
         _combine("subtract"),
         _accumulating_jvp("scatter-sub"),
         _subtracting_transpose,
-        linear=((0, 3),),
+        linear=TOGETHER,
         formula="x[indices] -= u",
         summary="updates subtracted from windows of an array",
     ),

@@ -26,7 +26,7 @@ from tidu_cli.graph.types import (
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import elementwise, linear_jvp, linear_transpose, no_tangent, primitive
+from tidu_cli.rules.families import elementwise, linear, linear_transpose, no_tangent, primitive
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -312,51 +312,39 @@ PRIMITIVES = (
         summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped; times and "
         "numbers convert as counts of the unit, and datetimes to the last whole unit before",
     ),
-    primitive(
+    linear(
         "broadcast_in_dim",
-        1,
         _broadcast_types,
         _broadcast_kernel,
-        jvp=linear_jvp("broadcast_in_dim"),
-        transpose=linear_transpose(_broadcast_transpose),
-        batch=itself("broadcast_in_dim", shape=sized, broadcast_dimensions=with_batch_axis),
+        _broadcast_transpose,
+        shifts={"shape": sized, "broadcast_dimensions": with_batch_axis},
         attrs=BroadcastAttrs,
-        dtypes=ANY,
         examples=(
             Example(("T[]",), {"shape": [2, 3], "broadcast_dimensions": []}),
             Example(("T[2,1]",), {"shape": [2, 4, 3], "broadcast_dimensions": [0, 2]}),
         ),
-        flops=free,
         formula="x repeated along new axes and axes of size 1",
         summary="explicit broadcasting",
     ),
-    primitive(
+    linear(
         "reshape",
-        1,
         _reshape_types,
         lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
-        jvp=linear_jvp("reshape"),
-        transpose=linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
-        batch=itself("reshape", new_sizes=sized),
+        lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape),
+        shifts={"new_sizes": sized},
         attrs=ReshapeAttrs,
-        dtypes=ANY,
         examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
-        flops=free,
         formula="the elements of x in row-major order, in another shape",
         summary="reshape",
     ),
-    primitive(
+    linear(
         "transpose",
-        1,
         _transpose_types,
         lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
-        jvp=linear_jvp("transpose"),
-        transpose=linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
-        batch=itself("transpose", permutation=with_batch_axis),
+        lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation)),
+        shifts={"permutation": with_batch_axis},
         attrs=TransposeAttrs,
-        dtypes=ANY,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
-        flops=free,
         formula="x with its axes permuted",
         summary="permutation of axes",
     ),

@@ -28,23 +28,22 @@ from tidu_cli.lax.records.sums_and_products import (
     add_transpose,
     add_types,
     adding_kernel,
+    mul_adjoint,
     mul_batch,
-    mul_jvp,
     mul_kernel,
-    mul_transpose,
     mul_types,
 )
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
-from tidu_cli.rules.contract import EACH, JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import (
+    bilinear,
     binary,
     by_counts,
     changed,
     conj,
     elementwise,
-    linear_jvp,
-    linear_transpose,
+    elementwise_examples,
     numpy_function,
     primitive,
     require_dtype,
@@ -286,19 +285,18 @@ PRIMITIVES = (
         formula="x - y",
         summary="difference; of datetimes, the duration between them",
     ),
-    elementwise(
+    bilinear(
         "mul",
-        2,
-        NUMERIC,
-        mul_jvp,
-        transpose=mul_transpose,
-        fresh=True,
-        types=mul_types,  # type: ignore[arg-type]
-        kernel=mul_kernel,
+        mul_types,  # type: ignore[arg-type]
+        mul_kernel,
+        mul_adjoint,
         batch=mul_batch,
-        linear=EACH,
+        dtypes=NUMERIC,
+        one_type=True,
+        fresh=True,
         records=True,
-        more=(
+        examples=(
+            *elementwise_examples(2),
             Example(("f64[2]", "duration[h][2]")),
             Example(("duration[ms][]", "f64[]")),
             Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
@@ -321,12 +319,10 @@ PRIMITIVES = (
         formula="x / y",
         summary="quotient; of integers, rounded towards zero",
     ),
-    elementwise(
+    unary(
         "neg",
-        1,
         ADDABLE,
-        linear_jvp("neg"),
-        transpose=linear_transpose(lambda attrs, ct, type_: -ct),
+        adjoint=lambda attrs, ct, type_: -ct,
         kernel=numpy_function("negative"),
         formula="-x",
         summary="negation",

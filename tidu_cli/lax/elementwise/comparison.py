@@ -10,7 +10,7 @@ from tidu_cli.graph.types import ANY, COMPLEXES, TensorType
 from tidu_cli.lax.records.ordered_times import in_order
 from tidu_cli.rules.batching import itself_with_scalars
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import binary, numpy_function, primitive, require_dtype, require_one_type, summed
+from tidu_cli.rules.families import binary, linear, numpy_function, primitive, require_dtype, require_one_type, summed
 from tidu_cli.rules.flops import per_case, per_element
 from tidu_cli.rules.recording import Term, op
 
@@ -64,12 +64,6 @@ def _select_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kern
         return chosen
 
     return select
-
-
-def _select_jvp(node: JVP) -> Sequence[Term | None]:
-    which, *_ = node.operands
-    _, *tangents = node.tangents
-    return [select_n(which, *(0 if t is None else t for t in tangents))]
 
 
 _FEW_CASES = 4
@@ -133,22 +127,19 @@ PRIMITIVES = (
     _comparison("le", "less_equal", "≤", _ORDERED),
     _comparison("gt", "greater", ">", _ORDERED),
     _comparison("ge", "greater_equal", "≥", _ORDERED),
-    primitive(
+    linear(
         "select_n",
-        None,
         _select_types,
         _select_kernel,
-        jvp=_select_jvp,
+        arity=None,
         transpose=_select_transpose,
         batch=itself_with_scalars("select_n"),
-        dtypes=ANY,
         indices=(0, 1),
         examples=(
             Example(("bool[]", "T[2,3]", "T[2,3]")),
             Example(("bool[2,3]", "T[2,3]", "T[2,3]")),
             Example(("i32[2,3]", "T[2,3]", "T[2,3]", "T[2,3]"), within=((0, 3), (-2.0, 2.0))),
         ),
-        linear=((1, None),),
         flops=per_case,
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",

@@ -11,8 +11,8 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
 from tidu_cli.rules.batching import later, with_batch_axis
-from tidu_cli.rules.contract import EACH, JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import conj, only_active, primitive, require_dtype, summed
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import bilinear, conj, require_dtype
 from tidu_cli.rules.flops import products
 from tidu_cli.rules.recording import Term, op
 
@@ -128,17 +128,14 @@ def _outer_product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tupl
     return product
 
 
-def _jvp(node: JVP) -> Sequence[Term | None]:
-    (x, y), (tx, ty), attrs = node.operands, node.tangents, dict(node.attrs)
+def _attrs_of_tangent(node: JVP) -> dict[str, Any]:
+    attrs = dict(node.attrs)
     if node.attrs.preferred_element_type is not None:
         attrs["preferred_element_type"] = node.results[0].type.dtype  # of products of integers a float
-    return [summed([None if ty is None else dot_general(x, ty, **attrs), None if tx is None else dot_general(tx, y, **attrs)])]
+    return attrs
 
 
-def _transpose(node: Transposition) -> Sequence[Term | None]:
-    active = only_active(node, "dot_general")
-    (ct,), other = node.cotangents, node.operands[1 - active]
-    assert ct is not None and other is not None
+def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = node.attrs.dimension_numbers
     lhs, rhs = node.types
     if other.type.dtype != ct.type.dtype:
@@ -163,9 +160,7 @@ def _transpose(node: Transposition) -> Sequence[Term | None]:
     if permutation != tuple(range(len(order))):
         contribution = transpose(contribution, permutation=permutation)
     wanted = node.types[active].dtype
-    if contribution.type.dtype != wanted:
-        contribution = convert(contribution, new_dtype=wanted)
-    return [contribution, None] if active == 0 else [None, contribution]
+    return contribution if contribution.type.dtype == wanted else convert(contribution, new_dtype=wanted)
 
 
 def _batch(node: Batching) -> Sequence[Term]:
@@ -204,13 +199,12 @@ def _sorted_by(axes: Sequence[int], partners: Sequence[int]) -> tuple[int, ...]:
 
 
 PRIMITIVES = (
-    primitive(
+    bilinear(
         "dot_general",
-        2,
         _types,
         _kernel,
-        jvp=_jvp,
-        transpose=_transpose,
+        _adjoint,
+        attrs_of_tangent=_attrs_of_tangent,
         batch=_batch,
         attrs=DotGeneralAttrs,
         dtypes=NUMERIC,
@@ -219,7 +213,6 @@ PRIMITIVES = (
             Example(("T[2,3,5]", "T[3,2,4]"), {"dimension_numbers": [[[1], [0]], [[0], [1]]]}),
             Example(("f32[3]", "f32[3]"), {"dimension_numbers": [[[0], [0]], [[], []]], "preferred_element_type": "f64"}),
         ),
-        linear=EACH,
         flops=products(lambda attrs: attrs.dimension_numbers[0][0]),
         formula="Σ lhs · rhs over the contracting axes",
         summary="product of arrays: result axes are batch, then lhs, then rhs",

@@ -16,8 +16,8 @@ from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, Tens
 from tidu_cli.lax.records.ordered_times import in_order, ordered_dtype
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
-from tidu_cli.rules.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, primitive, require_dtype
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
+from tidu_cli.rules.families import by_counts, primitive, require_dtype
 from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
 from tidu_cli.rules.recording import Number, Term, op
 
@@ -159,15 +159,12 @@ _EXAMPLES = (
 )
 
 
-def _cumulative(
-    name: str, dtypes: frozenset[str], kernel: KernelRule, jvp: JVPRule, weight: Weight = adding, **rest: Any
-) -> Primitive:
+def _cumulative(name: str, dtypes: frozenset[str], kernel: KernelRule, weight: Weight = adding, **rest: Any) -> Primitive:
     return primitive(
         name,
         1,
         _types(dtypes),
         kernel,
-        jvp=jvp,
         batch=itself(name, axis=later),
         attrs=CumulativeAttrs,
         dtypes=dtypes,
@@ -183,8 +180,7 @@ PRIMITIVES = (
         "cumsum",
         NUMERIC | DURATIONS,
         _kernel(_sum_along),
-        linear_jvp("cumsum"),
-        transpose=linear_transpose(lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse)),
+        adjoint=lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse),
         formula="Σ x up to each element of an axis",
         summary="cumulative sum",
     ),
@@ -192,8 +188,8 @@ PRIMITIVES = (
         "cumprod",
         NUMERIC,
         _kernel(_product_along),
-        _cumprod_jvp,
         multiplying,
+        jvp=_cumprod_jvp,
         formula="Π x up to each element of an axis",
         summary="cumulative product",
     ),
@@ -201,7 +197,7 @@ PRIMITIVES = (
         "cummax",
         REALS | TIMES,
         in_order(_kernel(lambda np: np.maximum.accumulate, wide=False)),
-        by_counts(_extremum_jvp),
+        jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="max x up to each element of an axis",
         summary="cumulative maximum; its derivative is shared equally among ties",
@@ -210,7 +206,7 @@ PRIMITIVES = (
         "cummin",
         REALS | TIMES,
         in_order(_kernel(lambda np: np.minimum.accumulate, wide=False)),
-        by_counts(_extremum_jvp),
+        jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="min x up to each element of an axis",
         summary="cumulative minimum; its derivative is shared equally among ties",
@@ -219,8 +215,8 @@ PRIMITIVES = (
         "cumlogsumexp",
         INEXACT,
         _kernel(_logsumexp_along),
-        _logsumexp_jvp,
         lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
+        jvp=_logsumexp_jvp,
         formula="log Σ exp x up to each element of an axis",
         summary="cumulative log-sum-exp, without overflow",
     ),

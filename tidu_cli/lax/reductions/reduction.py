@@ -14,7 +14,7 @@ from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, no_tangent, primitive, require_dtype
+from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_dtype
 from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
 from tidu_cli.rules.recording import Term, op
 
@@ -185,8 +185,7 @@ PRIMITIVES = (
         "reduce_sum",
         NUMERIC | DURATIONS,
         kernel=_accumulated("add"),
-        jvp=linear_jvp("reduce_sum"),
-        transpose=linear_transpose(lambda attrs, ct, type_: _spread(ct, attrs.axes, type_)),
+        adjoint=lambda attrs, ct, type_: _spread(ct, attrs.axes, type_),
         formula="Σ x along axes",
         summary="sum along axes",
     ),
