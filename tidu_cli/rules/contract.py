@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.rules.attrs.fields import Attrs as Attrs
 from tidu_cli.rules.attrs.fields import NoAttrs as NoAttrs
+from tidu_cli.rules.captions import CaptionRule
 from tidu_cli.rules.flops import ONE_EACH
 
 if TYPE_CHECKING:
@@ -231,6 +232,8 @@ class Catalogue:
     """What it is; what follows a semicolon are details."""
     examples: tuple[Example, ...] = ()
     """Typical applications, on which `tidu check --ops` tries its rules."""
+    caption: tuple[str, str] | CaptionRule | None = None
+    """What pictures and pages say of one application, where the formula in x, y and z cannot tell."""
 
 
 @dataclass(frozen=True)

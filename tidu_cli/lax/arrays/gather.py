@@ -198,5 +198,6 @@ PRIMITIVES = (
         fresh=True,
         formula="x[indices]",
         summary="windows of an array, at places that the last axis of the integers in input 1 says",
+        caption=("{0} taken at {1}", "taken at the indices {1}"),
     ),
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type, require_one_per_axis, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
+from tidu_cli.rules.captions import Caption, listed, shape_words
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_jvp, no_tangent, primitive, require_dtype
 from tidu_cli.rules.flops import free
@@ -127,6 +129,14 @@ def _unpadded(ct: Term, type_: TensorType, config: Sequence[tuple[int, int, int]
         limit_indices=tuple(n - max(high, 0) for n, (_, high, _) in zip(ct.type.shape, config, strict=True)),
         strides=strides if max(strides) > 1 else None,
     )
+
+
+def _pad_caption(case: Case, operands: Sequence[str]) -> Caption:
+    config = case.attrs.padding_config  # type: ignore[attr-defined]
+    sides, gaps = [f"{low} before and {high} after" for low, high, _ in config], [gap for *_, gap in config]
+    between = f", {listed(gaps)} between elements" if any(gaps) else ""
+    shape = shape_words(cast(Types, case.results)[0].shape) if case.results else ""
+    return Caption(f"{operands[0]} padded to {shape} with {operands[1]}", f"padded by {', then '.join(sides)}{between}")
 
 
 def _pad_batch(node: Batching) -> Sequence[Term]:
@@ -244,6 +254,7 @@ PRIMITIVES = (
         ),
         formula="x, with a value before, after and between its elements",
         summary="padding, which may be negative; input 1 is the padding value",
+        caption=_pad_caption,
     ),
     linear(
         "concatenate",
@@ -260,6 +271,7 @@ PRIMITIVES = (
         ),
         formula="the operands one after the other",
         summary="concatenation along an axis",
+        caption=("{all} joined", "joined along axis {dimension}"),
     ),
     linear(
         "squeeze",
@@ -271,6 +283,7 @@ PRIMITIVES = (
         examples=(Example(("T[1,3,1]",), {"dimensions": [0, 2]}),),
         formula="x without some axes of size 1",
         summary="removal of axes of size 1",
+        caption=("{0} without {dimensions}", "without {dimensions}, of size 1"),
     ),
     linear(
         "expand_dims",
@@ -282,6 +295,7 @@ PRIMITIVES = (
         examples=(Example(("T[3]",), {"dimensions": [0, 2]}),),
         formula="x with new axes of size 1",
         summary="insertion of axes of size 1",
+        caption=("{0} with new {dimensions}", "with new {dimensions}, of size 1"),
     ),
     linear(
         "rev",
@@ -294,6 +308,7 @@ PRIMITIVES = (
         one_type=True,
         formula="x[n - 1 - i] on some axes",
         summary="reversal of axes",
+        caption=("{0} reversed", "reversed along {dimensions}"),
     ),
     primitive(
         "iota",
@@ -307,6 +322,7 @@ PRIMITIVES = (
         flops=free,
         formula="0, 1, 2, … along an axis",
         summary="counting along an axis",
+        caption=("0, 1, 2, …", "the counting along axis {dimension}"),
     ),
     linear(
         "copy",
@@ -317,5 +333,6 @@ PRIMITIVES = (
         one_type=True,
         formula="x",
         summary="identity, which a program writes where it asks for a new array",
+        caption=("{0}", "copied"),
     ),
 )

@@ -23,8 +23,6 @@ from tidu_cli.rules.contract import (
     Batching,
     BatchRule,
     Example,
-    Groups,
-    Integers,
     JVPRule,
     Kernel,
     KernelRule,
@@ -270,11 +268,9 @@ def _primitive(
     *,
     weight: Weight | None = adding,
     attrs: type[Attrs] = ScatterAttrs,
-    linear: Groups | None = None,
     examples: tuple[Example, ...] = (),
-    integers: Integers = "numbers",
-    formula: str,
     summary: str,
+    **rest: Any,
 ) -> Primitive:
     return primitive(
         name,
@@ -285,16 +281,14 @@ def _primitive(
         transpose=transpose,
         batch=_batch(name),
         indices=_INDICES,
-        integers=integers,
-        linear=linear,
         attrs=attrs,
         dtypes=dtypes,
         examples=examples or _examples("T"),
         fresh=True,
         reusing=_kernel(combine, reusing=True),
         flops=free if weight is None else updating(weight),
-        formula=formula,
         summary=f"{summary}; inputs are operand, indices and updates",
+        **rest,
     )
 
 
@@ -313,6 +307,7 @@ PRIMITIVES = (
         linear=TOGETHER,
         formula="x[indices] = u",
         summary="windows of an array replaced; of updates of one place the last stays",
+        caption=("{2} put into {0} at {1}", "put in at the indices {1}"),
     ),
     _primitive(
         "scatter-add",
@@ -323,6 +318,7 @@ PRIMITIVES = (
         linear=TOGETHER,
         formula="x[indices] += u",
         summary="updates added to windows of an array",
+        caption=("{2} added to {0} at {1}", "added at the indices {1}"),
     ),
     _primitive(
         "scatter-sub",
@@ -333,6 +329,7 @@ PRIMITIVES = (
         linear=TOGETHER,
         formula="x[indices] -= u",
         summary="updates subtracted from windows of an array",
+        caption=("{2} subtracted from {0} at {1}", "subtracted at the indices {1}"),
     ),
     _primitive(
         "scatter-mul",
@@ -346,6 +343,7 @@ PRIMITIVES = (
         linear=((0, 1),),
         formula="x[indices] *= u",
         summary="windows of an array multiplied by updates; its derivative in the updates needs unique_indices",
+        caption=("{0} times {2} at {1}", "multiplied at the indices {1}"),
     ),
     _primitive(
         "scatter-max",
@@ -356,6 +354,7 @@ PRIMITIVES = (
         integers="exact",
         formula="x[indices] = max(x[indices], u)",
         summary="maxima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
+        caption=("max of {0} and {2} at {1}", "maximum at the indices {1}"),
     ),
     _primitive(
         "scatter-min",
@@ -366,5 +365,6 @@ PRIMITIVES = (
         integers="exact",
         formula="x[indices] = min(x[indices], u)",
         summary="minima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
+        caption=("min of {0} and {2} at {1}", "minimum at the indices {1}"),
     ),
 )

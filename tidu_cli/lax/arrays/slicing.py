@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.rules.attrs.fields import Bounded, Sized
 from tidu_cli.rules.attrs.kinds import Axis, Shape
 from tidu_cli.rules.batching import later, preceded, sized, stacked
+from tidu_cli.rules.captions import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear
 from tidu_cli.rules.recording import Term, op
@@ -232,6 +234,23 @@ def _update_batch(node: Batching) -> Sequence[Term]:
     return [scatter(x, _index_vectors(node, 2), update, dimension_numbers=numbers, mode="clip", unique_indices=True)]
 
 
+def _slice_caption(case: Case, operands: Sequence[str]) -> Caption:
+    attrs, (type_,) = cast(SliceAttrs, case.attrs), arrays(case)
+    starts, limits, n = attrs.start_indices, attrs.limit_indices, len(attrs.start_indices)
+    sizes, found = type_.shape if type_ else [None] * n, []
+    for start, limit, stride, size in zip(starts, limits, attrs.strides or [1] * n, sizes, strict=True):
+        ends = f"{start or ''}:{'' if limit == size else limit}"
+        found.append(f"{ends}:{stride}" if stride != 1 else ends)
+    where = f"[{', '.join(found)}]" if found else ""
+    return Caption(operands[0] + where, f"the slice {where}".rstrip())
+
+
+def _dynamic_slice_caption(case: Case, operands: Sequence[str]) -> Caption:
+    (first, *starts), sizes = operands, cast(DynamicSliceAttrs, case.attrs).slice_sizes
+    where = ", ".join(f"{i} : {i} + {n}" for i, n in zip(starts, sizes, strict=True))
+    return Caption(f"{first}[{where}]", f"the slice of shape {shape_words(sizes)} at a computed place")
+
+
 def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
     (operand,) = operands
     if attrs.axis >= operand.rank:
@@ -277,6 +296,7 @@ PRIMITIVES = (
         reads=_slice_reads,
         formula="x[start : limit : stride] on each axis",
         summary="slice at a fixed place",
+        caption=_slice_caption,
     ),
     linear(
         "dynamic_slice",
@@ -292,6 +312,7 @@ PRIMITIVES = (
         fresh=True,
         formula="x[i : i + size] on each axis",
         summary="slice at a computed place; after the operand one index per axis, clamped so that the slice fits",
+        caption=_dynamic_slice_caption,
     ),
     linear(
         "dynamic_update_slice",
@@ -306,6 +327,7 @@ PRIMITIVES = (
         reusing=_updating_kernel,
         formula="x with x[i : i + size] on each axis replaced by the update",
         summary="operand with a slice replaced; after operand and update one index per axis, clamped so that the update fits",
+        caption=("{0} with {1} put in", "with a slice replaced, at a computed place"),
     ),
     linear(
         "split",
@@ -318,5 +340,6 @@ PRIMITIVES = (
         examples=(Example(("T[2,5]",), {"sizes": [2, 3], "axis": 1}), Example(("f64[3]",), {"sizes": [3], "axis": 0})),
         formula="x[0 : n₁], x[n₁ : n₁ + n₂], … along an axis",
         summary="slices that make up the operand along an axis, one result each",
+        caption=("{0} split", "split along axis {axis}"),
     ),
 )

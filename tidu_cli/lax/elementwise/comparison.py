@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import ANY, COMPLEXES, TensorType
 from tidu_cli.lax.records.ordered_times import in_order
 from tidu_cli.rules.batching import itself_with_scalars
+from tidu_cli.rules.captions import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import binary, linear, numpy_function, primitive, require_dtype, require_one_type, summed
 from tidu_cli.rules.flops import per_case, per_element
@@ -85,6 +87,12 @@ def _select_transpose(node: Transposition) -> Sequence[Term | None]:
     return [None, *(select_n(chosen(k), 0, ct) if a else None for k, a in enumerate(node.active[1:]))]
 
 
+def _select_caption(case: Case, operands: Sequence[str]) -> Caption:
+    which, *cases = operands
+    formula = f"{cases[1]} if {which} else {cases[0]}" if len(cases) == 2 else f"({', '.join(cases)})[{which}]"
+    return Caption(formula, "taken where it is selected")
+
+
 _ORDERED = ANY - COMPLEXES
 
 
@@ -143,6 +151,7 @@ PRIMITIVES = (
         flops=per_case,
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",
+        caption=_select_caption,
     ),
     primitive(
         "clamp",
@@ -160,5 +169,6 @@ PRIMITIVES = (
         flops=per_element(lambda t: 2),
         formula="min(max(x, y), z)",
         summary="y brought between the bounds x and z; on a bound its derivatives are taken as 0, and where x ≥ z it is z",
+        caption=("{1} kept within {0} and {2}", "kept within {0} and {2}"),
     ),
 )

@@ -66,5 +66,6 @@ PRIMITIVES = (
         faithful=False,
         formula="x rounded to fewer bits",
         summary="rounding to a float format of fewer bits; tangents and cotangents are rounded likewise",
+        caption=("{0} rounded", "rounded to {exponent_bits} exponent and {mantissa_bits} mantissa bits"),
     ),
 )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
 from tidu_cli.rules.batching import later, with_batch_axis
+from tidu_cli.rules.captions import Caption, arrays, listed
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj, require_dtype
 from tidu_cli.rules.flops import products
@@ -198,6 +200,33 @@ def _sorted_by(axes: Sequence[int], partners: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis for _, axis in sorted(zip(partners, axes, strict=True)))
 
 
+def _caption(case: Case, operands: Sequence[str]) -> Caption:
+    (a, b), types = operands, arrays(case)
+    (left, right), (left_batch, right_batch) = cast(DotGeneralAttrs, case.attrs).dimension_numbers
+    summed = f"sums axis {listed(left)} with {listed(right)}" if left else "outer product"
+    label = summed + (f", by axis {listed(left_batch)}" if left_batch else "")
+    if not left and not left_batch:
+        scalar = any(t is not None and t.rank == 0 for t in types)
+        return Caption(f"{a} {'·' if scalar else '⊗'} {b}", "the product" if scalar else "the outer product", label=label)
+    turned = _turned(types[0], left, left_batch, -1), _turned(types[1], right, right_batch, -2)
+    if None in turned:
+        return Caption(f"{a} · {b}", f"the product that {label}", label=label)
+    what = "the inner product" if all(t is not None and t.rank == 1 for t in types) else "the matrix product"
+    return Caption(f"{a}{turned[0]} @ {b}{turned[1]}", what + (" of each pair" if left_batch else ""), label=label)
+
+
+def _turned(type_: TensorType | None, contracted: Sequence[int], batch: Sequence[int], due: int) -> str | None:
+    """`ᵀ` if a matrix has to be transposed for a product in the usual order, '' if not; None if the product is another one.
+
+    `due` is the axis that the usual order sums over, counted from the end: -1 on the left, -2 on the right.
+    """
+    if type_ is None or len(contracted) != 1 or list(batch) != list(range(len(batch))) or not 1 <= type_.rank - len(batch) <= 2:
+        return None
+    if type_.rank - len(batch) == 1:
+        return "" if not batch else None  # of a stack of vectors, `@` would make a matrix
+    return "" if contracted[0] == type_.rank + due else "ᵀ"
+
+
 PRIMITIVES = (
     bilinear(
         "dot_general",
@@ -216,5 +245,6 @@ PRIMITIVES = (
         flops=products(lambda attrs: attrs.dimension_numbers[0][0]),
         formula="Σ lhs · rhs over the contracting axes",
         summary="product of arrays: result axes are batch, then lhs, then rhs",
+        caption=_caption,
     ),
 )

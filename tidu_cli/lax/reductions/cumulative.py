@@ -159,7 +159,9 @@ _EXAMPLES = (
 )
 
 
-def _cumulative(name: str, dtypes: frozenset[str], kernel: KernelRule, weight: Weight = adding, **rest: Any) -> Primitive:
+def _cumulative(
+    name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, weight: Weight = adding, *, summary: str = "", **rest: Any
+) -> Primitive:
     return primitive(
         name,
         1,
@@ -171,6 +173,8 @@ def _cumulative(name: str, dtypes: frozenset[str], kernel: KernelRule, weight: W
         examples=_EXAMPLES,
         one_type=True,
         flops=accumulating(weight),
+        summary=f"cumulative {of}{summary}",
+        caption=(f"cumulative {of} of {{0}}", f"the cumulative {of} along axis {{axis}}{{end}}"),
         **rest,
     )
 
@@ -178,46 +182,49 @@ def _cumulative(name: str, dtypes: frozenset[str], kernel: KernelRule, weight: W
 PRIMITIVES = (
     _cumulative(
         "cumsum",
+        "sum",
         NUMERIC | DURATIONS,
         _kernel(_sum_along),
         adjoint=lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse),
         formula="Σ x up to each element of an axis",
-        summary="cumulative sum",
     ),
     _cumulative(
         "cumprod",
+        "product",
         NUMERIC,
         _kernel(_product_along),
         multiplying,
         jvp=_cumprod_jvp,
         formula="Π x up to each element of an axis",
-        summary="cumulative product",
     ),
     _cumulative(
         "cummax",
+        "maximum",
         REALS | TIMES,
         in_order(_kernel(lambda np: np.maximum.accumulate, wide=False)),
         jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="max x up to each element of an axis",
-        summary="cumulative maximum; its derivative is shared equally among ties",
+        summary="; its derivative is shared equally among ties",
     ),
     _cumulative(
         "cummin",
+        "minimum",
         REALS | TIMES,
         in_order(_kernel(lambda np: np.minimum.accumulate, wide=False)),
         jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="min x up to each element of an axis",
-        summary="cumulative minimum; its derivative is shared equally among ties",
+        summary="; its derivative is shared equally among ties",
     ),
     _cumulative(
         "cumlogsumexp",
+        "log-sum-exp",
         INEXACT,
         _kernel(_logsumexp_along),
         lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
         jvp=_logsumexp_jvp,
         formula="log Σ exp x up to each element of an axis",
-        summary="cumulative log-sum-exp, without overflow",
+        summary=", without overflow",
     ),
 )
