@@ -58,7 +58,7 @@ def refusal_of_shape(plain: Any) -> str | None:
         definitions(own_ops(plain.get("ops", {}), records))
         for node in _nodes(plain):
             if node["op"] in BUILTIN.primitives:
-                BUILTIN.primitives[node["op"]].attrs.parse(node.get("attrs", {}), records)
+                BUILTIN.primitives[node["op"]].domain.attrs.parse(node.get("attrs", {}), records)
             for reference in node["inputs"] if isinstance(node["inputs"], list) else []:
                 _require_reference(reference)
         for graph in plain["graphs"]:

@@ -13,7 +13,8 @@ from pydantic import Field, ValidationError, field_validator
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.attrs import fields
-from tidu_cli.rules.attrs.fields import DOUBT, Attrs, Bounded, Sized, field_names, layout_of, made
+from tidu_cli.rules.attrs.attrs import Attrs
+from tidu_cli.rules.attrs.fields import DOUBT, Bounded, Sized, field_names, layout_of, made
 from tidu_cli.rules.attrs.models import model_of, validated
 
 CLASSES = list(dict.fromkeys(p.domain.attrs for p in BUILTIN))
@@ -33,7 +34,7 @@ values = st.recursive(
 
 
 def agrees(attrs: type[Attrs], data: dict[str, Any]) -> None:
-    quick = fields._read_quickly(attrs, data, {})
+    quick = fields.read_quickly(attrs, data, {})
     if quick is DOUBT:
         return
     assert quick == validated(attrs, data, {})
@@ -49,7 +50,7 @@ def test_built_in_attrs_take_no_pydantic(attrs: type[Attrs]) -> None:
 @pytest.mark.parametrize(("op", "data"), EXAMPLES, ids=[f"{op}-{k}" for k, (op, _) in enumerate(EXAMPLES)])
 def test_examples(op: str, data: dict[str, Any]) -> None:
     attrs = BUILTIN[op].domain.attrs
-    assert fields._read_quickly(attrs, data, {}) is not DOUBT
+    assert fields.read_quickly(attrs, data, {}) is not DOUBT
     agrees(attrs, data)
     parsed = BUILTIN.parse_attrs(op, data)
     for binary in (False, True):

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from tidu_cli.graph.types import ALL, TensorType, Type
-from tidu_cli.rules.attrs.fields import Attrs as Attrs
-from tidu_cli.rules.attrs.fields import NoAttrs as NoAttrs
+from tidu_cli.rules.attrs.attrs import Attrs as Attrs
+from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.captions import CaptionRule
 from tidu_cli.rules.flops import ONE_EACH
 

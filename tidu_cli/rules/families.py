@@ -1,7 +1,7 @@
 """Families of primitives, so that most rules are one line of a table.
 
-Elementwise rules are functions of Terms. A unary one has the signature (t, x, y): tangent, operand, result; a binary one
-(t, x, y, z): tangent of the one operand, both operands, result.
+Elementwise rules are functions of Terms: a slope of (x, y), operand and result; the tangent rule of a unary function of (t, x, y),
+that of a binary one of (t, x, y, z): tangent of the one operand, both operands, result.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def elementwise(
     jvp: JVPRule,
     *,
     types: TypeRule | None = None,
-    kernel: KernelRule | None = None,
+    kernel: KernelRule | str = "",
     batch: BatchRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
     example: Mapping[str, Any] | None = None,
@@ -228,7 +228,9 @@ def elementwise(
     more: tuple[Example, ...] = (),
     **rest: Any,
 ) -> Primitive:
-    """A primitive of operands of one type among `dtypes`, element by element; by default NumPy's function of that name.
+    """A primitive of operands of one type among `dtypes`, element by element.
+
+    Its `kernel` may be the name of NumPy's function; by default it is that of the primitive.
 
     A batch of it is by default the primitive itself, of arrays with one more axis.
 
@@ -239,7 +241,7 @@ def elementwise(
         name,
         arity,
         types or of_one_type(dtypes, result),
-        kernel or numpy_function(name),
+        kernel if callable(kernel) else numpy_function(kernel or name),
         jvp=jvp,
         batch=batch or itself(name),
         dtypes=dtypes,
@@ -252,35 +254,46 @@ def elementwise(
 def unary(
     name: str,
     dtypes: frozenset[str],
+    formula: str = "",
+    summary: str = "",
     *,
+    slope: Callable[[Term, Term], Term] | None = None,
     tangent: Callable[[Term, Term, Term], Term] | None = None,
     **rest: Any,
 ) -> Primitive:
-    """An elementwise function of one operand: with a `tangent`, or an `adjoint` if it is linear.
+    """An elementwise function of one operand, by its derivative: the `slope` by which tangents are multiplied, or a `tangent` rule.
 
-    With neither it has a derivative that is zero everywhere.
+    Without it is zero everywhere; or it is linear, with an `adjoint`.
     """
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         (t,), (x,), (y,) = node.tangents, node.operands, node.results
-        assert tangent is not None and t is not None
-        return [tangent(t, x, y)]
+        assert t is not None
+        if slope is not None:
+            return [slope(x, y) * t]
+        return [None if tangent is None else tangent(t, x, y)]
 
-    return elementwise(name, 1, dtypes, no_tangent if tangent is None else jvp, **rest)
+    return elementwise(name, 1, dtypes, jvp, formula=formula, summary=summary, **rest)
 
 
 def binary(
-    name: str, dtypes: frozenset[str], *, tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None = None, **rest: Any
+    name: str,
+    dtypes: frozenset[str],
+    formula: str = "",
+    summary: str = "",
+    *,
+    tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None = None,
+    **rest: Any,
 ) -> Primitive:
     """An elementwise function of two operands. Without `tangents` it has derivatives that are zero everywhere."""
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         (x, y), (z,) = node.operands, node.results
-        assert tangents is not None
-        terms = [None if t is None else rule(t, x, y, z) for rule, t in zip(tangents, node.tangents, strict=True)]
-        return [summed(terms)]
+        if tangents is None:
+            return [None]
+        return [summed([t and rule(t, x, y, z) for rule, t in zip(tangents, node.tangents, strict=True)])]
 
-    return elementwise(name, 2, dtypes, no_tangent if tangents is None else jvp, **rest)
+    return elementwise(name, 2, dtypes, jvp, formula=formula, summary=summary, **rest)
 
 
 def linear(

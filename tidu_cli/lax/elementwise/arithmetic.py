@@ -209,11 +209,11 @@ def _extremum(name: str, function: str) -> Primitive:
     made = binary(
         name,
         _ORDERED,
+        f"{name}(x, y)",
+        f"{function}; NaN wins",
         kernel=in_order(numpy_function(function)),
         tangents=_EXTREMUM,
         integers="exact",
-        formula=f"{name}(x, y)",
-        summary=f"{function}; NaN wins",
     )
     assert made.rules.jvp is not None
     return changed(made, jvp=by_counts(made.rules.jvp))
@@ -309,6 +309,8 @@ PRIMITIVES = (
     binary(
         "div",
         NUMERIC,
+        "x / y",
+        "quotient; of integers, rounded towards zero",
         kernel=_div_kernel,
         tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
         transpose=_div_transpose,
@@ -316,17 +318,8 @@ PRIMITIVES = (
         within=((-2.0, 2.0), (0.5, 2.0)),
         linear=((0, 1),),
         flops=per_element(dividing),
-        formula="x / y",
-        summary="quotient; of integers, rounded towards zero",
     ),
-    unary(
-        "neg",
-        ADDABLE,
-        adjoint=lambda attrs, ct, type_: -ct,
-        kernel=numpy_function("negative"),
-        formula="-x",
-        summary="negation",
-    ),
+    unary("neg", ADDABLE, "-x", "negation", adjoint=lambda attrs, ct, type_: -ct, kernel="negative"),
     primitive(
         "integer_pow",
         1,
@@ -360,14 +353,6 @@ PRIMITIVES = (
     ),
     _extremum("max", "maximum"),
     _extremum("min", "minimum"),
-    unary(
-        "abs",
-        NUMERIC,
-        tangent=_abs_tangent,
-        kernel=numpy_function("absolute"),
-        result=_magnitude,
-        formula="|x|",
-        summary="magnitude",
-    ),
+    unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=_magnitude),
     elementwise("sign", 1, NUMERIC, _sign_jvp, kernel=_sign_kernel, formula="x / |x|", summary="sign; 0 at 0"),
 )

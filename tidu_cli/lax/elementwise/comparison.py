@@ -26,15 +26,7 @@ def _bools(t: TensorType) -> TensorType:
 
 
 def _comparison(name: str, function: str, symbol: str, dtypes: frozenset[str]) -> Primitive:
-    return binary(
-        name,
-        dtypes,
-        kernel=in_order(numpy_function(function)),
-        tangents=None,
-        result=_bools,
-        formula=f"x {symbol} y",
-        summary=f"whether x {symbol} y",
-    )
+    return binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=in_order(numpy_function(function)), result=_bools)
 
 
 def _select_types(attrs: Any, operands: Types) -> Types:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
 from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Transposition, Types
-from tidu_cli.rules.families import elementwise, numpy_function, unary
+from tidu_cli.rules.families import elementwise, unary
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -51,29 +51,23 @@ PRIMITIVES = (
     unary(
         "conj",
         COMPLEXES,
+        "conj z",
+        "complex conjugate",
         adjoint=lambda attrs, ct, type_: conj(ct),
-        kernel=numpy_function("conjugate"),
+        kernel="conjugate",
         flops=lambda attrs, operands, results: results[0].size,
-        formula="conj z",
-        summary="complex conjugate",
     ),
     unary(
         "real",
         COMPLEXES,
+        "Re z",
+        "real part",
         adjoint=lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype),
         result=_part,
         flops=free,
-        formula="Re z",
-        summary="real part",
     ),
     unary(
-        "imag",
-        COMPLEXES,
-        adjoint=lambda attrs, ct, type_: make_complex(0, ct),
-        result=_part,
-        flops=free,
-        formula="Im z",
-        summary="imaginary part",
+        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda attrs, ct, type_: make_complex(0, ct), result=_part, flops=free
     ),
     elementwise(
         "complex",

@@ -40,7 +40,8 @@ from tidu_cli.rules.captions import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
 from tidu_cli.rules.families import primitive, summed
 from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangents import chosen, converted
+from tidu_cli.rules.tangent_conversion import converted
+from tidu_cli.rules.tangents import chosen
 from tidu_cli.rules.units import between, scaling, span
 
 difference, retract = op("difference"), op("retract")

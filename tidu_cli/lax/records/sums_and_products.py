@@ -6,29 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import DURATIONS, FLOATS, NUMERIC, RecordType, TensorType, Type, leaves, tangent_type
+from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, leaves, tangent_type
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import conj, numpy_function, of_one_type, summed
 from tidu_cli.rules.recording import Term
-from tidu_cli.rules.tangents import converted
+from tidu_cli.rules.tangent_conversion import converted
+from tidu_cli.rules.tangents import scaled_operand
 
 ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""
-
-
-def scaled_operand(types: Sequence[Type | None]) -> int | None:
-    """Which of two operands is a vector that the other one scales; None if these are no vector and number."""
-    for k, (vector, number) in enumerate(zip(types, types[::-1], strict=True)):
-        if not isinstance(number, TensorType) or number.dtype not in FLOATS:
-            continue
-        if vector is None:  # hidden by a detached reference
-            continue
-        if isinstance(vector, RecordType):
-            return k if vector.inexact and number.shape == () else None
-        if vector.dtype in DURATIONS:
-            return k if number == vector.with_dtype("f64") else None
-    return None
 
 
 def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:

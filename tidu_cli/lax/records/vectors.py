@@ -12,11 +12,11 @@ from typing import Any
 from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves, of_batch
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import field, record
-from tidu_cli.lax.records.sums_and_products import scaled_operand
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Types, ValueTypes
 from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangents import converted
+from tidu_cli.rules.tangent_conversion import converted
+from tidu_cli.rules.tangents import scaled_operand
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 

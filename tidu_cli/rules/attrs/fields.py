@@ -17,10 +17,8 @@ from typing import (
     ClassVar,
     Literal,
     NamedTuple,
-    Self,
     TypeVar,
     Union,
-    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -29,7 +27,7 @@ from typing import (
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import RecordType
 
-A = TypeVar("A", bound="Attrs")
+A = TypeVar("A", bound="FrozenFields")
 
 DOUBT: Any = object()
 """What a reader gives for a value that only the model can judge."""
@@ -46,11 +44,7 @@ Writer = Callable[[Any, bool], object]
 
 
 class Kind:
-    """An annotation of a field, `Annotated[int, kind]`, that both this module and pydantic understand."""
-
-    def pydantic(self) -> Iterable[object]:
-        """The same in pydantic's annotations."""
-        raise NotImplementedError
+    """An annotation of a field, `Annotated[int, kind]`, that both this module and the models understand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +55,6 @@ class Parsed(Kind):
     write: Writer
     schema: Mapping[str, Any]
 
-    def pydantic(self) -> Iterable[object]:
-        """A validator, a serializer and a JSON Schema."""
-        from tidu_cli.rules.attrs.models import parsed
-
-        return parsed(self.parse, self.write, self.schema)
-
 
 @dataclass(frozen=True, eq=False)
 class After(Kind):
@@ -74,12 +62,6 @@ class After(Kind):
 
     check: Callable[[Any], Any]
     schema: Mapping[str, Any] | None = None
-
-    def pydantic(self) -> Iterable[object]:
-        """A validator, and what it adds to the JSON Schema."""
-        from tidu_cli.rules.attrs.models import checked
-
-        return checked(self.check, self.schema)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +77,6 @@ class Bounded(Kind):
         above = (self.ge is None or value >= self.ge) and (self.gt is None or value > self.gt)
         return above and (self.lt is None or value < self.lt)
 
-    def pydantic(self) -> Iterable[object]:
-        """A field with bounds."""
-        from tidu_cli.rules.attrs.models import constrained
-
-        return constrained(ge=self.ge, lt=self.lt, gt=self.gt)
-
 
 @dataclass(frozen=True, eq=False)
 class Sized(Kind):
@@ -109,44 +85,15 @@ class Sized(Kind):
     least: int
     most: int | None = None
 
-    def pydantic(self) -> Iterable[object]:
-        """A field with bounds on its length."""
-        from tidu_cli.rules.attrs.models import constrained
 
-        return constrained(min_length=self.least, max_length=self.most)
-
-
-@dataclass_transform(kw_only_default=True, frozen_default=True)
-class Attrs:
-    """Base of every primitive's attrs: its annotations are its fields. Frozen, so that they hash; unknown names are errors.
-
-    Where annotations are made of bool, int, float, str, Literal, None, tuple, unions and other Attrs, with `Kind`s to narrow them,
-    attrs are read without pydantic. Any other that it knows will do, too, and so will its validators.
-    """
+class FrozenFields:
+    """Base of attrs: what is in their fields, as a value."""
 
     _layout: ClassVar[Layout]
 
-    def __init__(self, **values: Any) -> None:
-        """Attrs of these values, which are checked as those of a file. Raises TypeRuleError."""
-        self.__dict__.update(_read(type(self), values, {}))
-
-    @classmethod
-    def parse(cls, data: Mapping[str, object], records: Records) -> Self:
-        """Attrs from their file form. Raises TypeRuleError for missing, unknown and malformed ones."""
-        return made(cls, _read(cls, data, records))
-
     def to_data(self, *, binary: bool) -> dict[str, object]:
-        """The file form: lists, numbers and strings, and bytes for constants if `binary`. Attrs at their default are left out."""
-        layout = layout_of(type(self))
-        if layout.fields is None:
-            from tidu_cli.rules.attrs.models import written
-
-            return written(self, binary=binary)
-        return {
-            name: layout.fields[name].write(value, binary)
-            for name, value in self.__dict__.items()
-            if name not in layout.defaults or value != layout.defaults[name]
-        }
+        """The file form."""
+        raise NotImplementedError
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attrs are frozen: cannot set '{name}'")
@@ -155,7 +102,7 @@ class Attrs:
         raise AttributeError(f"attrs are frozen: cannot delete '{name}'")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__ if isinstance(other, Attrs) else NotImplemented
+        return type(self) is type(other) and self.__dict__ == other.__dict__ if isinstance(other, FrozenFields) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((type(self), *self.__dict__.values()))
@@ -166,17 +113,6 @@ class Attrs:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """How pydantic reads and writes attrs within those of another primitive."""
-        from tidu_cli.rules.attrs.models import nested_schema
-
-        return nested_schema(cls, handler)
-
-
-class NoAttrs(Attrs):
-    """The attrs of a primitive that has none."""
 
 
 class Field(NamedTuple):
@@ -199,7 +135,7 @@ class Layout:
     model: Any = None
 
 
-def layout_of(attrs: type[Attrs]) -> Layout:
+def layout_of(attrs: type[FrozenFields]) -> Layout:
     """The layout of a class of attrs, fields of base classes first."""
     found: Layout | None = vars(attrs).get("_layout")
     if found is None:
@@ -207,7 +143,7 @@ def layout_of(attrs: type[Attrs]) -> Layout:
     return found
 
 
-def _layout(attrs: type[Attrs]) -> Layout:
+def _layout(attrs: type[FrozenFields]) -> Layout:
     hints = get_type_hints(attrs, include_extras=True)
     annotations = {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
     members = {name: value for base in reversed(attrs.__mro__) for name, value in vars(base).items()}
@@ -226,7 +162,7 @@ def is_pydantics(member: object) -> bool:
     return type(member).__module__.partition(".")[0] == "pydantic"
 
 
-def field_names(attrs: type[Attrs]) -> tuple[str, ...]:
+def field_names(attrs: type[FrozenFields]) -> tuple[str, ...]:
     """The names of the fields, in order."""
     return tuple(layout_of(attrs).annotations)
 
@@ -238,16 +174,8 @@ def made(attrs: type[A], values: Mapping[str, object]) -> A:
     return found
 
 
-def _read(cls: type[Attrs], data: Mapping[str, object], records: Records) -> Mapping[str, object]:
-    found = _read_quickly(cls, data, records)
-    if found is DOUBT:
-        from tidu_cli.rules.attrs.models import validated
-
-        found = validated(cls, data, records)
-    return found  # type: ignore[no-any-return]
-
-
-def _read_quickly(cls: type[Attrs], data: Mapping[str, object], records: Records) -> Any:
+def read_quickly(cls: type[FrozenFields], data: Mapping[str, object], records: Records) -> Any:
+    """The values of the fields from their file form, or DOUBT."""
     layout = layout_of(cls)
     fields, defaults = layout.fields, layout.defaults
     if fields is None or not data.keys() <= fields.keys():
@@ -273,7 +201,7 @@ def _field(annotation: Any) -> Field | None:
         return Field(lambda value, records: value if type(value) is float and isfinite(value) else DOUBT, _as_it_is)
     if annotation in (bool, str, type(None), None):
         return Field(_of_type(type(None) if annotation is None else annotation), _as_it_is)
-    if isinstance(annotation, type) and issubclass(annotation, Attrs):
+    if isinstance(annotation, type) and issubclass(annotation, FrozenFields):
         return Field(_nested(annotation), lambda value, binary: value.to_data(binary=binary))
     if origin is Literal and all(type(part) is str for part in parts):
         return Field(lambda value, records: value if type(value) is str and value in parts else DOUBT, _as_it_is)
@@ -309,11 +237,11 @@ def _of_type(type_: type) -> Reader:
     return lambda value, records: value if type(value) is type_ else DOUBT
 
 
-def _nested(attrs: type[Attrs]) -> Reader:
+def _nested(attrs: type[FrozenFields]) -> Reader:
     def read(value: Any, records: Records) -> Any:
         if type(value) is attrs:
             return value
-        values = _read_quickly(attrs, value, records) if type(value) is dict else DOUBT
+        values = read_quickly(attrs, value, records) if type(value) is dict else DOUBT
         return DOUBT if values is DOUBT else made(attrs, values)
 
     return read

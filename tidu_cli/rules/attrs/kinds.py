@@ -9,7 +9,8 @@ from tidu_cli.errors import TypeTextError, did_you_mean
 from tidu_cli.graph.literals import Literal, literal_from_numbers, literal_to_numbers
 from tidu_cli.graph.text.patterns import END, TENSOR_TYPE
 from tidu_cli.graph.types import DATETIME, DTYPES, DURATION, INTEGERS, ITEMSIZE, SIGNED, parse_type
-from tidu_cli.rules.attrs.fields import After, Attrs, Bounded, Parsed, Records
+from tidu_cli.rules.attrs.attrs import Attrs
+from tidu_cli.rules.attrs.fields import After, Bounded, Parsed, Records
 
 INLINE_ELEMENTS = 16
 """Constants of more elements than this are written to JSON as base64."""
