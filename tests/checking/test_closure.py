@@ -11,6 +11,7 @@ from tidu_cli.checking.closure import document_closure, emissions, primitive_clo
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.rules import families
 from tidu_cli.rules.families import linear_jvp, unary
 from tidu_cli.rules.recording import op
 from tidu_cli.transforms.linearize import linearize
@@ -62,7 +63,7 @@ def test_a_missing_jvp_rule_far_down_the_chain() -> None:
 def test_a_linear_jvp_without_a_transpose() -> None:
     # Its JVP is itself, a linear node; that it has no transpose is found although nothing else emits it.
     double = unary("double", INEXACT, tangent=None, kernel=lambda *_: lambda x: x + x, formula="2x", summary="double")
-    primitives = including(type(double)(**{**vars(double), "jvp": linear_jvp("double")}))
+    primitives = including(families.changed(double, jvp=linear_jvp("double")))
     missing = primitive_closure(primitives["double"], primitives).missing
     assert missing and all("missing transpose rule for double" in text for text in missing)
 

@@ -77,7 +77,7 @@ def test_tangents_of_one_record_add_up_in_the_natural_type(one, other):
     due = types[0] if types[0] == types[1] else NATURAL
     assert case.results == (due,)
     values = [whole(t, rng) for t in types]
-    found = SET["add"].kernel(np, case.attrs, case.operands, case.results)(*values)
+    found = SET["add"].evaluation.kernel(np, case.attrs, case.operands, case.results)(*values)
     expected = [moved(v, t) for v, t in zip(values, types, strict=True)]
     total = tuple(a + b for a, b in zip(*expected, strict=True))
     tree(lambda a, b: np.testing.assert_array_equal(a, b), moved(found, due), total)
@@ -132,7 +132,7 @@ def test_numbers_scale_vectors(vector, first):
     x, c = random_value(type_, np.random.default_rng(1)), random_value(number, np.random.default_rng(2))
     case = SET.case("mul", NoAttrs(), None, [number, type_] if first else [type_, number])
     assert case.results == (type_,)
-    found = SET["mul"].kernel(np, case.attrs, case.operands, case.results)(*((c, x) if first else (x, c)))
+    found = SET["mul"].evaluation.kernel(np, case.attrs, case.operands, case.results)(*((c, x) if first else (x, c)))
     tree(lambda a, b: np.testing.assert_array_equal(a, b * np.asarray(c).astype(a.dtype)), found, x)
 
 

@@ -20,7 +20,7 @@ from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, Types, ValueTypes
 from tidu_cli.rules.integers import tangents_of_results
 from tidu_cli.rules.recording import Term, Trace, UnreadableError
-from tidu_cli.rules.tangents import converted
+from tidu_cli.rules.tangent_conversion import converted
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, literal_to_numbers
 from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, Type, itemsize, parse_type
+from tidu_cli.rules.captions import short as short
 
-_NAME = 40
 _ATTRS = 56
 _ELEMENTS = 3
 _TYPE = 44
-_FIELDS = 6
-
-
-def short(text: str, limit: int = _NAME) -> str:
-    """The text, cut short if it is longer than this many characters."""
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def name(thing: object) -> str:
@@ -71,31 +62,6 @@ def declared_text(type_: Type) -> str:
     if not isinstance(type_, RecordType) or not type_.name or type_.tangent:
         return ""
     return f"{type_.name} is {{{', '.join(f'{name}: {field}' for name, field in type_.fields)}}}"
-
-
-def field_pieces(case: Case) -> Iterator[str | int]:
-    """`p.x`, in pieces, with the number 0 in the place of p."""
-    attrs: Any = case.attrs
-    yield 0
-    yield f".{attrs.name}"
-
-
-def record_pieces(case: Case) -> Iterator[str | int]:
-    """`{x: a, y: 0}` in pieces, with numbers in the places of operands; of a long record the first fields."""
-    attrs: Any = case.attrs
-    type_, names = attrs.type, attrs.names
-    yield "(" if type_.is_tuple else f"{type_.name}{{"
-    for k, name in enumerate(type_.names):
-        before = "" if type_.is_tuple else f"{name}: "
-        if k == _FIELDS:
-            yield ", …"
-            break
-        yield f"{', ' if k else ''}{before}"
-        yield names.index(name) if name in names else "0"
-    if type_.is_tuple:
-        yield ",)" if len(type_.names) == 1 else ")"
-    else:
-        yield "}"
 
 
 def key_words(key: Key) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
+from tidu_cli.rules.captions import CaptionRule
 from tidu_cli.rules.flops import ONE_EACH
 
 if TYPE_CHECKING:
@@ -94,8 +95,17 @@ TypeRule = Callable[[Any, Types], Types]
 FlopsRule = Callable[[Any, Types, Types], int]
 """From (attrs, operand types, result types) to the number of operations (see `tidu_cli.rules.flops`)."""
 
-Groups = tuple[tuple[int, int | None], ...]
-"""Groups of operands, each from the first of two numbers to before the second; None means to the last."""
+Span = tuple[int, int | None]
+"""Operands from the first of two numbers to before the second; None means to the last."""
+
+Groups = tuple[Span, ...]
+"""Groups of operands."""
+
+
+def in_span(span: Span, operand: int) -> bool:
+    """Whether the operand of that number is one of a span."""
+    return span[0] <= operand and (span[1] is None or operand < span[1])
+
 
 TOGETHER: Groups = ((0, None),)
 """One group of all operands: linear in all of them together, as a sum is."""
@@ -149,9 +159,8 @@ class Domain:
     """Finds operand types that a detached reference hides by what else is known, where operands differ."""
     n_results: Callable[[Any, int], int] = lambda attrs, n_operands: 1
     """The number of results from attrs and the number of operands: all that is known where operand types are hidden."""
-    indices: tuple[int, int | None] = (0, 0)
-    """The operands from the first to before the second of two numbers say where or which, and not how much: integers there have no
-    tangents that contribute."""
+    indices: Span = (0, 0)
+    """The operands that say where or which, and not how much: integers there have no tangents that contribute."""
     records: bool = False
     """Whether it takes and gives records, too, which its rules then see."""
     makes: Callable[[Any], tuple[str, ...]] | None = None
@@ -163,8 +172,7 @@ class Domain:
 
     def is_index(self, operand: int) -> bool:
         """Whether the operand of that number is one of `indices`."""
-        first, end = self.indices
-        return first <= operand and (end is None or operand < end)
+        return in_span(self.indices, operand)
 
 
 @dataclass(frozen=True)
@@ -224,6 +232,8 @@ class Catalogue:
     """What it is; what follows a semicolon are details."""
     examples: tuple[Example, ...] = ()
     """Typical applications, on which `tidu check --ops` tries its rules."""
+    caption: tuple[str, str] | CaptionRule | None = None
+    """What pictures and pages say of one application, where the formula in x, y and z cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -252,8 +262,8 @@ class Primitive:
 
     def others(self, active: Sequence[bool]) -> tuple[int, ...] | None:
         """The inactive operands of the group that holds all active ones; None where no group does."""
-        for first, end in self.groups or ():
-            group = [k for k in range(first, len(active) if end is None else end) if not self.domain.is_index(k)]
+        for span in self.groups or ():
+            group = [k for k in range(len(active)) if in_span(span, k) and not self.domain.is_index(k)]
             if sum(map(active.__getitem__, group)) == sum(active):
                 return tuple(k for k in group if not active[k])
         return None

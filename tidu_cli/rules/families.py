@@ -1,7 +1,7 @@
 """Families of primitives, so that most rules are one line of a table.
 
-Elementwise rules are functions of Terms. A unary one has the signature (t, x, y): tangent, operand, result; a binary one
-(t, x, y, z): tangent of the one operand, both operands, result.
+Elementwise rules are functions of Terms: a slope of (x, y), operand and result; the tangent rule of a unary function of (t, x, y),
+that of a binary one of (t, x, y, z): tangent of the one operand, both operands, result.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -27,9 +28,11 @@ from tidu_cli.graph.types import (
     TIMES,
     TensorType,
 )
-from tidu_cli.rules.batching import itself
+from tidu_cli.rules.batching import AttrShift, itself
 from tidu_cli.rules.contract import (
+    EACH,
     JVP,
+    TOGETHER,
     BatchRule,
     Catalogue,
     Domain,
@@ -44,7 +47,9 @@ from tidu_cli.rules.contract import (
     Transposition,
     TypeRule,
     Types,
+    in_span,
 )
+from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
 _CLASSES = {
@@ -76,6 +81,12 @@ _ROUNDING = frozenset({
     "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
 })  # fmt: skip
 """The functions of one operand that NumPy does not compute exactly, or rounded once."""
+
+Adjoint = Callable[[Any, Term, TensorType], Term]
+"""From (attrs, cotangent, operand type) to the cotangent of the one operand."""
+
+Intervals = tuple[tuple[float, float], ...]
+"""From which operands are drawn, one for each, or one for all."""
 
 _conj, convert = op("conj"), op("convert_element_type")
 
@@ -180,8 +191,12 @@ def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def primitive(name: str, arity: int | None, types: TypeRule, kernel: KernelRule, **rest: Any) -> Primitive:
-    """A primitive whose facets are told field by field."""
+def primitive(
+    name: str, arity: int | None, types: TypeRule, kernel: KernelRule, *, adjoint: Adjoint | None = None, **rest: Any
+) -> Primitive:
+    """A primitive whose facets are told field by field. An `adjoint` says that it is linear in its one operand."""
+    if adjoint is not None:
+        rest |= {"jvp": linear_jvp(name), "transpose": linear_transpose(adjoint)}
     told = _by_facet({"arity": arity, "types": types, "kernel": kernel, **rest})
     return Primitive(name, **{facet: _FACETS[facet](**fields) for facet, fields in told.items()})
 
@@ -191,6 +206,13 @@ def changed(old: Primitive, **told: Any) -> Primitive:
     return replace(old, **{facet: replace(getattr(old, facet), **fields) for facet, fields in _by_facet(told).items()})
 
 
+def elementwise_examples(
+    arity: int, attrs: Mapping[str, Any] | None = None, within: Intervals = ((-2.0, 2.0),)
+) -> tuple[Example, ...]:
+    """What elementwise primitives are tried on: operands of one type, of ranks 0 and 2."""
+    return tuple(Example((type_,) * arity, attrs or {}, within) for type_ in ("T[]", "T[2,3]"))
+
+
 def elementwise(
     name: str,
     arity: int,
@@ -198,15 +220,17 @@ def elementwise(
     jvp: JVPRule,
     *,
     types: TypeRule | None = None,
-    kernel: KernelRule | None = None,
+    kernel: KernelRule | str = "",
     batch: BatchRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
     example: Mapping[str, Any] | None = None,
-    within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),),
+    within: Intervals = ((-2.0, 2.0),),
     more: tuple[Example, ...] = (),
     **rest: Any,
 ) -> Primitive:
-    """A primitive of operands of one type among `dtypes`, element by element; by default NumPy's function of that name.
+    """A primitive of operands of one type among `dtypes`, element by element.
+
+    Its `kernel` may be the name of NumPy's function; by default it is that of the primitive.
 
     A batch of it is by default the primitive itself, of arrays with one more axis.
 
@@ -217,65 +241,136 @@ def elementwise(
         name,
         arity,
         types or of_one_type(dtypes, result),
-        kernel or numpy_function(name),
+        kernel if callable(kernel) else numpy_function(kernel or name),
         jvp=jvp,
         batch=batch or itself(name),
         dtypes=dtypes,
         one_type=True,
-        examples=(*(Example((type_,) * arity, example or {}, within) for type_ in ("T[]", "T[2,3]")), *more),
+        examples=(*elementwise_examples(arity, example, within), *more),
         **rest,
     )
 
 
-def unary(name: str, dtypes: frozenset[str], *, tangent: Callable[[Term, Term, Term], Term] | None, **rest: Any) -> Primitive:
-    """An elementwise function of one operand. A `tangent` of None means a derivative that is zero everywhere."""
+def unary(
+    name: str,
+    dtypes: frozenset[str],
+    formula: str = "",
+    summary: str = "",
+    *,
+    slope: Callable[[Term, Term], Term] | None = None,
+    tangent: Callable[[Term, Term, Term], Term] | None = None,
+    **rest: Any,
+) -> Primitive:
+    """An elementwise function of one operand, by its derivative: the `slope` by which tangents are multiplied, or a `tangent` rule.
+
+    Without it is zero everywhere; or it is linear, with an `adjoint`.
+    """
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         (t,), (x,), (y,) = node.tangents, node.operands, node.results
-        assert tangent is not None and t is not None
-        return [tangent(t, x, y)]
+        assert t is not None
+        if slope is not None:
+            return [slope(x, y) * t]
+        return [None if tangent is None else tangent(t, x, y)]
 
-    return elementwise(name, 1, dtypes, no_tangent if tangent is None else jvp, **rest)
+    return elementwise(name, 1, dtypes, jvp, formula=formula, summary=summary, **rest)
 
 
 def binary(
-    name: str, dtypes: frozenset[str], *, tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None, **rest: Any
+    name: str,
+    dtypes: frozenset[str],
+    formula: str = "",
+    summary: str = "",
+    *,
+    tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None = None,
+    **rest: Any,
 ) -> Primitive:
-    """An elementwise function of two operands. `tangents` of None means derivatives that are zero everywhere."""
+    """An elementwise function of two operands. Without `tangents` it has derivatives that are zero everywhere."""
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         (x, y), (z,) = node.operands, node.results
-        assert tangents is not None
-        terms = [None if t is None else rule(t, x, y, z) for rule, t in zip(tangents, node.tangents, strict=True)]
-        return [summed(terms)]
+        if tangents is None:
+            return [None]
+        return [summed([t and rule(t, x, y, z) for rule, t in zip(tangents, node.tangents, strict=True)])]
 
-    return elementwise(name, 2, dtypes, no_tangent if tangents is None else jvp, **rest)
+    return elementwise(name, 2, dtypes, jvp, formula=formula, summary=summary, **rest)
 
 
-def linear_jvp(name: str) -> JVPRule:
-    """The JVP rule of a primitive that is linear in its one operand: itself, with the same attrs."""
+def linear(
+    name: str,
+    types: TypeRule,
+    kernel: KernelRule,
+    adjoint: Adjoint | None = None,
+    *,
+    arity: int | None = 1,
+    shifts: Mapping[str, AttrShift] = MappingProxyType({}),
+    **rest: Any,
+) -> Primitive:
+    """A primitive that is linear in its operands together, but for `indices`; unless it is told, it only moves elements.
+
+    Its JVP is itself, and its transpose, of one operand, the `adjoint`. A batch of it is itself, too, with these `shifts` of attrs.
+    """
+    told = {"dtypes": ANY, "flops": free, "linear": TOGETHER, "batch": itself(name, **shifts)}
+    told |= {"jvp": linear_jvp(name, rest.get("indices", (0, 0)))}
+    return primitive(name, arity, types, kernel, adjoint=adjoint, **(told | rest))
+
+
+def bilinear(
+    name: str,
+    types: TypeRule,
+    kernel: KernelRule,
+    adjoint: Callable[[Transposition, int, Term, Term], Term],
+    *,
+    attrs_of_tangent: Callable[[JVP], Mapping[str, Any]] = lambda node: dict(node.attrs),
+    **rest: Any,
+) -> Primitive:
+    """A primitive that is linear in each of two operands alone: its JVP is the sum of itself, applied to each tangent.
+
+    `adjoint` gives the cotangent of the active operand from the node, its number, the other operand and the cotangent.
+    """
     apply = op(name)
 
     def jvp(node: JVP) -> Sequence[Term | None]:
-        return [apply(node.tangents[0], **dict(node.attrs))]
+        (x, y), (tx, ty), attrs = node.operands, node.tangents, attrs_of_tangent(node)
+        return [summed([None if ty is None else apply(x, ty, **attrs), None if tx is None else apply(tx, y, **attrs)])]
+
+    def transpose(node: Transposition) -> Sequence[Term | None]:
+        active = [k for k, a in enumerate(node.active) if a]
+        if len(active) != 1:
+            raise MissingRuleError(f"missing transpose rule for {name} with active inputs {active}: it is linear in one at a time")
+        (k,), (ct,), other = active, node.cotangents, node.operands[1 - active[0]]
+        assert ct is not None and other is not None
+        contribution = adjoint(node, k, other, ct)
+        return [contribution, None] if k == 0 else [None, contribution]
+
+    return primitive(name, 2, types, kernel, jvp=jvp, transpose=transpose, linear=EACH, **rest)
+
+
+def linear_jvp(name: str, indices: tuple[int, int | None] = (0, 0)) -> JVPRule:
+    """The JVP rule of a primitive that is linear in all operands together, but for indices: itself, of the tangents.
+
+    Operands without a tangent are zero.
+    """
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        tangents = {k: t for k, t in enumerate(node.tangents) if not in_span(indices, k)}
+        some = next((t for t in tangents.values() if t is not None), None)
+        if some is None:
+            return [None] * len(node.results)
+        operands = list(node.operands)
+        for k, t in tangents.items():
+            operands[k] = t or some.trace.full(0, operands[k].type.with_dtype(some.type.dtype))
+        return some.trace.apply(name, node.attrs, operands)
 
     return jvp
 
 
-def linear_transpose(rule: Callable[[Any, Term, TensorType], Term]) -> TransposeRule:
-    """The transpose rule of a primitive of one operand, from (attrs, cotangent, operand type) to the operand's cotangent."""
+def linear_transpose(adjoint: Adjoint) -> TransposeRule:
+    """The transpose rule of a primitive of one operand."""
 
     def transpose(node: Transposition) -> Sequence[Term | None]:
         (ct,), (type_,) = node.cotangents, node.types
         assert ct is not None
-        return [rule(node.attrs, ct, type_)]
+        return [adjoint(node.attrs, ct, type_)]
 
     return transpose
-
-
-def only_active(node: Transposition, name: str) -> int:
-    """The one active operand of a node that is linear in each operand alone. Raises MissingRuleError if several are."""
-    active = [k for k, a in enumerate(node.active) if a]
-    if len(active) != 1:
-        raise MissingRuleError(f"missing transpose rule for {name} with active inputs {active}: it is linear in one at a time")
-    return active[0]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tidu_cli.graph.text.instants import NANOSECONDS, NOT_A_TIME
-from tidu_cli.graph.types import DURATIONS, UNITS, unit_of
+from tidu_cli.graph.types import DATETIMES, DURATIONS, TIMES, UNITS, unit_of
 from tidu_cli.rules.contract import Kernel
 
 _LAST = 2**63 - 1
@@ -57,6 +57,22 @@ def conversion(np: Any, old: str, new: str) -> Kernel:
         return np.where(np.equal(inside, x), inside * times, none)
 
     return finer
+
+
+_NAMES = {
+    "D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds",
+}  # fmt: skip
+
+
+def conversion_words(old: str, new: str) -> tuple[str, str]:
+    """What a conversion of one dtype to another, one of them of times, makes and does: `in hours`, `converted to hours`."""
+    name = _NAMES[unit_of(new if new in TIMES else old)]
+    if old in DURATIONS and new in DURATIONS:
+        return f"in {name}", f"converted to {name}"
+    if old in DATETIMES and new in DATETIMES:
+        return f"as {new}", f"{'rounded down' if is_step(old, new) else 'converted'} to {name}"
+    since = " since 1970" if (old if old in TIMES else new) in DATETIMES else ""
+    return f"as {new}", f"counted in {_NAMES[unit_of(old)]}{since}" if old in TIMES else f"taken as {name}{since}"
 
 
 def numbers(np: Any, counts: Any) -> Any:

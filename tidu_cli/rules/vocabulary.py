@@ -12,6 +12,7 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, d
 from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
 from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
+from tidu_cli.rules.tangents import joined
 
 if TYPE_CHECKING:
     from tidu_cli.custom.definitions import OpDefinition
@@ -151,8 +152,6 @@ class PrimitiveSet:
         """Types of tangents as the one in which they add up, if there is one."""
         if all(t == types[0] for t in types):
             return types
-        from tidu_cli.rules.tangents import joined  # which needs this module
-
         found = joined(types, self.records)
         return types if found is None else (found,) * len(types)
 

@@ -9,15 +9,14 @@ from typing import Annotated, Any, Literal
 from tidu_cli.errors import TypeRuleError, TypeTextError
 from tidu_cli.graph.literals import literal_from_numbers
 from tidu_cli.graph.text.instants import NOT_A_TIME
-from tidu_cli.graph.types import ANY, DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
+from tidu_cli.graph.types import DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
 from tidu_cli.lax.arrays.slicing import zeros
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.attrs.kinds import Shape
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import primitive
-from tidu_cli.rules.flops import free
+from tidu_cli.rules.families import linear
 from tidu_cli.rules.recording import Term, op
 
 gather, scatter_add = op("gather"), op("scatter-add")
@@ -168,17 +167,16 @@ _BLOCKS = {
 }
 
 PRIMITIVES = (
-    primitive(
+    linear(
         "gather",
-        2,
         _types,
         _kernel,
+        arity=2,
         jvp=_jvp,
         transpose=_transpose,
         batch=_batch,
         indices=(1, 2),
         attrs=GatherAttrs,
-        dtypes=ANY,
         examples=(
             Example(
                 ("T[3,4]", "i32[5,1]"),
@@ -198,9 +196,8 @@ PRIMITIVES = (
         ),
         reads=_reads,
         fresh=True,
-        linear=((0, 1),),
-        flops=free,
         formula="x[indices]",
         summary="windows of an array, at places that the last axis of the integers in input 1 says",
+        caption=("{0} taken at {1}", "taken at the indices {1}"),
     ),
 )

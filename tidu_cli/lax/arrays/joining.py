@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import ANY, NUMERIC, TensorType
+from tidu_cli.graph.graph import Case
+from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type, require_one_per_axis, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
-from tidu_cli.rules.batching import itself, later, preceded, repeated, spread, stacked
-from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear_jvp, linear_transpose, no_tangent, primitive, require_dtype
+from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
+from tidu_cli.rules.captions import Caption, listed, shape_words
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import linear, linear_jvp, no_tangent, primitive, require_dtype
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -107,14 +109,6 @@ def _pad_kernel(np: Any, attrs: PadAttrs, operands: Types, results: Types) -> Ke
     return padded
 
 
-def _pad_jvp(node: JVP) -> Sequence[Term | None]:
-    (x, _), (t, tv) = node.operands, node.tangents
-    some = t or tv
-    assert some is not None
-    value = tv or zeros(TensorType(some.type.dtype), some)
-    return [pad(t or zeros(x.type, some), value, padding_config=node.attrs.padding_config)]
-
-
 def _pad_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,), type_, config = node.cotangents, operand_type(node, 0), node.attrs.padding_config
     assert ct is not None
@@ -135,6 +129,14 @@ def _unpadded(ct: Term, type_: TensorType, config: Sequence[tuple[int, int, int]
         limit_indices=tuple(n - max(high, 0) for n, (_, high, _) in zip(ct.type.shape, config, strict=True)),
         strides=strides if max(strides) > 1 else None,
     )
+
+
+def _pad_caption(case: Case, operands: Sequence[str]) -> Caption:
+    config = case.attrs.padding_config  # type: ignore[attr-defined]
+    sides, gaps = [f"{low} before and {high} after" for low, high, _ in config], [gap for *_, gap in config]
+    between = f", {listed(gaps)} between elements" if any(gaps) else ""
+    shape = shape_words(cast(Types, case.results)[0].shape) if case.results else ""
+    return Caption(f"{operands[0]} padded to {shape} with {operands[1]}", f"padded by {', then '.join(sides)}{between}")
 
 
 def _pad_batch(node: Batching) -> Sequence[Term]:
@@ -176,9 +178,7 @@ def _concatenate_types(attrs: ConcatenateAttrs, operands: Types) -> Types:
 
 
 def _concatenate_jvp(node: JVP) -> Sequence[Term | None]:
-    some = next(t for t in node.tangents if t is not None)
-    parts = [t or zeros(x.type, some) for t, x in zip(node.tangents, node.operands, strict=True)]
-    return [concatenate(*parts, dimension=node.attrs.dimension) if len(parts) > 1 else some]
+    return linear_jvp("concatenate")(node) if len(node.operands) > 1 else node.tangents
 
 
 def _concatenate_transpose(node: Transposition) -> Sequence[Term | None]:
@@ -239,90 +239,76 @@ def _iota_kernel(np: Any, attrs: IotaAttrs, operands: Types, results: Types) -> 
 
 
 PRIMITIVES = (
-    primitive(
+    linear(
         "pad",
-        2,
         _pad_types,
         _pad_kernel,
-        jvp=_pad_jvp,
+        arity=2,
         transpose=_pad_transpose,
         batch=_pad_batch,
         fresh=True,
         attrs=PadAttrs,
-        dtypes=ANY,
         examples=(
             Example(("T[2,3]", "T[]"), {"padding_config": [[1, 2, 0], [0, 1, 2]]}),
             Example(("T[4,3]", "T[]"), {"padding_config": [[-1, 2, 1], [1, -2, 0]]}),
         ),
-        linear=TOGETHER,
-        flops=free,
         formula="x, with a value before, after and between its elements",
         summary="padding, which may be negative; input 1 is the padding value",
+        caption=_pad_caption,
     ),
-    primitive(
+    linear(
         "concatenate",
-        None,
         _concatenate_types,
         lambda np, attrs, operands, results: lambda *xs: np.concatenate(xs, axis=attrs.dimension),
+        arity=None,
         jvp=_concatenate_jvp,
         transpose=_concatenate_transpose,
-        batch=itself("concatenate", dimension=later),
+        shifts={"dimension": later},
         attrs=ConcatenateAttrs,
-        dtypes=ANY,
         examples=(
             Example(("T[2,3]", "T[2,1]", "T[2,0]"), {"dimension": 1}),
             Example(("T[3]",), {"dimension": 0}),
         ),
-        linear=TOGETHER,
-        flops=free,
         formula="the operands one after the other",
         summary="concatenation along an axis",
+        caption=("{all} joined", "joined along axis {dimension}"),
     ),
-    primitive(
+    linear(
         "squeeze",
-        1,
         _squeeze_types,
         _reshaped_kernel,
-        jvp=linear_jvp("squeeze"),
-        transpose=linear_transpose(lambda attrs, ct, type_: expand_dims(ct, dimensions=attrs.dimensions)),
-        batch=itself("squeeze", dimensions=later),
+        lambda attrs, ct, type_: expand_dims(ct, dimensions=attrs.dimensions),
+        shifts={"dimensions": later},
         attrs=SqueezeAttrs,
-        dtypes=ANY,
         examples=(Example(("T[1,3,1]",), {"dimensions": [0, 2]}),),
-        flops=free,
         formula="x without some axes of size 1",
         summary="removal of axes of size 1",
+        caption=("{0} without {dimensions}", "without {dimensions}, of size 1"),
     ),
-    primitive(
+    linear(
         "expand_dims",
-        1,
         _expand_dims_types,
         _reshaped_kernel,
-        jvp=linear_jvp("expand_dims"),
-        transpose=linear_transpose(lambda attrs, ct, type_: squeeze(ct, dimensions=attrs.dimensions)),
-        batch=itself("expand_dims", dimensions=later),
+        lambda attrs, ct, type_: squeeze(ct, dimensions=attrs.dimensions),
+        shifts={"dimensions": later},
         attrs=ExpandDimsAttrs,
-        dtypes=ANY,
         examples=(Example(("T[3]",), {"dimensions": [0, 2]}),),
-        flops=free,
         formula="x with new axes of size 1",
         summary="insertion of axes of size 1",
+        caption=("{0} with new {dimensions}", "with new {dimensions}, of size 1"),
     ),
-    primitive(
+    linear(
         "rev",
-        1,
         _rev_types,
         lambda np, attrs, operands, results: lambda x: np.flip(x, attrs.dimensions),
-        jvp=linear_jvp("rev"),
-        transpose=linear_transpose(lambda attrs, ct, type_: rev(ct, dimensions=attrs.dimensions)),
-        batch=itself("rev", dimensions=later),
+        lambda attrs, ct, type_: rev(ct, dimensions=attrs.dimensions),
+        shifts={"dimensions": later},
         attrs=RevAttrs,
-        dtypes=ANY,
         examples=(Example(("T[2,3]",), {"dimensions": [1]}),),
         one_type=True,
-        flops=free,
         formula="x[n - 1 - i] on some axes",
         summary="reversal of axes",
+        caption=("{0} reversed", "reversed along {dimensions}"),
     ),
     primitive(
         "iota",
@@ -336,20 +322,17 @@ PRIMITIVES = (
         flops=free,
         formula="0, 1, 2, … along an axis",
         summary="counting along an axis",
+        caption=("0, 1, 2, …", "the counting along axis {dimension}"),
     ),
-    primitive(
+    linear(
         "copy",
-        1,
         lambda attrs, operands: operands,
         lambda np, attrs, operands, results: lambda x: x,
-        jvp=linear_jvp("copy"),
-        transpose=linear_transpose(lambda attrs, ct, type_: copy(ct)),
-        batch=itself("copy"),
-        dtypes=ANY,
+        lambda attrs, ct, type_: copy(ct),
         examples=(Example(("T[2,3]",)),),
         one_type=True,
-        flops=free,
         formula="x",
         summary="identity, which a program writes where it asks for a new array",
+        caption=("{0}", "copied"),
     ),
 )

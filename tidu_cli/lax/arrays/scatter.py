@@ -18,12 +18,11 @@ from tidu_cli.lax.records.ordered_times import ordered_dtype
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
     JVP,
+    TOGETHER,
     Attrs,
     Batching,
     BatchRule,
     Example,
-    Groups,
-    Integers,
     JVPRule,
     Kernel,
     KernelRule,
@@ -33,7 +32,7 @@ from tidu_cli.rules.contract import (
     TypeRule,
     Types,
 )
-from tidu_cli.rules.families import by_counts, conj, primitive, require_dtype, summed
+from tidu_cli.rules.families import by_counts, conj, linear_jvp, primitive, require_dtype, summed
 from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
 from tidu_cli.rules.recording import Term, op
 
@@ -60,6 +59,10 @@ class UniqueScatterAttrs(Attrs):
     dimension_numbers: ScatterDimensionNumbers
     mode: Mode
     unique_indices: bool = False
+
+
+_INDICES = (1, 2)
+"""Which operands are indices."""
 
 
 def _types(dtypes: frozenset[str]) -> TypeRule:
@@ -135,17 +138,6 @@ def _read_back(x: Term, indices: Term, attrs: Any, updates: TensorType, fill_val
     return gather(x, indices, dimension_numbers=numbers, slice_sizes=windows.sizes, mode=mode, fill_value=fill_value)
 
 
-def _jvp(name: str) -> JVPRule:
-    """The JVP rule of a scatter that is linear in operand and updates together."""
-    apply = op(name)
-
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        t, tu = _tangents(node)
-        return [apply(t, node.operands[1], tu, **dict(node.attrs))]
-
-    return jvp
-
-
 def _scatter_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,), (_, indices, _), attrs = node.cotangents, node.operands, node.attrs
     assert ct is not None and indices is not None
@@ -173,7 +165,7 @@ def _of_last(ct: Term, operand: TensorType, indices: Term, attrs: Any) -> Term:
 
 def _accumulating_jvp(name: str) -> JVPRule:
     def jvp(node: JVP) -> Sequence[Term | None]:
-        return [node.tangents[0]] if node.tangents[2] is None else _jvp(name)(node)
+        return [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node)
 
     return jvp
 
@@ -276,11 +268,9 @@ def _primitive(
     *,
     weight: Weight | None = adding,
     attrs: type[Attrs] = ScatterAttrs,
-    linear: Groups | None = None,
     examples: tuple[Example, ...] = (),
-    integers: Integers = "numbers",
-    formula: str,
     summary: str,
+    **rest: Any,
 ) -> Primitive:
     return primitive(
         name,
@@ -290,17 +280,15 @@ def _primitive(
         jvp=jvp,
         transpose=transpose,
         batch=_batch(name),
-        indices=(1, 2),
-        integers=integers,
-        linear=linear,
+        indices=_INDICES,
         attrs=attrs,
         dtypes=dtypes,
         examples=examples or _examples("T"),
         fresh=True,
         reusing=_kernel(combine, reusing=True),
         flops=free if weight is None else updating(weight),
-        formula=formula,
         summary=f"{summary}; inputs are operand, indices and updates",
+        **rest,
     )
 
 
@@ -311,14 +299,15 @@ PRIMITIVES = (
         "scatter",
         ANY,
         _replace,
-        _jvp("scatter"),
+        linear_jvp("scatter", _INDICES),
         _scatter_transpose,
         weight=None,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
-        linear=((0, 3),),
+        linear=TOGETHER,
         formula="x[indices] = u",
         summary="windows of an array replaced; of updates of one place the last stays",
+        caption=("{2} put into {0} at {1}", "put in at the indices {1}"),
     ),
     _primitive(
         "scatter-add",
@@ -326,9 +315,10 @@ PRIMITIVES = (
         _combine("add"),
         _accumulating_jvp("scatter-add"),
         _accumulating_transpose,
-        linear=((0, 3),),
+        linear=TOGETHER,
         formula="x[indices] += u",
         summary="updates added to windows of an array",
+        caption=("{2} added to {0} at {1}", "added at the indices {1}"),
     ),
     _primitive(
         "scatter-sub",
@@ -336,9 +326,10 @@ PRIMITIVES = (
         _combine("subtract"),
         _accumulating_jvp("scatter-sub"),
         _subtracting_transpose,
-        linear=((0, 3),),
+        linear=TOGETHER,
         formula="x[indices] -= u",
         summary="updates subtracted from windows of an array",
+        caption=("{2} subtracted from {0} at {1}", "subtracted at the indices {1}"),
     ),
     _primitive(
         "scatter-mul",
@@ -352,6 +343,7 @@ PRIMITIVES = (
         linear=((0, 1),),
         formula="x[indices] *= u",
         summary="windows of an array multiplied by updates; its derivative in the updates needs unique_indices",
+        caption=("{0} times {2} at {1}", "multiplied at the indices {1}"),
     ),
     _primitive(
         "scatter-max",
@@ -362,6 +354,7 @@ PRIMITIVES = (
         integers="exact",
         formula="x[indices] = max(x[indices], u)",
         summary="maxima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
+        caption=("max of {0} and {2} at {1}", "maximum at the indices {1}"),
     ),
     _primitive(
         "scatter-min",
@@ -372,5 +365,6 @@ PRIMITIVES = (
         integers="exact",
         formula="x[indices] = min(x[indices], u)",
         summary="minima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
+        caption=("min of {0} and {2} at {1}", "minimum at the indices {1}"),
     ),
 )

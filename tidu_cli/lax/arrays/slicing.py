@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import ANY, INTEGERS, TensorType
+from tidu_cli.graph.graph import Case
+from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.rules.attrs.fields import Bounded, Sized
 from tidu_cli.rules.attrs.kinds import Axis, Shape
-from tidu_cli.rules.batching import itself, later, preceded, sized, stacked
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear_jvp, linear_transpose, primitive
-from tidu_cli.rules.flops import free
+from tidu_cli.rules.batching import later, preceded, sized, stacked
+from tidu_cli.rules.captions import Caption, arrays, shape_words
+from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import linear
 from tidu_cli.rules.recording import Term, op
 
 broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter, slice_ = map(
@@ -140,11 +141,6 @@ def _dynamic_slice_kernel(np: Any, attrs: DynamicSliceAttrs, operands: Types, re
     return lambda x, *indices: np.array(np.asarray(x)[_place(indices, sizes, shape)])
 
 
-def _dynamic_slice_jvp(node: JVP) -> Sequence[Term | None]:
-    (t, *_), (_, *indices) = node.tangents, node.operands
-    return [dynamic_slice(t, *indices, **dict(node.attrs))]
-
-
 def _dynamic_slice_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,), (_, *indices) = node.cotangents, node.operands
     assert ct is not None
@@ -212,13 +208,6 @@ def _updating_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
     return update
 
 
-def _update_jvp(node: JVP) -> Sequence[Term | None]:
-    (operand, update, *indices), (t, tu, *_) = node.operands, node.tangents
-    some = t or tu
-    assert some is not None
-    return [dynamic_update_slice(t or zeros(operand.type, some), tu or zeros(update.type, some), *indices)]
-
-
 def _update_transpose(node: Transposition) -> Sequence[Term | None]:
     (ct,), (_, _, *indices), update = node.cotangents, node.operands, operand_type(node, 1)
     assert ct is not None
@@ -245,6 +234,23 @@ def _update_batch(node: Batching) -> Sequence[Term]:
     return [scatter(x, _index_vectors(node, 2), update, dimension_numbers=numbers, mode="clip", unique_indices=True)]
 
 
+def _slice_caption(case: Case, operands: Sequence[str]) -> Caption:
+    attrs, (type_,) = cast(SliceAttrs, case.attrs), arrays(case)
+    starts, limits, n = attrs.start_indices, attrs.limit_indices, len(attrs.start_indices)
+    sizes, found = type_.shape if type_ else [None] * n, []
+    for start, limit, stride, size in zip(starts, limits, attrs.strides or [1] * n, sizes, strict=True):
+        ends = f"{start or ''}:{'' if limit == size else limit}"
+        found.append(f"{ends}:{stride}" if stride != 1 else ends)
+    where = f"[{', '.join(found)}]" if found else ""
+    return Caption(operands[0] + where, f"the slice {where}".rstrip())
+
+
+def _dynamic_slice_caption(case: Case, operands: Sequence[str]) -> Caption:
+    (first, *starts), sizes = operands, cast(DynamicSliceAttrs, case.attrs).slice_sizes
+    where = ", ".join(f"{i} : {i} + {n}" for i, n in zip(starts, sizes, strict=True))
+    return Caption(f"{first}[{where}]", f"the slice of shape {shape_words(sizes)} at a computed place")
+
+
 def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
     (operand,) = operands
     if attrs.axis >= operand.rank:
@@ -267,12 +273,6 @@ def _split_kernel(np: Any, attrs: SplitAttrs, operands: Types, results: Types) -
     return lambda x: [np.array(x[piece]) for piece in pieces]
 
 
-def _split_jvp(node: JVP) -> Sequence[Term | None]:
-    (t,) = node.tangents
-    assert t is not None
-    return t.trace.emit_all("split", t, **dict(node.attrs))
-
-
 def _split_transpose(node: Transposition) -> Sequence[Term | None]:
     some = next(ct for ct in node.cotangents if ct is not None)
     pieces = _split_types(node.attrs, node.types)
@@ -281,77 +281,65 @@ def _split_transpose(node: Transposition) -> Sequence[Term | None]:
 
 
 PRIMITIVES = (
-    primitive(
+    linear(
         "slice",
-        1,
         _slice_types,
         _slice_kernel,
-        jvp=linear_jvp("slice"),
-        transpose=linear_transpose(_slice_transpose),
-        batch=itself("slice", start_indices=preceded(0), limit_indices=sized, strides=preceded(1)),
+        _slice_transpose,
+        shifts={"start_indices": preceded(0), "limit_indices": sized, "strides": preceded(1)},
         attrs=SliceAttrs,
-        dtypes=ANY,
         examples=(
             Example(("T[3,5]",), {"start_indices": [1, 0], "limit_indices": [3, 4]}),
             Example(("T[3,5]",), {"start_indices": [0, 1], "limit_indices": [3, 5], "strides": [2, 3]}),
             Example(("f64[3]",), {"start_indices": [0], "limit_indices": [3]}),
         ),
         reads=_slice_reads,
-        flops=free,
         formula="x[start : limit : stride] on each axis",
         summary="slice at a fixed place",
+        caption=_slice_caption,
     ),
-    primitive(
+    linear(
         "dynamic_slice",
-        None,
         _dynamic_slice_types,
         _dynamic_slice_kernel,
-        jvp=_dynamic_slice_jvp,
+        arity=None,
         transpose=_dynamic_slice_transpose,
         batch=_dynamic_slice_batch,
         indices=(1, None),
         attrs=DynamicSliceAttrs,
-        dtypes=ANY,
         examples=(Example(("T[3,5]", "i32[]", "i32[]"), {"slice_sizes": [2, 3]}, ((-2.0, 2.0), (0, 4))),),
         reads=_dynamic_slice_reads,
         fresh=True,
-        linear=((0, 1),),
-        flops=free,
         formula="x[i : i + size] on each axis",
         summary="slice at a computed place; after the operand one index per axis, clamped so that the slice fits",
+        caption=_dynamic_slice_caption,
     ),
-    primitive(
+    linear(
         "dynamic_update_slice",
-        None,
         _update_types,
         _update_kernel,
-        jvp=_update_jvp,
+        arity=None,
         transpose=_update_transpose,
         batch=_update_batch,
         indices=(2, None),
-        dtypes=ANY,
         examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),
         fresh=True,
         reusing=_updating_kernel,
-        linear=((0, 2),),
-        flops=free,
         formula="x with x[i : i + size] on each axis replaced by the update",
         summary="operand with a slice replaced; after operand and update one index per axis, clamped so that the update fits",
+        caption=("{0} with {1} put in", "with a slice replaced, at a computed place"),
     ),
-    primitive(
+    linear(
         "split",
-        1,
         _split_types,
         _split_kernel,
-        jvp=_split_jvp,
         transpose=_split_transpose,
-        batch=itself("split", axis=later),
+        shifts={"axis": later},
         attrs=SplitAttrs,
-        dtypes=ANY,
         n_results=lambda attrs, n_operands: len(attrs.sizes),
         examples=(Example(("T[2,5]",), {"sizes": [2, 3], "axis": 1}), Example(("f64[3]",), {"sizes": [3], "axis": 0})),
-        flops=free,
         formula="x[0 : n₁], x[n₁ : n₁ + n₂], … along an axis",
         summary="slices that make up the operand along an axis, one result each",
+        caption=("{0} split", "split along axis {axis}"),
     ),
 )

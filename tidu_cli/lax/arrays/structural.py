@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import (
     ANY,
@@ -25,8 +26,9 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
+from tidu_cli.rules.captions import Caption, arrays, axes_words, listed, shape_words
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import elementwise, linear_jvp, linear_transpose, no_tangent, primitive
+from tidu_cli.rules.families import elementwise, linear, linear_transpose, no_tangent, primitive
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -254,6 +256,32 @@ def _barrier_transpose(node: Transposition) -> Sequence[Term | None]:
     return [next(passed) if active and ct is not None else None for ct, active in zip(node.cotangents, node.active, strict=True)]
 
 
+def _conversion_caption(case: Case, operands: Sequence[str]) -> Caption:
+    (given,), new = arrays(case), cast(ConvertAttrs, case.attrs).new_dtype
+    old = given.dtype if given else ""
+    if old not in TIMES and new not in TIMES:
+        return Caption(f"{operands[0]} as {new}", f"converted to {new}")
+    from tidu_cli.rules.units import conversion_words
+
+    how, does = conversion_words(old, new)
+    return Caption(f"{operands[0]} {how}", does)
+
+
+def _broadcast_caption(case: Case, operands: Sequence[str]) -> Caption:
+    attrs = cast(BroadcastAttrs, case.attrs)
+    new = [axis for axis in range(len(attrs.shape)) if axis not in attrs.broadcast_dimensions]
+    where = f"new {axes_words(new)}" if new else "axes of size 1"
+    formula = f"{operands[0]} repeated to {shape_words(attrs.shape)}"
+    return Caption(formula, f"repeated along {where}", label=f"to {case.results[0]}")
+
+
+def _transpose_caption(case: Case, operands: Sequence[str]) -> Caption:
+    (x,), order = operands, cast(TransposeAttrs, case.attrs).permutation
+    if order == (1, 0):
+        return Caption(f"{x}ᵀ", "transposed")
+    return Caption(f"{x} with axes {listed(order)}", f"with its axes in the order {listed(order)}")
+
+
 def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
@@ -301,54 +329,46 @@ PRIMITIVES = (
         formula="x as new_dtype",
         summary="conversion to another dtype; of complex to real, the real part; to integers, towards zero and clamped; times and "
         "numbers convert as counts of the unit, and datetimes to the last whole unit before",
+        caption=_conversion_caption,
     ),
-    primitive(
+    linear(
         "broadcast_in_dim",
-        1,
         _broadcast_types,
         _broadcast_kernel,
-        jvp=linear_jvp("broadcast_in_dim"),
-        transpose=linear_transpose(_broadcast_transpose),
-        batch=itself("broadcast_in_dim", shape=sized, broadcast_dimensions=with_batch_axis),
+        _broadcast_transpose,
+        shifts={"shape": sized, "broadcast_dimensions": with_batch_axis},
         attrs=BroadcastAttrs,
-        dtypes=ANY,
         examples=(
             Example(("T[]",), {"shape": [2, 3], "broadcast_dimensions": []}),
             Example(("T[2,1]",), {"shape": [2, 4, 3], "broadcast_dimensions": [0, 2]}),
         ),
-        flops=free,
         formula="x repeated along new axes and axes of size 1",
         summary="explicit broadcasting",
+        caption=_broadcast_caption,
     ),
-    primitive(
+    linear(
         "reshape",
-        1,
         _reshape_types,
         lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
-        jvp=linear_jvp("reshape"),
-        transpose=linear_transpose(lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape)),
-        batch=itself("reshape", new_sizes=sized),
+        lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape),
+        shifts={"new_sizes": sized},
         attrs=ReshapeAttrs,
-        dtypes=ANY,
         examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
-        flops=free,
         formula="the elements of x in row-major order, in another shape",
         summary="reshape",
+        caption=("{0} reshaped to {shape_out}", "reshaped to {shape_out}"),
     ),
-    primitive(
+    linear(
         "transpose",
-        1,
         _transpose_types,
         lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
-        jvp=linear_jvp("transpose"),
-        transpose=linear_transpose(lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation))),
-        batch=itself("transpose", permutation=with_batch_axis),
+        lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation)),
+        shifts={"permutation": with_batch_axis},
         attrs=TransposeAttrs,
-        dtypes=ANY,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
-        flops=free,
         formula="x with its axes permuted",
         summary="permutation of axes",
+        caption=_transpose_caption,
     ),
     elementwise(
         "stop_gradient",
@@ -360,6 +380,7 @@ PRIMITIVES = (
         flops=free,
         formula="x",
         summary="identity whose derivative is taken as 0",
+        caption=("{0}, held fixed", "held fixed"),
     ),
     primitive(
         "optimization_barrier",
@@ -378,5 +399,6 @@ PRIMITIVES = (
         flops=free,
         formula="the operands",
         summary="identity whose results are ready only when all operands are, which keeps what is computed twice apart",
+        caption=("{0}, late", "not before all of {all}"),
     ),
 )

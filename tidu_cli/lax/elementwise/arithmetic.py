@@ -28,23 +28,22 @@ from tidu_cli.lax.records.sums_and_products import (
     add_transpose,
     add_types,
     adding_kernel,
+    mul_adjoint,
     mul_batch,
-    mul_jvp,
     mul_kernel,
-    mul_transpose,
     mul_types,
 )
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
-from tidu_cli.rules.contract import EACH, JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import (
+    bilinear,
     binary,
     by_counts,
     changed,
     conj,
     elementwise,
-    linear_jvp,
-    linear_transpose,
+    elementwise_examples,
     numpy_function,
     primitive,
     require_dtype,
@@ -210,11 +209,11 @@ def _extremum(name: str, function: str) -> Primitive:
     made = binary(
         name,
         _ORDERED,
+        f"{name}(x, y)",
+        f"{function}; NaN wins",
         kernel=in_order(numpy_function(function)),
         tangents=_EXTREMUM,
         integers="exact",
-        formula=f"{name}(x, y)",
-        summary=f"{function}; NaN wins",
     )
     assert made.rules.jvp is not None
     return changed(made, jvp=by_counts(made.rules.jvp))
@@ -286,19 +285,18 @@ PRIMITIVES = (
         formula="x - y",
         summary="difference; of datetimes, the duration between them",
     ),
-    elementwise(
+    bilinear(
         "mul",
-        2,
-        NUMERIC,
-        mul_jvp,
-        transpose=mul_transpose,
-        fresh=True,
-        types=mul_types,  # type: ignore[arg-type]
-        kernel=mul_kernel,
+        mul_types,  # type: ignore[arg-type]
+        mul_kernel,
+        mul_adjoint,
         batch=mul_batch,
-        linear=EACH,
+        dtypes=NUMERIC,
+        one_type=True,
+        fresh=True,
         records=True,
-        more=(
+        examples=(
+            *elementwise_examples(2),
             Example(("f64[2]", "duration[h][2]")),
             Example(("duration[ms][]", "f64[]")),
             Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
@@ -311,6 +309,8 @@ PRIMITIVES = (
     binary(
         "div",
         NUMERIC,
+        "x / y",
+        "quotient; of integers, rounded towards zero",
         kernel=_div_kernel,
         tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
         transpose=_div_transpose,
@@ -318,19 +318,8 @@ PRIMITIVES = (
         within=((-2.0, 2.0), (0.5, 2.0)),
         linear=((0, 1),),
         flops=per_element(dividing),
-        formula="x / y",
-        summary="quotient; of integers, rounded towards zero",
     ),
-    elementwise(
-        "neg",
-        1,
-        ADDABLE,
-        linear_jvp("neg"),
-        transpose=linear_transpose(lambda attrs, ct, type_: -ct),
-        kernel=numpy_function("negative"),
-        formula="-x",
-        summary="negation",
-    ),
+    unary("neg", ADDABLE, "-x", "negation", adjoint=lambda attrs, ct, type_: -ct, kernel="negative"),
     primitive(
         "integer_pow",
         1,
@@ -364,14 +353,6 @@ PRIMITIVES = (
     ),
     _extremum("max", "maximum"),
     _extremum("min", "minimum"),
-    unary(
-        "abs",
-        NUMERIC,
-        tangent=_abs_tangent,
-        kernel=numpy_function("absolute"),
-        result=_magnitude,
-        formula="|x|",
-        summary="magnitude",
-    ),
+    unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=_magnitude),
     elementwise("sign", 1, NUMERIC, _sign_jvp, kernel=_sign_kernel, formula="x / |x|", summary="sign; 0 at 0"),
 )

@@ -53,57 +53,31 @@ def _clz_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
 
 
 def _logic(name: str, function: str, symbol: str) -> Primitive:
-    return binary(
-        name,
-        _LOGICAL,
-        tangents=None,
-        kernel=numpy_function(function),
-        formula=f"x {symbol} y",
-        summary=f"{name}, of integers bit by bit",
-    )
+    return binary(name, _LOGICAL, f"x {symbol} y", f"{name}, of integers bit by bit", kernel=function)
 
 
 PRIMITIVES = (
-    unary("not", _LOGICAL, tangent=None, kernel=numpy_function("invert"), formula="¬x", summary="not, of integers bit by bit"),
+    unary("not", _LOGICAL, "¬x", "not, of integers bit by bit", kernel="invert"),
     _logic("and", "bitwise_and", "∧"),
     _logic("or", "bitwise_or", "∨"),
     _logic("xor", "bitwise_xor", "⊻"),
-    binary(
-        "shift_left",
-        INTEGERS,
-        tangents=None,
-        kernel=numpy_function("left_shift"),
-        within=((0, 8),),
-        formula="x · 2^y",
-        summary="shift to the left; zeros come in",
-    ),
+    binary("shift_left", INTEGERS, "x · 2^y", "shift to the left; zeros come in", kernel="left_shift", within=((0, 8),)),
     binary(
         "shift_right_logical",
         INTEGERS,
-        tangents=None,
+        "⌊x / 2^y⌋, x as unsigned",
+        "shift to the right; zeros come in",
         kernel=_shift_right_logical_kernel,
         within=((0, 8),),
-        formula="⌊x / 2^y⌋, x as unsigned",
-        summary="shift to the right; zeros come in",
     ),
     binary(
         "shift_right_arithmetic",
         INTEGERS,
-        tangents=None,
+        "⌊x / 2^y⌋, x as signed",
+        "shift to the right; copies of the sign bit come in",
         kernel=_shift_right_arithmetic_kernel,
         within=((0, 8),),
-        formula="⌊x / 2^y⌋, x as signed",
-        summary="shift to the right; copies of the sign bit come in",
     ),
-    unary(
-        "population_count", INTEGERS, tangent=None, kernel=_population_count_kernel, formula="|x|₁", summary="number of bits set"
-    ),
-    unary(
-        "clz",
-        INTEGERS,
-        tangent=None,
-        kernel=_clz_kernel,
-        formula="bits above the highest bit set",
-        summary="count of leading zeros",
-    ),
+    unary("population_count", INTEGERS, "|x|₁", "number of bits set", kernel=_population_count_kernel),
+    unary("clz", INTEGERS, "bits above the highest bit set", "count of leading zeros", kernel=_clz_kernel),
 )

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import ANY, COMPLEXES, TensorType
 from tidu_cli.lax.records.ordered_times import in_order
 from tidu_cli.rules.batching import itself_with_scalars
+from tidu_cli.rules.captions import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import binary, numpy_function, primitive, require_dtype, require_one_type, summed
+from tidu_cli.rules.families import binary, linear, numpy_function, primitive, require_dtype, require_one_type, summed
 from tidu_cli.rules.flops import per_case, per_element
 from tidu_cli.rules.recording import Term, op
 
@@ -24,15 +26,7 @@ def _bools(t: TensorType) -> TensorType:
 
 
 def _comparison(name: str, function: str, symbol: str, dtypes: frozenset[str]) -> Primitive:
-    return binary(
-        name,
-        dtypes,
-        kernel=in_order(numpy_function(function)),
-        tangents=None,
-        result=_bools,
-        formula=f"x {symbol} y",
-        summary=f"whether x {symbol} y",
-    )
+    return binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=in_order(numpy_function(function)), result=_bools)
 
 
 def _select_types(attrs: Any, operands: Types) -> Types:
@@ -66,12 +60,6 @@ def _select_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kern
     return select
 
 
-def _select_jvp(node: JVP) -> Sequence[Term | None]:
-    which, *_ = node.operands
-    _, *tangents = node.tangents
-    return [select_n(which, *(0 if t is None else t for t in tangents))]
-
-
 _FEW_CASES = 4
 """Of more cases the cotangents are chosen one by one: selections among as many zeros would have their square of operands."""
 
@@ -89,6 +77,12 @@ def _select_transpose(node: Transposition) -> Sequence[Term | None]:
         return (le if k == 0 else ge if k == last else eq)(which, k)
 
     return [None, *(select_n(chosen(k), 0, ct) if a else None for k, a in enumerate(node.active[1:]))]
+
+
+def _select_caption(case: Case, operands: Sequence[str]) -> Caption:
+    which, *cases = operands
+    formula = f"{cases[1]} if {which} else {cases[0]}" if len(cases) == 2 else f"({', '.join(cases)})[{which}]"
+    return Caption(formula, "taken where it is selected")
 
 
 _ORDERED = ANY - COMPLEXES
@@ -133,25 +127,23 @@ PRIMITIVES = (
     _comparison("le", "less_equal", "≤", _ORDERED),
     _comparison("gt", "greater", ">", _ORDERED),
     _comparison("ge", "greater_equal", "≥", _ORDERED),
-    primitive(
+    linear(
         "select_n",
-        None,
         _select_types,
         _select_kernel,
-        jvp=_select_jvp,
+        arity=None,
         transpose=_select_transpose,
         batch=itself_with_scalars("select_n"),
-        dtypes=ANY,
         indices=(0, 1),
         examples=(
             Example(("bool[]", "T[2,3]", "T[2,3]")),
             Example(("bool[2,3]", "T[2,3]", "T[2,3]")),
             Example(("i32[2,3]", "T[2,3]", "T[2,3]", "T[2,3]"), within=((0, 3), (-2.0, 2.0))),
         ),
-        linear=((1, None),),
         flops=per_case,
         formula="cases[which]",
         summary="choice among cases, elementwise; the first input selects (false is case 0)",
+        caption=_select_caption,
     ),
     primitive(
         "clamp",
@@ -169,5 +161,6 @@ PRIMITIVES = (
         flops=per_element(lambda t: 2),
         formula="min(max(x, y), z)",
         summary="y brought between the bounds x and z; on a bound its derivatives are taken as 0, and where x ≥ z it is z",
+        caption=("{1} kept within {0} and {2}", "kept within {0} and {2}"),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
 from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Transposition, Types
-from tidu_cli.rules.families import elementwise, linear_jvp, linear_transpose, numpy_function
+from tidu_cli.rules.families import elementwise, unary
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -48,38 +48,26 @@ def _part(t: TensorType) -> TensorType:
 
 
 PRIMITIVES = (
-    elementwise(
+    unary(
         "conj",
-        1,
         COMPLEXES,
-        linear_jvp("conj"),
-        transpose=linear_transpose(lambda attrs, ct, type_: conj(ct)),
-        kernel=numpy_function("conjugate"),
+        "conj z",
+        "complex conjugate",
+        adjoint=lambda attrs, ct, type_: conj(ct),
+        kernel="conjugate",
         flops=lambda attrs, operands, results: results[0].size,
-        formula="conj z",
-        summary="complex conjugate",
     ),
-    elementwise(
+    unary(
         "real",
-        1,
         COMPLEXES,
-        linear_jvp("real"),
-        transpose=linear_transpose(lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype)),
+        "Re z",
+        "real part",
+        adjoint=lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype),
         result=_part,
         flops=free,
-        formula="Re z",
-        summary="real part",
     ),
-    elementwise(
-        "imag",
-        1,
-        COMPLEXES,
-        linear_jvp("imag"),
-        transpose=linear_transpose(lambda attrs, ct, type_: make_complex(0, ct)),
-        result=_part,
-        flops=free,
-        formula="Im z",
-        summary="imaginary part",
+    unary(
+        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda attrs, ct, type_: make_complex(0, ct), result=_part, flops=free
     ),
     elementwise(
         "complex",

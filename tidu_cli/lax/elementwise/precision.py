@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from tidu_cli.graph.types import FLOATS, ITEMSIZE
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
-from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import linear_jvp, linear_transpose, of_one_type, primitive
+from tidu_cli.rules.families import linear, of_one_type
+from tidu_cli.rules.flops import ONE_EACH
 from tidu_cli.rules.recording import op
 
 reduce_precision = op("reduce_precision")
@@ -53,20 +53,19 @@ def _kernel(np: Any, attrs: ReducePrecisionAttrs, operands: Types, results: Type
 
 
 PRIMITIVES = (
-    primitive(
+    linear(
         "reduce_precision",
-        1,
         of_one_type(FLOATS),
         _kernel,
-        jvp=linear_jvp("reduce_precision"),
-        transpose=linear_transpose(lambda attrs, ct, type_: reduce_precision(ct, **dict(attrs))),
-        batch=itself("reduce_precision"),
+        lambda attrs, ct, type_: reduce_precision(ct, **dict(attrs)),
         attrs=ReducePrecisionAttrs,
         dtypes=FLOATS,
         examples=(Example(("T[2,3]",), {"exponent_bits": 11, "mantissa_bits": 52}),),
         one_type=True,
+        flops=ONE_EACH,
         faithful=False,
         formula="x rounded to fewer bits",
         summary="rounding to a float format of fewer bits; tangents and cotangents are rounded likewise",
+        caption=("{0} rounded", "rounded to {exponent_bits} exponent and {mantissa_bits} mantissa bits"),
     ),
 )

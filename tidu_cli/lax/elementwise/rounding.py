@@ -58,16 +58,15 @@ def _nextafter_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 PRIMITIVES = (
-    unary("floor", FLOATS, tangent=None, formula="⌊x⌋", summary="the greatest integer not above x"),
-    unary("ceil", FLOATS, tangent=None, formula="⌈x⌉", summary="the least integer not below x"),
+    unary("floor", FLOATS, "⌊x⌋", "the greatest integer not above x"),
+    unary("ceil", FLOATS, "⌈x⌉", "the least integer not below x"),
     unary(
         "round",
         FLOATS,
-        tangent=None,
+        "the integer next to x",
+        "rounding to an integer, of halves as rounding_method says",
         kernel=_round_kernel,
         attrs=RoundAttrs,
-        formula="the integer next to x",
-        summary="rounding to an integer, of halves as rounding_method says",
     ),
     binary(
         "rem",
@@ -83,11 +82,10 @@ PRIMITIVES = (
     unary(
         "is_finite",
         FLOATS,
-        tangent=None,
-        kernel=numpy_function("isfinite"),
+        "|x| < ∞",
+        "whether x is neither infinite nor NaN",
+        kernel="isfinite",
         result=lambda t: t.with_dtype("bool"),
-        formula="|x| < ∞",
-        summary="whether x is neither infinite nor NaN",
     ),
     elementwise(
         "nextafter",

@@ -13,7 +13,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
-from tidu_cli.rules.families import elementwise, summed, unary
+from tidu_cli.rules.families import Intervals, elementwise, summed, unary
 from tidu_cli.rules.recording import Term, op
 
 _abs, and_, bessel_i0e, bessel_i1e, digamma, exp, gt, is_finite = map(
@@ -26,13 +26,13 @@ lgamma, log, log1p, max_, polygamma, select_n, sign, square, zeta = map(
 _EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 
 
-def _scipy(function: Callable[[Any, Any], Kernel]) -> KernelRule:
-    """The kernel from (numpy, scipy.special) to a function of arrays in single or double precision."""
+def _scipy(function: str | Callable[[Any, Any], Kernel]) -> KernelRule:
+    """The kernel of arrays in single or double precision: a function of scipy.special, or what (numpy, scipy.special) give."""
 
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
         from scipy import special  # type: ignore[import-untyped]  # slow to import
 
-        compute = function(np, special)
+        compute: Kernel = getattr(special, function) if isinstance(function, str) else function(np, special)
         if operands[0].dtype not in ("f16", "bf16"):
             return compute
         dtype = numpy_dtype(np, operands[0].dtype)
@@ -153,13 +153,13 @@ def _bessel_i1e_slope(x: Term, y: Term) -> Term:
 
 def _partly(
     name: str,
-    slopes: tuple[Callable[..., Term] | None, ...],
-    function: Callable[[Any, Any], Kernel],
-    *,
-    reason: str,
-    within: tuple[tuple[float, float], ...],
     formula: str,
     summary: str,
+    slopes: tuple[Callable[..., Term] | None, ...],
+    function: str | Callable[[Any, Any], Kernel],
+    *,
+    reason: str,
+    within: Intervals,
 ) -> Primitive:
     """A function of several operands. Slopes are functions of all of them; None where there is none, for this `reason`."""
 
@@ -191,99 +191,99 @@ PRIMITIVES = (
     unary(
         "erf",
         FLOATS,
-        tangent=lambda t, x, y: exp(-square(x)) * (2 / math.sqrt(math.pi)) * t,
-        kernel=_scipy(lambda np, special: special.erf),
-        formula="2/√π ∫₀ˣ e^(-s^2) ds",
-        summary="error function",
+        "2/√π ∫₀ˣ e^(-s^2) ds",
+        "error function",
+        slope=lambda x, y: exp(-square(x)) * (2 / math.sqrt(math.pi)),
+        kernel=_scipy("erf"),
     ),
     unary(
         "erfc",
         FLOATS,
-        tangent=lambda t, x, y: exp(-square(x)) * (-2 / math.sqrt(math.pi)) * t,
+        "1 - erf x",
+        "complementary error function",
+        slope=lambda x, y: exp(-square(x)) * (-2 / math.sqrt(math.pi)),
         kernel=_scipy(_erfc),
-        formula="1 - erf x",
-        summary="complementary error function",
     ),
     unary(
         "erf_inv",
         FLOATS,
-        tangent=lambda t, x, y: exp(square(y)) * (math.sqrt(math.pi) / 2) * t,
+        "the y with erf y = x",
+        "inverse error function",
+        slope=lambda x, y: exp(square(y)) * (math.sqrt(math.pi) / 2),
         kernel=_scipy(lambda np, special: lambda x: np.copysign(special.erfinv(x), x)),
         within=((-0.75, 0.75),),
-        formula="the y with erf y = x",
-        summary="inverse error function",
     ),
     unary(
         "lgamma",
         FLOATS,
-        tangent=lambda t, x, y: digamma(x) * t,
+        "ln |Γ(x)|",
+        "logarithm of the gamma function",
+        slope=lambda x, y: digamma(x),
         kernel=_scipy(_lgamma),
         within=_POSITIVE,
-        formula="ln |Γ(x)|",
-        summary="logarithm of the gamma function",
     ),
     unary(
         "digamma",
         FLOATS,
-        tangent=lambda t, x, y: polygamma(1, x) * t,
+        "ψ(x) = Γ′(x) / Γ(x)",
+        "derivative of lgamma; NaN at its poles",
+        slope=lambda x, y: polygamma(1, x),
         kernel=_scipy(_digamma),
         within=_POSITIVE,
-        formula="ψ(x) = Γ′(x) / Γ(x)",
-        summary="derivative of lgamma; NaN at its poles",
     ),
     _partly(
         "polygamma",
+        "ψ⁽ˣ⁾(y), the derivative of digamma of order x",
+        "derivative of digamma of an integral order; NaN for other orders",
         (None, lambda m, x: polygamma(m + 1, x)),
         _polygamma,
         reason="its orders are integers",
         within=((1.0, 1.0), (0.5, 3.0)),
-        formula="ψ⁽ˣ⁾(y), the derivative of digamma of order x",
-        summary="derivative of digamma of an integral order; NaN for other orders",
     ),
     _partly(
         "zeta",
+        "Σ (y + k)^-x over k = 0, 1, …",
+        "Hurwitz zeta function, for x > 1; below y = 0 for integral x",
         (None, lambda s, q: -s * zeta(s + 1, q)),
         _zeta,
         reason="that is no function of this vocabulary",
         within=((2.0, 4.0), (0.5, 3.0)),
-        formula="Σ (y + k)^-x over k = 0, 1, …",
-        summary="Hurwitz zeta function, for x > 1; below y = 0 for integral x",
     ),
     _partly(
         "igamma",
+        "P(x, y) = 1/Γ(x) ∫₀ʸ s^(x-1) e^-s ds",
+        "regularized lower incomplete gamma function; its derivative in y is as good as y, of orders of any size",
         (None, _gamma_density),
-        lambda np, special: special.gammainc,
+        "gammainc",
         reason="that is no function of this vocabulary",
         within=_POSITIVE,
-        formula="P(x, y) = 1/Γ(x) ∫₀ʸ s^(x-1) e^-s ds",
-        summary="regularized lower incomplete gamma function; its derivative in y is as good as y, of orders of any size",
     ),
     _partly(
         "igammac",
+        "1 - P(x, y)",
+        "regularized upper incomplete gamma function; its derivative in y is as good as y, of orders of any size",
         (None, lambda a, x: -_gamma_density(a, x)),
-        lambda np, special: special.gammaincc,
+        "gammaincc",
         reason="that is no function of this vocabulary",
         within=_POSITIVE,
-        formula="1 - P(x, y)",
-        summary="regularized upper incomplete gamma function; its derivative in y is as good as y, of orders of any size",
     ),
     _partly(
         "regularized_incomplete_beta",
+        "1/B(x, y) ∫₀ᶻ s^(x-1) (1 - s)^(y-1) ds",
+        "regularized incomplete beta function; its derivative in z is as good as z, of x and y of any size",
         (None, None, _beta_density),
-        lambda np, special: special.betainc,
+        "betainc",
         reason="those are no functions of this vocabulary",
         within=((0.5, 3.0), (0.5, 3.0), (0.2, 0.8)),
-        formula="1/B(x, y) ∫₀ᶻ s^(x-1) (1 - s)^(y-1) ds",
-        summary="regularized incomplete beta function; its derivative in z is as good as z, of x and y of any size",
     ),
     unary(
         "bessel_i0e",
         FLOATS,
-        tangent=lambda t, x, y: (bessel_i1e(x) - sign(x) * y) * t,
-        kernel=_scipy(lambda np, special: special.i0e),
+        "e^-|x| I₀(x)",
+        "modified Bessel function of order 0, scaled",
+        slope=lambda x, y: bessel_i1e(x) - sign(x) * y,
+        kernel=_scipy("i0e"),
         within=_POSITIVE,
-        formula="e^-|x| I₀(x)",
-        summary="modified Bessel function of order 0, scaled",
     ),
     unary(
         "bessel_i1e",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
 from tidu_cli.rules.batching import later, with_batch_axis
-from tidu_cli.rules.contract import EACH, JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import conj, only_active, primitive, require_dtype, summed
+from tidu_cli.rules.captions import Caption, arrays, listed
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.families import bilinear, conj, require_dtype
 from tidu_cli.rules.flops import products
 from tidu_cli.rules.recording import Term, op
 
@@ -128,17 +130,14 @@ def _outer_product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tupl
     return product
 
 
-def _jvp(node: JVP) -> Sequence[Term | None]:
-    (x, y), (tx, ty), attrs = node.operands, node.tangents, dict(node.attrs)
+def _attrs_of_tangent(node: JVP) -> dict[str, Any]:
+    attrs = dict(node.attrs)
     if node.attrs.preferred_element_type is not None:
         attrs["preferred_element_type"] = node.results[0].type.dtype  # of products of integers a float
-    return [summed([None if ty is None else dot_general(x, ty, **attrs), None if tx is None else dot_general(tx, y, **attrs)])]
+    return attrs
 
 
-def _transpose(node: Transposition) -> Sequence[Term | None]:
-    active = only_active(node, "dot_general")
-    (ct,), other = node.cotangents, node.operands[1 - active]
-    assert ct is not None and other is not None
+def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = node.attrs.dimension_numbers
     lhs, rhs = node.types
     if other.type.dtype != ct.type.dtype:
@@ -163,9 +162,7 @@ def _transpose(node: Transposition) -> Sequence[Term | None]:
     if permutation != tuple(range(len(order))):
         contribution = transpose(contribution, permutation=permutation)
     wanted = node.types[active].dtype
-    if contribution.type.dtype != wanted:
-        contribution = convert(contribution, new_dtype=wanted)
-    return [contribution, None] if active == 0 else [None, contribution]
+    return contribution if contribution.type.dtype == wanted else convert(contribution, new_dtype=wanted)
 
 
 def _batch(node: Batching) -> Sequence[Term]:
@@ -203,14 +200,40 @@ def _sorted_by(axes: Sequence[int], partners: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis for _, axis in sorted(zip(partners, axes, strict=True)))
 
 
+def _caption(case: Case, operands: Sequence[str]) -> Caption:
+    (a, b), types = operands, arrays(case)
+    (left, right), (left_batch, right_batch) = cast(DotGeneralAttrs, case.attrs).dimension_numbers
+    summed = f"sums axis {listed(left)} with {listed(right)}" if left else "outer product"
+    label = summed + (f", by axis {listed(left_batch)}" if left_batch else "")
+    if not left and not left_batch:
+        scalar = any(t is not None and t.rank == 0 for t in types)
+        return Caption(f"{a} {'·' if scalar else '⊗'} {b}", "the product" if scalar else "the outer product", label=label)
+    turned = _turned(types[0], left, left_batch, -1), _turned(types[1], right, right_batch, -2)
+    if None in turned:
+        return Caption(f"{a} · {b}", f"the product that {label}", label=label)
+    what = "the inner product" if all(t is not None and t.rank == 1 for t in types) else "the matrix product"
+    return Caption(f"{a}{turned[0]} @ {b}{turned[1]}", what + (" of each pair" if left_batch else ""), label=label)
+
+
+def _turned(type_: TensorType | None, contracted: Sequence[int], batch: Sequence[int], due: int) -> str | None:
+    """`ᵀ` if a matrix has to be transposed for a product in the usual order, '' if not; None if the product is another one.
+
+    `due` is the axis that the usual order sums over, counted from the end: -1 on the left, -2 on the right.
+    """
+    if type_ is None or len(contracted) != 1 or list(batch) != list(range(len(batch))) or not 1 <= type_.rank - len(batch) <= 2:
+        return None
+    if type_.rank - len(batch) == 1:
+        return "" if not batch else None  # of a stack of vectors, `@` would make a matrix
+    return "" if contracted[0] == type_.rank + due else "ᵀ"
+
+
 PRIMITIVES = (
-    primitive(
+    bilinear(
         "dot_general",
-        2,
         _types,
         _kernel,
-        jvp=_jvp,
-        transpose=_transpose,
+        _adjoint,
+        attrs_of_tangent=_attrs_of_tangent,
         batch=_batch,
         attrs=DotGeneralAttrs,
         dtypes=NUMERIC,
@@ -219,9 +242,9 @@ PRIMITIVES = (
             Example(("T[2,3,5]", "T[3,2,4]"), {"dimension_numbers": [[[1], [0]], [[0], [1]]]}),
             Example(("f32[3]", "f32[3]"), {"dimension_numbers": [[[0], [0]], [[], []]], "preferred_element_type": "f64"}),
         ),
-        linear=EACH,
         flops=products(lambda attrs: attrs.dimension_numbers[0][0]),
         formula="Σ lhs · rhs over the contracting axes",
         summary="product of arrays: result axes are batch, then lhs, then rhs",
+        caption=_caption,
     ),
 )

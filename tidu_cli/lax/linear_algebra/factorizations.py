@@ -7,11 +7,13 @@ they do in JAX on CPUs, so that edges are the same: NaN where there is no Choles
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.batching import itself, stacked
+from tidu_cli.rules.captions import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import conj, primitive, require_dtype, summed
 from tidu_cli.rules.flops import cholesky_factor, lu_factors, triangular_systems
@@ -230,6 +232,15 @@ def _permuted(x: Term, order: tuple[int, ...]) -> Term:
     return x if order == tuple(range(len(order))) else transpose(x, permutation=order)
 
 
+def _solve_caption(case: Case, operands: Sequence[str]) -> Caption:
+    (matrix, right), attrs = operands, cast(TriangularSolveAttrs, case.attrs)
+    conjugated = attrs.conjugate_a and any(t is not None and t.complex for t in arrays(case))
+    turned = matrix + {(True, True): "⁻ᴴ", (True, False): "⁻ᵀ", (False, True): "̄⁻¹"}.get((attrs.transpose_a, conjugated), "⁻¹")
+    what = f"the {'lower' if attrs.lower else 'upper'} triangular system"
+    formula = f"{turned} @ {right}" if attrs.left_side else f"{right} @ {turned}"
+    return Caption(formula, what + (", with ones on the diagonal" if attrs.unit_diagonal else ""))
+
+
 # LU factors.
 
 
@@ -322,6 +333,7 @@ PRIMITIVES = (
         flops=cholesky_factor,
         formula="L, where x = L Lᴴ",
         summary="lower Cholesky factor, of the matrix that the lower triangle makes Hermitian; NaN if not positive definite",
+        caption=("cholesky({0})", "the lower Cholesky factor"),
     ),
     primitive(
         "triangular_solve",
@@ -343,6 +355,7 @@ PRIMITIVES = (
         flops=triangular_systems,
         formula="op(a)⁻¹ b, or b op(a)⁻¹",
         summary="solution of systems of linear equations with triangular matrices",
+        caption=_solve_caption,
     ),
     primitive(
         "lu",
@@ -361,5 +374,6 @@ PRIMITIVES = (
         flops=lu_factors,
         formula="L (below the diagonal) and U (from it up), where P x = L U",
         summary="LU factors with partial pivoting, the rows that are exchanged in turn, and the permutation P",
+        caption=("lu({0})", "the LU factorization"),
     ),
 )

@@ -10,9 +10,10 @@ they are no further apart than 2^53 units, or 2^51 where the tangent counts anot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text.instants import NOT_A_TIME
 from tidu_cli.graph.text.patterns import OPEN_TYPE
 from tidu_cli.graph.text.types import parse_value_type
@@ -35,10 +36,12 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import field, record, zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import repeated
+from tidu_cli.rules.captions import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
 from tidu_cli.rules.families import primitive, summed
 from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangents import chosen, converted
+from tidu_cli.rules.tangent_conversion import converted
+from tidu_cli.rules.tangents import chosen
 from tidu_cli.rules.units import between, scaling, span
 
 difference, retract = op("difference"), op("retract")
@@ -256,6 +259,13 @@ def _stacked(part: Term, node: Batching, k: int) -> Term:
     return part if node.batched[k] else repeated(part, node.size)
 
 
+def _difference_caption(case: Case, operands: Sequence[str]) -> Caption:
+    (x, y), tangent = operands, cast(DifferenceAttrs, case.attrs).tangent
+    as_type = "" if tangent is None else f", of type {short(str(tangent))}"
+    label = "" if tangent is None else short(str(tangent), 48)
+    return Caption(f"difference({x}, {y})", f"the tangent from {y} to {x}{as_type}", label=label)
+
+
 _EVENT = "{at: datetime[s][2], n: i64[], w: f64[2], on: bool[]}"
 
 PRIMITIVES = (
@@ -281,6 +291,7 @@ PRIMITIVES = (
         ),
         formula="the tangent d with retract(y, d) = x",
         summary="tangent from y to x, of the type that `tangent` says",
+        caption=_difference_caption,
     ),
     primitive(
         "retract",
@@ -305,5 +316,6 @@ PRIMITIVES = (
         formula="x moved along d",
         summary="a value moved along a tangent; integers and datetimes move by whole units, ties to even, bools do not move. "
         "NaN, and what is past their range, makes NaT of datetimes; integers stay for NaN, and end at the ends of theirs",
+        caption=("{0} moved by {1}", "moved along the tangent {1}"),
     ),
 )

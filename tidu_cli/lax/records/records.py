@@ -6,16 +6,18 @@ tangents have: a record of tangents, any of them zero.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text.patterns import RECORD_TYPE
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized
 from tidu_cli.rules.batching import repeated
+from tidu_cli.rules.captions import Caption, short
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.flops import free
@@ -160,6 +162,50 @@ def _field_transpose(node: Transposition) -> Sequence[Term | None]:
     return [record(type_, {node.attrs.name: ct})]
 
 
+_FIELDS = 4
+"""How many fields of a record are named."""
+
+
+def _record_caption(case: Case, operands: Sequence[str]) -> Caption:
+    """`{x: a, y: 0}`, put together as `Point`, `a record of x and y` or `Segment, zero but for a`; `Point{x, y}`."""
+    attrs = cast(RecordAttrs, case.attrs)
+    type_, names, partly = attrs.type, attrs.names, len(attrs.names) < len(attrs.type.fields)
+    shown = [*names[:_FIELDS], *([f"{len(names) - _FIELDS} more"] if len(names) > _FIELDS else [])]
+    fields = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    if type_.is_tuple:
+        fields, whole = f"{'item' if len(names) == 1 else 'items'} {fields}", "a tuple"
+    else:
+        whole = type_.name or ("a record" if partly else f"a record of {fields}")
+    opening, closing = "()" if type_.is_tuple else "{}"
+    listed = ", ".join([*names[:_FIELDS], *(["…"] if len(names) > _FIELDS else [])])
+    return Caption(
+        "".join(piece if isinstance(piece, str) else operands[piece] for piece in record_pieces(attrs)),
+        f"put together as {whole}{f', zero but for {fields}' if partly else ''}",
+        label=f"{short(type_.name)}{opening}{listed}{closing}{', else 0' if partly else ''}",
+    )
+
+
+def record_pieces(attrs: RecordAttrs, most: int = 6) -> Iterator[str | int]:
+    """`{x: a, y: 0}` in pieces, with numbers in the places of operands; of a long record the first fields."""
+    type_, names = attrs.type, attrs.names
+    yield "(" if type_.is_tuple else f"{type_.name}{{"
+    for k, name in enumerate(type_.names):
+        if k == most:
+            yield ", …"
+            break
+        yield f"{', ' if k else ''}{'' if type_.is_tuple else f'{name}: '}"
+        yield names.index(name) if name in names else "0"
+    yield ("}" if not type_.is_tuple else ",)" if len(type_.names) == 1 else ")")
+
+
+def _field_caption(case: Case, operands: Sequence[str]) -> Caption:
+    """`p.x`, x of p; of a tuple `p.0`, item 0 of p."""
+    (type_,), name = case.operands, cast(FieldAttrs, case.attrs).name
+    kind = "item" if isinstance(type_, RecordType) and type_.is_tuple else "field"
+    what = f"the {'item ' if kind == 'item' else ''}{name} of {operands[0]}"
+    return Caption(f"{operands[0]}.{name}", what, way=f"to its {kind} {name}", label=name)
+
+
 PRIMITIVES = (
     primitive(
         "record",
@@ -181,6 +227,7 @@ PRIMITIVES = (
         flops=free,
         formula="{x: .., y: ..}",
         summary="a record of the operands",
+        caption=_record_caption,
     ),
     primitive(
         "field",
@@ -198,5 +245,6 @@ PRIMITIVES = (
         flops=free,
         formula="r.name",
         summary="a field of a record",
+        caption=_field_caption,
     ),
 )

@@ -6,29 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import DURATIONS, FLOATS, NUMERIC, RecordType, TensorType, Type, leaves, tangent_type
+from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, leaves, tangent_type
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
-from tidu_cli.rules.families import conj, numpy_function, of_one_type, only_active, summed
+from tidu_cli.rules.families import conj, numpy_function, of_one_type, summed
 from tidu_cli.rules.recording import Term
-from tidu_cli.rules.tangents import converted
+from tidu_cli.rules.tangent_conversion import converted
+from tidu_cli.rules.tangents import scaled_operand
 
 ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""
-
-
-def scaled_operand(types: Sequence[Type | None]) -> int | None:
-    """Which of two operands is a vector that the other one scales; None if these are no vector and number."""
-    for k, (vector, number) in enumerate(zip(types, types[::-1], strict=True)):
-        if not isinstance(number, TensorType) or number.dtype not in FLOATS:
-            continue
-        if vector is None:  # hidden by a detached reference
-            continue
-        if isinstance(vector, RecordType):
-            return k if vector.inexact and number.shape == () else None
-        if vector.dtype in DURATIONS:
-            return k if number == vector.with_dtype("f64") else None
-    return None
 
 
 def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
@@ -124,21 +111,10 @@ def mul_batch(node: Batching) -> Sequence[Term]:
     return scaling_batch(node)
 
 
-def mul_jvp(node: JVP) -> Sequence[Term | None]:
-    """x dy + dx y."""
-    (x, y), (tx, ty) = node.operands, node.tangents
-    return [summed([None if ty is None else x * ty, None if tx is None else tx * y])]
+def mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
+    """The cotangent of the one active operand."""
+    if scaled_operand(node.types) is None:
+        return conj(other) * ct
+    from tidu_cli.lax.records.vectors import scaling_adjoint
 
-
-def mul_transpose(node: Transposition) -> Sequence[Term | None]:
-    """The adjoint in the one active operand."""
-    active = only_active(node, "mul")
-    if scaled_operand(node.types) is not None:
-        from tidu_cli.lax.records.vectors import scaling_transpose
-
-        contribution = scaling_transpose(node, active)
-        return [contribution, None] if active == 0 else [None, contribution]
-    (ct,), other = node.cotangents, node.operands[1 - active]
-    assert ct is not None and other is not None
-    contribution = conj(other) * ct
-    return [contribution, None] if active == 0 else [None, contribution]
+    return scaling_adjoint(node.types, active, other, ct)

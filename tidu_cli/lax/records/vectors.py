@@ -12,11 +12,11 @@ from typing import Any
 from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves, of_batch
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import field, record
-from tidu_cli.lax.records.sums_and_products import scaled_operand
 from tidu_cli.rules.batching import spread, stacked
-from tidu_cli.rules.contract import Batching, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.contract import Batching, Kernel, Types, ValueTypes
 from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangents import converted
+from tidu_cli.rules.tangent_conversion import converted
+from tidu_cli.rules.tangents import scaled_operand
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 
@@ -51,13 +51,9 @@ def scaling_batch(node: Batching) -> Sequence[Term]:
     return [scaled(vector)]
 
 
-def scaling_transpose(node: Transposition, active: int) -> Term:
+def scaling_adjoint(types: Types, active: int, other: Term, ct: Term) -> Term:
     """The cotangent of the active operand of a product of a vector and a number."""
-    (ct,), other = node.cotangents, node.operands[1 - active]
-    assert ct is not None and other is not None
-    if active == scaled_operand(node.types):
-        return other * ct
-    return _inner(other, ct, node.types[active].dtype)
+    return other * ct if active == scaled_operand(types) else _inner(other, ct, types[active].dtype)
 
 
 def _inner(x: Term, ct: Term, dtype: str) -> Term:

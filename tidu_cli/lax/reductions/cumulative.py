@@ -16,8 +16,8 @@ from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, Tens
 from tidu_cli.lax.records.ordered_times import in_order, ordered_dtype
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
-from tidu_cli.rules.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, primitive, require_dtype
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
+from tidu_cli.rules.families import by_counts, primitive, require_dtype
 from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
 from tidu_cli.rules.recording import Number, Term, op
 
@@ -160,20 +160,21 @@ _EXAMPLES = (
 
 
 def _cumulative(
-    name: str, dtypes: frozenset[str], kernel: KernelRule, jvp: JVPRule, weight: Weight = adding, **rest: Any
+    name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, weight: Weight = adding, *, summary: str = "", **rest: Any
 ) -> Primitive:
     return primitive(
         name,
         1,
         _types(dtypes),
         kernel,
-        jvp=jvp,
         batch=itself(name, axis=later),
         attrs=CumulativeAttrs,
         dtypes=dtypes,
         examples=_EXAMPLES,
         one_type=True,
         flops=accumulating(weight),
+        summary=f"cumulative {of}{summary}",
+        caption=(f"cumulative {of} of {{0}}", f"the cumulative {of} along axis {{axis}}{{end}}"),
         **rest,
     )
 
@@ -181,47 +182,49 @@ def _cumulative(
 PRIMITIVES = (
     _cumulative(
         "cumsum",
+        "sum",
         NUMERIC | DURATIONS,
         _kernel(_sum_along),
-        linear_jvp("cumsum"),
-        transpose=linear_transpose(lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse)),
+        adjoint=lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse),
         formula="Σ x up to each element of an axis",
-        summary="cumulative sum",
     ),
     _cumulative(
         "cumprod",
+        "product",
         NUMERIC,
         _kernel(_product_along),
-        _cumprod_jvp,
         multiplying,
+        jvp=_cumprod_jvp,
         formula="Π x up to each element of an axis",
-        summary="cumulative product",
     ),
     _cumulative(
         "cummax",
+        "maximum",
         REALS | TIMES,
         in_order(_kernel(lambda np: np.maximum.accumulate, wide=False)),
-        by_counts(_extremum_jvp),
+        jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="max x up to each element of an axis",
-        summary="cumulative maximum; its derivative is shared equally among ties",
+        summary="; its derivative is shared equally among ties",
     ),
     _cumulative(
         "cummin",
+        "minimum",
         REALS | TIMES,
         in_order(_kernel(lambda np: np.minimum.accumulate, wide=False)),
-        by_counts(_extremum_jvp),
+        jvp=by_counts(_extremum_jvp),
         integers="exact",
         formula="min x up to each element of an axis",
-        summary="cumulative minimum; its derivative is shared equally among ties",
+        summary="; its derivative is shared equally among ties",
     ),
     _cumulative(
         "cumlogsumexp",
+        "log-sum-exp",
         INEXACT,
         _kernel(_logsumexp_along),
-        _logsumexp_jvp,
         lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
+        jvp=_logsumexp_jvp,
         formula="log Σ exp x up to each element of an axis",
-        summary="cumulative log-sum-exp, without overflow",
+        summary=", without overflow",
     ),
 )

@@ -14,7 +14,7 @@ from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, linear_jvp, linear_transpose, no_tangent, primitive, require_dtype
+from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_dtype
 from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
 from tidu_cli.rules.recording import Term, op
 
@@ -163,7 +163,7 @@ def _reduction(name: str, dtypes: frozenset[str], weight: Weight = adding, **res
     )
 
 
-def _arg_extremum(name: str, summary: str) -> Primitive:
+def _arg_extremum(name: str, extremum: str) -> Primitive:
     return primitive(
         name,
         1,
@@ -176,7 +176,8 @@ def _arg_extremum(name: str, summary: str) -> Primitive:
         examples=(Example(("T[2,3]",), {"axes": [1], "index_dtype": "i32"}),),
         flops=reducing(),
         formula=f"{name} x along an axis",
-        summary=f"{summary}: the first of ties, and NaN wins",
+        summary=f"position of the {extremum} along an axis: the first of ties, and NaN wins",
+        caption=(f"{name}({{0}}) along {{axes}}", f"the place of the {extremum} along {{axes}}"),
     )
 
 
@@ -185,10 +186,10 @@ PRIMITIVES = (
         "reduce_sum",
         NUMERIC | DURATIONS,
         kernel=_accumulated("add"),
-        jvp=linear_jvp("reduce_sum"),
-        transpose=linear_transpose(lambda attrs, ct, type_: _spread(ct, attrs.axes, type_)),
+        adjoint=lambda attrs, ct, type_: _spread(ct, attrs.axes, type_),
         formula="Σ x along axes",
         summary="sum along axes",
+        caption=("sum({0}){over}", "summed{over}"),
     ),
     _reduction(
         "reduce_prod",
@@ -198,6 +199,7 @@ PRIMITIVES = (
         jvp=_reduce_prod_jvp,
         formula="Π x along axes",
         summary="product along axes",
+        caption=("product({0}){over}", "multiplied{over}"),
     ),
     _reduction(
         "reduce_max",
@@ -207,6 +209,7 @@ PRIMITIVES = (
         integers="exact",
         formula="max x along axes",
         summary="maximum along axes; its derivative is shared equally among ties",
+        caption=("max({0}){over}", "maximum{over}"),
     ),
     _reduction(
         "reduce_min",
@@ -216,6 +219,7 @@ PRIMITIVES = (
         integers="exact",
         formula="min x along axes",
         summary="minimum along axes; its derivative is shared equally among ties",
+        caption=("min({0}){over}", "minimum{over}"),
     ),
     _reduction(
         "reduce_and",
@@ -224,6 +228,7 @@ PRIMITIVES = (
         jvp=no_tangent,
         formula="x₁ and x₂ and … along axes",
         summary="bitwise and along axes",
+        caption=("all({0}){over}", "joined by and{over}"),
     ),
     _reduction(
         "reduce_or",
@@ -232,6 +237,7 @@ PRIMITIVES = (
         jvp=no_tangent,
         formula="x₁ or x₂ or … along axes",
         summary="bitwise or along axes",
+        caption=("any({0}){over}", "joined by or{over}"),
     ),
     _reduction(
         "reduce_xor",
@@ -240,7 +246,8 @@ PRIMITIVES = (
         jvp=no_tangent,
         formula="x₁ xor x₂ xor … along axes",
         summary="bitwise exclusive or along axes",
+        caption=("parity({0}){over}", "joined by exclusive or{over}"),
     ),
-    _arg_extremum("argmax", "position of the maximum along an axis"),
-    _arg_extremum("argmin", "position of the minimum along an axis"),
+    _arg_extremum("argmax", "maximum"),
+    _arg_extremum("argmin", "minimum"),
 )

@@ -174,6 +174,7 @@ PRIMITIVES = (
         flops=sorting(lambda attrs: attrs.dimension),
         formula="the operands, reordered along an axis so that the keys ascend",
         summary="sort by the first operands as keys; NaN comes last, -0 equals 0, complex numbers go by real, then imaginary part",
+        caption=("sort({all})", "sorted along axis {dimension}"),
     ),
     primitive(
         "top_k",
@@ -190,5 +191,6 @@ PRIMITIVES = (
         flops=sorting(lambda attrs: attrs.axis),
         formula="the k greatest elements along an axis, and their positions",
         summary="greatest elements in descending order; the first of ties comes first, and NaN before all numbers",
+        caption=("{k} greatest of {0}", "{k} greatest along axis {axis}"),
     ),
 )

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tidu_cli.graph.definition import Application, Definitions, Place
 from tidu_cli.graph.graph import Case, Input
-from tidu_cli.render.text import attrs_text, field_pieces, name, record_pieces
+from tidu_cli.lax.records.records import FieldAttrs, RecordAttrs, record_pieces
+from tidu_cli.render.text import attrs_text, name
 
 DEPTH = 3
 """How many operations are nested."""
@@ -65,8 +66,11 @@ def _spelled(found: Application, depth: int) -> list[str | tuple[Place, int]]:
 
 def _pieces(case: Case, slot: int) -> Iterator[str | int]:
     """What is said of an application, with numbers in the places of operands: `mul(`, 0, `, `, 1, `)`."""
-    if case.op in ("record", "field"):
-        yield from record_pieces(case) if case.op == "record" else field_pieces(case)
+    if isinstance(case.attrs, RecordAttrs):
+        yield from record_pieces(case.attrs)
+        return
+    if isinstance(case.attrs, FieldAttrs):
+        yield from (0, f".{case.attrs.name}")
         return
     yield f"{_applied(case)}("
     for k in range(len(case.operands)):

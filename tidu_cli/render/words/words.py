@@ -11,7 +11,7 @@ from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, accumulating, op_run, place_of, results
 from tidu_cli.render.text import key_words, name
 from tidu_cli.render.words.phrases import phrase
-from tidu_cli.render.words.phrasing import Phrase
+from tidu_cli.rules.captions import Caption
 
 _LETTERS = {Flow.PRIMAL: "v", Flow.TANGENT: "t", Flow.COTANGENT: "c"}
 _NAMES = 3
@@ -52,7 +52,7 @@ class Words:
         texts = [f"({text})" if (text := numbers[place]).startswith("-") else text for place in places]
         return phrase(case, texts, self.primitives).formula
 
-    def phrase(self, g: int, node: int) -> Phrase:
+    def phrase(self, g: int, node: int) -> Caption:
         """What a node does, of the names of its operands."""
         return phrase(self.document.graphs[g].case(node), [self.name(place) for place in self.places(g, node)], self.primitives)
 
