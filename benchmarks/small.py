@@ -50,7 +50,7 @@ def main() -> None:
     """Measure, first without NumPy and then with it, and print the table."""
     parser = argparse.ArgumentParser(description="Measure gradients of small graphs.")
     parser.add_argument("--sizes", default="100,1000,10000", help="numbers of nodes, separated by commas")
-    parser.add_argument("--repeat", type=int, default=20, help="graphs to take the least of")
+    parser.add_argument("--repeat", type=int, default=30, help="graphs to take the least of")
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     chosen = parser.parse_args()
     sizes = [int(size) for size in chosen.sizes.split(",")]

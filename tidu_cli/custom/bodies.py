@@ -18,9 +18,9 @@ from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.contract import JVP, Batching, Kernel, PrimitiveSet, Transposition, Types, ValueTypes
+from tidu_cli.rules.conversion import converted
 from tidu_cli.rules.integers import tangents_of_results
 from tidu_cli.rules.recording import Term, Trace, UnreadableError
-from tidu_cli.rules.tangents import converted
 
 
 @dataclass(frozen=True, slots=True)

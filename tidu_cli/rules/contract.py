@@ -18,6 +18,7 @@ from tidu_cli.graph.types import ALL, RecordType, TensorType, Type, require_poss
 from tidu_cli.rules.attrs.fields import Attrs as Attrs
 from tidu_cli.rules.attrs.fields import NoAttrs as NoAttrs
 from tidu_cli.rules.flops import ONE_EACH
+from tidu_cli.rules.tangents import joined
 
 if TYPE_CHECKING:
     from tidu_cli.custom.definitions import OpDefinition
@@ -352,8 +353,6 @@ class PrimitiveSet:
         """Types of tangents as the one in which they add up, if there is one."""
         if all(t == types[0] for t in types):
             return types
-        from tidu_cli.rules.tangents import joined  # which needs this module
-
         found = joined(types, self.records)
         return types if found is None else (found,) * len(types)
 

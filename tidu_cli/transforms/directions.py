@@ -12,6 +12,7 @@ from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.rules import tangents
 from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.conversion import conversion
 from tidu_cli.transforms.derivative import Derivative
 
 
@@ -68,6 +69,6 @@ def natural_seeds(
         source = logical.source[key]
         primal, given = logical.type_of(source), linear.inputs[-1 - seeds[source]].type
         if primal is not None and needed[source] and given != tangent_type(primal):
-            template = tangents.conversion(primitives, logical.document.cases, given, tangent_type(primal))
+            template = conversion(primitives, logical.document.cases, given, tangent_type(primal))
             (seeds[source],) = derivative.stamper.stamp(template, [seeds[source]])
     return seeds

@@ -9,9 +9,9 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import DURATIONS, FLOATS, NUMERIC, RecordType, TensorType, Type, leaves, tangent_type
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.conversion import converted
 from tidu_cli.rules.families import alike, conj, numpy_function, only_active, summed
 from tidu_cli.rules.recording import Term
-from tidu_cli.rules.tangents import converted
 
 ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""

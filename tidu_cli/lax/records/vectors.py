@@ -15,8 +15,8 @@ from tidu_cli.lax.records.records import field, record
 from tidu_cli.lax.records.sums_and_products import scaled_operand
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.conversion import converted
 from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangents import converted
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 
