@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -60,23 +61,20 @@ def _masks(graph: Graph) -> Iterator[Finding]:
     linear, fixed = bytearray(graph.n_values), bytearray(graph.n_values)
     for k in range(len(graph.inputs)):
         linear[k] = graph.linear is not None or bool(graph.inputs[k].key.path)
-    end, value = 0, len(graph.inputs)
-    for node, code in enumerate(graph.code):
+    for node, (code, arguments, first, after) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
-        start, end = end, end + len(case.operands)
         if case.mask is not None:
-            for k, argument in enumerate(graph.args[start:end]):
+            for k, argument in enumerate(arguments):
                 carries = argument >= 0 and bool(linear[argument] or (graph.linear is None and fixed[argument]))
                 if case.mask[k] and not carries:
                     yield Finding(True, f"{graph.describe(node)}: input {k} is active, but no tangent reaches it")
                 elif graph.linear is not None and carries and not case.mask[k]:
                     yield Finding(True, f"{graph.describe(node)}: input {k} is inactive, but it depends on the tangents")
-            for k in range(value, value + len(case.results)):
+            for k in range(first, after):
                 linear[k] = 1
-        elif all(argument >= 0 and fixed[argument] for argument in graph.args[start:end]):
-            for k in range(value, value + len(case.results)):
+        elif all(argument >= 0 and fixed[argument] for argument in arguments):
+            for k in range(first, after):
                 fixed[k] = 1
-        value += len(case.results)
 
 
 def _linearity(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:
@@ -109,9 +107,6 @@ def _unused(logical: LogicalGraph, g: int, used: bytearray) -> Iterator[Finding]
     for declared in graph.inputs:
         if not used[logical.source[declared.key]]:
             yield Finding(False, f"graph '{graph.name}': no output depends on input '{declared.key}'")
-    value = logical.base[g] + len(graph.inputs)
-    for node, code in enumerate(graph.code):
-        after = value + graph.cases.n_results[code]
-        if 1 not in used[value:after]:
+    for node, (_, _, first, after) in enumerate(forwards(graph, graph.args, logical.base[g])):
+        if 1 not in used[first:after]:
             yield Finding(False, f"{graph.describe(node)}: no output depends on it")
-        value = after

@@ -7,27 +7,21 @@ and types need no column of their own.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.graph.columns.column import Column as Column
+from tidu_cli.graph.columns.column import column as column
+from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 
 Meta = Mapping[str, object] | None
 """What users keep under `meta`; tidu carries it along and never looks inside."""
-
-Column = array  # of signed 32-bit integers, typecode "i"
-
-
-def column(values: Iterable[int] = ()) -> Column[int]:
-    """A new column of integers."""
-    return array("i", values)
 
 
 class CaseAttrs(Hashable, Protocol):
@@ -179,19 +173,11 @@ class Graph:
     @cached_property
     def _first(self) -> Column[int]:
         # Of each node the number of node results before it; one more entry for their total.
-        n_results = self.cases.n_results
-        return column([0, *accumulate(n_results[c] for c in self.code)])
+        return starts(self.cases.n_results, self.code)
 
     @cached_property
     def _arg_start(self) -> Column[int]:
-        arity = self.cases.arity
-        if is_large(self.n_nodes):
-            import numpy as np
-
-            from tidu_cli.graph.columns.blocks import array_of, column_of, sums
-
-            return column_of(sums(np.asarray(arity, np.int32), array_of(self.code)))
-        return column([0, *accumulate(arity[c] for c in self.code)])
+        return starts(self.cases.arity, self.code)
 
     def producer(self, value: int) -> tuple[int, int]:
         """The node and the result slot that make a local value. `value` must not be an input."""
@@ -228,6 +214,12 @@ class Graph:
     def describe(self, node: int) -> str:
         """How messages name a node: `graph 'f', node 3 (mul)`."""
         return f"graph '{self.name}', node {node} ({self.case(node).op})"
+
+
+@by_columns("tidu_cli.graph.columns.blocks", lambda _, code: len(code))
+def starts(sizes: Sequence[int], code: Column[int]) -> Column[int]:
+    """Where each of these begins, if they lie one after the other and have the sizes that their codes have; and the end."""
+    return column([0, *accumulate(map(sizes.__getitem__, code))])
 
 
 @dataclass(frozen=True, slots=True)

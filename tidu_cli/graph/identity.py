@@ -15,6 +15,7 @@ import msgpack
 
 from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Vocabulary
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.walk import forwards
 
 PREFIX = "sha256:"
 
@@ -45,19 +46,16 @@ def digests(document: Document) -> list[list[bytes]]:
         prefixes[code] = begun + _after_op(cases[code], len(cases[code].operands))
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
     detached = [bytes.fromhex(d.digest.removeprefix(PREFIX)) for d in document.detached]
-    arity, n_results = cases.arity, cases.n_results
-    slots = [_pack(slot) for slot in range(max(n_results, default=0))]
+    slots = [_pack(slot) for slot in range(max(cases.n_results, default=0))]
     found: list[list[bytes]] = []
     for graph in document.graphs:
         values = [found[bound[i.key][0]][bound[i.key][1]] if i.key in bound else input_digest(i.key) for i in graph.inputs]
         external = [detached[v] if g == Externals.DETACHED else found[g][v] for g, v in graph.external]
-        end = 0
-        for code in graph.code:
-            start, end = end, end + arity[code]
+        for code, arguments, first, after in forwards(graph, graph.args):
             # A 32-byte bin is its digest after the header C4 20.
-            operands = b"".join(b"\xc4\x20" + (values[a] if a >= 0 else external[-1 - a]) for a in graph.args[start:end])
-            for slot in range(n_results[code]):
-                values.append(hashing[code](prefixes[code] + operands + slots[slot]).digest())
+            operands = b"".join(b"\xc4\x20" + (values[a] if a >= 0 else external[-1 - a]) for a in arguments)
+            for slot in slots[: after - first]:
+                values.append(hashing[code](prefixes[code] + operands + slot).digest())
         found.append(values)
     return found
 

@@ -14,10 +14,11 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Document, Externals, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
+from tidu_cli.graph.walk import backwards
 
 if TYPE_CHECKING:
     from tidu_cli.graph.columns.dataflow import Flow
@@ -49,7 +50,7 @@ class LogicalGraph:
         return [self._table(g, len(graph.inputs)) for g, graph in enumerate(self.document.graphs)]
 
     def _table(self, g: int, n_inputs: int) -> Column[int]:
-        table, outside = _counting(self.base[g], self.base[g + 1]), self.outside[g]
+        table, outside = counting(self.base[g], self.base[g + 1]), self.outside[g]
         table[:n_inputs] = outside[:n_inputs]
         table.extend(outside[n_inputs:])
         return table
@@ -63,11 +64,7 @@ class LogicalGraph:
     @cached_property
     def flow(self) -> Flow | None:
         """All graphs as NumPy columns over flat ids; None if they are not large, or some node has several results."""
-        if not is_large(self.n_nodes):
-            return None
-        from tidu_cli.graph.columns.dataflow import flow_of
-
-        return flow_of(self)
+        return flow_of(self.document, self.base, self.outside)
 
     @property
     def n_values(self) -> int:
@@ -100,48 +97,49 @@ class LogicalGraph:
         needed = bytearray(self.n_values)
         for value in values:
             needed[value] = 1
-        arity, n_results = self.document.cases.arity, self.document.cases.n_results
         for g in range(len(self.document.graphs) - 1, -1, -1):
-            args, value = self.args[g], self.base[g + 1]
-            end = len(args)
-            for code in reversed(self.document.graphs[g].code):
-                start, first = end - arity[code], value - n_results[code]
-                if needed[first] or 1 in needed[first:value]:
-                    for k in range(start, end):
-                        needed[args[k]] = 1
-                end, value = start, first
+            for _, operands, first, end in backwards(self.document.graphs[g], self.args[g], self.base[g]):
+                if needed[first] or 1 in needed[first:end]:
+                    for operand in operands:
+                        needed[operand] = 1
         return needed
 
 
 def link(document: Document) -> LogicalGraph:
     """Follow every reference, shared input and binding of a document. Linear in its size."""
     base = [0, *accumulate(graph.n_values for graph in document.graphs)]
+    n_inputs = [len(graph.inputs) for graph in document.graphs]
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
-    logical = LogicalGraph(document, base, outside := [], source := {})
+    outside: list[Column[int]] = []
+    source: dict[Key, int] = {}
+    logical = LogicalGraph(document, base, outside, source)
     for g, graph in enumerate(document.graphs):
         for i, declaration in enumerate(graph.inputs):
             key = declaration.key
             if key not in source:
                 source[key] = logical.flat_id(*bound[key]) if key in bound else base[g] + i
-        externals = _in_flat_ids(graph.external, logical)
+        externals = externals_in_flat_ids(graph.external, base, outside, n_inputs)
         externals.reverse()
         outside.append(column(source[i.key] for i in graph.inputs) + externals)
     return logical
 
 
-def _counting(first: int, end: int) -> Column[int]:
-    if is_large(end - first):
-        from tidu_cli.graph.columns.blocks import counting
+@by_columns("tidu_cli.graph.columns.dataflow", lambda document, *_: sum(graph.n_nodes for graph in document.graphs))
+def flow_of(document: Document, base: Sequence[int], outside: Sequence[Column[int]]) -> Flow | None:
+    """The nodes of a logical graph as NumPy columns; None where they are walked."""
+    return None
 
-        return counting(first, end)
+
+@by_columns("tidu_cli.graph.columns.blocks", lambda first, end: end - first)
+def counting(first: int, end: int) -> Column[int]:
+    """The numbers from `first` to before `end`."""
     return column(range(first, end))
 
 
-def _in_flat_ids(external: Externals, logical: LogicalGraph) -> Column[int]:
-    """What externals stand for, which are values of graphs that have been linked."""
-    if is_large(len(external)):
-        from tidu_cli.graph.columns.dataflow import in_flat_ids
-
-        return in_flat_ids(external, logical)
-    n_document = logical.base[-1]
-    return column(n_document + v if g == Externals.DETACHED else logical.flat_id(g, v) for g, v in external)
+@by_columns("tidu_cli.graph.columns.dataflow", lambda external, *_: len(external))
+def externals_in_flat_ids(
+    external: Externals, base: Sequence[int], outside: Sequence[Column[int]], n_inputs: Sequence[int]
+) -> Column[int]:
+    """What externals stand for, which are values of graphs that have been linked, or detached."""
+    n_inputs = [*n_inputs, 0]  # graph -1, of which detached values are, has none, and the last base
+    return column(outside[g][v] if v < n_inputs[g] else base[g] + v for g, v in external)

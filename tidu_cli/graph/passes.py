@@ -16,7 +16,7 @@ import msgpack
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.columns.garbage_collection import no_collection
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
 from tidu_cli.graph.keys import MAX_PASS, checked_pass
@@ -49,7 +49,7 @@ def call_identity(logical: LogicalGraph, targets: Sequence[tuple[Output, int | N
     lists nodes and references. `docs/format.md` says what is hashed. Linear in the size of the document, by whole columns.
     """
     document, cases = logical.document, logical.document.cases
-    found = case_digests(cases, sorted({code for graph in document.graphs for code in _occurring(graph.code, len(cases))}))
+    found = case_digests(cases, sorted({code for graph in document.graphs for code in occurring(graph.code, len(cases))}))
     # Cases are numbered by what they are, and so are detached values: in memory they are in the order in which they were read.
     kinds = sorted({(digest, cases.arity[code]) for code, digest in found.items()})
     number = {kind: k for k, kind in enumerate(kinds)}
@@ -77,11 +77,9 @@ def with_used_passes(document: Document, passes: Mapping[int, str]) -> Document:
     return replace(document, passes={number: identity for number, identity in passes.items() if number in used})
 
 
-def _occurring(code: Column[int], n: int) -> set[int]:
-    if is_large(len(code)):
-        from tidu_cli.graph.columns.blocks import occurring
-
-        return occurring(code, n)
+@by_columns("tidu_cli.graph.columns.blocks", lambda code, _: len(code))
+def occurring(code: Column[int], n: int) -> set[int]:
+    """Which of the numbers below n occur."""
     return set(code)
 
 
@@ -94,23 +92,19 @@ def _in_order(document: Document, base: int) -> dict[int, int]:
 def _columns(logical: LogicalGraph, kind_of: Column[int], flat: Mapping[int, int]) -> Iterator[bytes]:
     """The columns of all graphs as little-endian integers of 32 bits: those of codes, then those of arguments."""
     for graph in logical.document.graphs:
-        yield from _encoded(graph.code, kind_of)
+        yield from encoded(graph.code, kind_of)
     table = None
     if flat:
         table = column(range(logical.n_values))
         for old, new in flat.items():
             table[old] = new
     for args in logical.args if logical.flow is None else (logical.flow.args,):
-        yield from _encoded(args, table)
+        yield from encoded(args, table)
 
 
-def _encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
-    """Integers, or the entries of a table that they number, as bytes."""
-    if is_large(len(values)):
-        from tidu_cli.graph.columns.blocks import encoded
-
-        yield from encoded(values, table)
-        return
+@by_columns("tidu_cli.graph.columns.blocks", lambda values, _: len(values))
+def encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
+    """Integers, or the entries of a table that they number, as little-endian bytes."""
     found = column(values if table is None else map(table.__getitem__, values))
     if sys.byteorder == "big":
         found.byteswap()

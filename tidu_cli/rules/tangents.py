@@ -1,8 +1,7 @@
-"""Tangent types: which types of tangents a primal type has, and how they convert.
+"""Tangent types: which types of tangents a primal type has.
 
 Rules compute with the natural tangent type, `tidu_cli.graph.types.tangent_type`. A linear graph may take its tangents in another
-type that the primal admits: a linear conversion at its start makes natural ones of them, and its transpose gives cotangents in the
-type that was chosen.
+type that the primal admits (`tidu_cli.rules.tangent_conversion`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ document gets them with the numbers that the cases have in its table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -34,21 +34,20 @@ KEPT_NODES = 2**8
 """Templates of more nodes than this are not kept: their memory costs more than to record them again."""
 
 
-class Templates(dict[tuple[int, ...], Template]):
-    """The templates of nodes by their case's number and their flags, as far as they have been asked for.
+class Templates(dict[Hashable, Template]):
+    """The templates of nodes by their case's number and which operands are active, as far as they have been asked for.
 
-    key = code, *flags
-    template = templates.get(key) or templates.record(graph, node, key)
+    key = code, all(active) or tuple(map(bool, active))
+    template = templates.get(key) or templates.record(graph, node, key, active)
     """
 
     def __init__(self, template: Callable[[int, Flags], Template]) -> None:
         self.template = template
 
-    def record(self, graph: Graph, node: int, key: tuple[int, ...]) -> Template:
-        """The template of a node's key, from now on. Raises MissingRuleError naming the node."""
-        code, *flags = key
+    def record(self, graph: Graph, node: int, key: Hashable, active: Iterable[object]) -> Template:
+        """The template of a node, which is that of this key from now on. Raises MissingRuleError naming the node."""
         try:
-            template = self[key] = self.template(code, tuple(map(bool, flags)))
+            template = self[key] = self.template(graph.code[node], tuple(map(bool, active)))
         except MissingRuleError as error:
             raise MissingRuleError(f"{graph.describe(node)}: {error}") from None
         return template
@@ -68,7 +67,7 @@ def _recorded_once(record: Recording[P]) -> Recording[P]:
 
     @wraps(record)
     def template(
-        primitives: PrimitiveSet, cases: CaseTable, code: int, flags: Flags, *args: P.args, **kwargs: P.kwargs
+        primitives: PrimitiveSet, cases: CaseTable, code: int, flags: Flags, /, *args: P.args, **kwargs: P.kwargs
     ) -> Template:
         case, kept = cases[code], primitives.templates
         key = record, case, flags, args, *kwargs.values()

@@ -33,8 +33,7 @@ def append_batched(
         mask = tuple([a >= 0 and flags[a] == 1 for a in reads])
         arguments = [new[a] if a >= 0 else externals[-1 - a] for a in reads]
         if any(mask):
-            key = (code, *mask)
-            template = templates.get(key) or templates.record(graph, node, key)
+            template = templates.get((code, mask)) or templates.record(graph, node, (code, mask), mask)
             new.extend(stamper.stamp(template, arguments))
         else:
             new.extend(stamper.linear.append(code, arguments))

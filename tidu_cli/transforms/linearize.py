@@ -85,8 +85,9 @@ def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytea
             tangents = [tangent[x] for x in operands]
             if not any(tangents):
                 continue
-            key = (code, *map(bool, tangents))
-            template = templates.get(key) or templates.record(graph, node, key)
-            tangent[first:end] = column(stamp(template, [*operands, *range(first, end), *tangents]))
+            key = code, all(tangents) or tuple(map(bool, tangents))
+            template = templates.get(key) or templates.record(graph, node, key, tangents)
+            for result, handle in enumerate(stamp(template, [*operands, *range(first, end), *tangents]), first):
+                tangent[result] = handle
     derivative.list_externals()
     return tangent

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import select_outputs
+from tidu_cli.graph.walk import forwards
 from tidu_cli.watching import watch
 
 
@@ -61,7 +62,7 @@ def materialize_traced(
     builder = GraphBuilder(document.cases)
     node_meta: dict[int, Meta] = {}
     inputs = _copy_inputs(logical, needed if needed_inputs else None, builder)
-    new_id = _copy_nodes(logical, needed, builder, inputs, node_meta)
+    new_id = copy_nodes(logical, needed, builder, inputs, node_meta)
     renamed = [replace(o, value=None if flat is None else new_id[flat]) for (_, o), flat in zip(chosen, flats, strict=True)]
     head = document.head
     graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
@@ -83,39 +84,30 @@ def _copy_inputs(logical: LogicalGraph, needed: bytearray | None, builder: Graph
     return inputs
 
 
-def _copy_nodes(
+@by_columns("tidu_cli.transforms.columns.materialize", lambda logical, *_: logical.n_nodes)
+def copy_nodes(
     logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, inputs: Mapping[int, int], node_meta: dict[int, Meta]
 ) -> Column[int]:
     """Copy the nodes that are needed. Gives the new local id of each flat id that is needed."""
-    if is_large(logical.n_nodes):
-        from tidu_cli.transforms.columns.materialize import copy_nodes
-
-        in_bulk = copy_nodes(logical, needed, builder, inputs, node_meta)
-        if in_bulk is not None:
-            return in_bulk
     new_id = column([0]) * logical.n_values
     for flat, number in inputs.items():
         new_id[flat] = number
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
-    arity, n_results = logical.document.cases.arity, logical.document.cases.n_results
     first_of: dict[tuple[int, ...], int] = {}
     watched = watch("materializing", logical.n_nodes)
-    for g, graph in enumerate(logical.document.graphs):
-        args, end, value = logical.args[g], 0, logical.base[g] + len(graph.inputs)
-        for node, code in enumerate(watched(graph.code)):
-            start, flat = end, value
-            end, value = start + arity[code], flat + n_results[code]
-            if not (needed[flat] or 1 in needed[flat:value]):
+    for graph, args, base in zip(logical.document.graphs, logical.args, logical.base, strict=False):
+        for node, (code, operands, first, end) in enumerate(watched(forwards(graph, args, base))):
+            if not (needed[first] or 1 in needed[first:end]):
                 continue
-            operands = [new_id[a] for a in args[start:end]]
-            identity = (code, *operands)
-            first = first_of.get(identity)
-            if first is None:
+            identity = (code, *[new_id[a] for a in operands])
+            value = first_of.get(identity)
+            if value is None:
                 if node in graph.node_meta:
                     node_meta[len(builder.code)] = graph.node_meta[node]
-                first = first_of[identity] = builder.append(code, operands)
-            for k in range(n_results[code]):
-                new_id[flat + k] = first + k
+                value = first_of[identity] = builder.append(code, identity[1:])
+            for result in range(first, end):
+                new_id[result] = value
+                value += 1
     return new_id
 
 

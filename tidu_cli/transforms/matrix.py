@@ -17,8 +17,8 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import Path, TensorType, leaves, of_batch, require_possible
-from tidu_cli.lax.basis import block_template, block_type, unit_template
 from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.linear_algebra.basis import block_template, block_type, unit_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import append_batched
 from tidu_cli.transforms.dead import drop_dead_nodes

@@ -111,16 +111,16 @@ class PartialReads:
         cases, (first, *others) = self.head.cases, reads
         type_ = operand_type(cases[first.code])
         if not others:
-            key = (first.code, True)
-            template = self.templates.get(key) or self.templates.record(self.head, first.node, key)
+            key = first.code, True
+            template = self.templates.get(key) or self.templates.record(self.head, first.node, key, (True,))
             alone = self.stamper.stamp(template, [*first.operands, first.cotangent])[0]
             return self.cotangents.sum(so_far, alone, type_) if alone else so_far
         values, positions = [read.cotangent for read in reads], [self._positions_of(read) for read in reads]
         parts = cast(Types, tuple(cases[read.code].results[0] for read in reads))
-        key = type_, parts, so_far != 0
-        if key not in self._merging:
-            self._merging[key] = merging_template(self.primitives, cases, type_, parts, onto=so_far != 0)
-        return self.stamper.stamp(self._merging[key], [*([so_far] if so_far else ()), *values, *positions])[0]
+        kind = type_, parts, so_far != 0
+        if kind not in self._merging:
+            self._merging[kind] = merging_template(self.primitives, cases, type_, parts, onto=so_far != 0)
+        return self.stamper.stamp(self._merging[kind], [*([so_far] if so_far else ()), *values, *positions])[0]
 
     def _positions_of(self, read: _Read) -> int:
         if read.code not in self._positions:

@@ -6,9 +6,10 @@ arguments are handles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, column
@@ -30,23 +31,20 @@ class Target:
         return range(self.first + self.step * before, self.first + self.step * self.graph.n_values, self.step)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Nodes of a template that go to one graph, one after the other: their codes, the slots that they read, the results' number."""
+Choice = Callable[[Sequence[int]], Sequence[int]]
+"""From an environment to what is in some of its slots."""
 
-    target: Target
-    codes: Column[int]
-    reads: list[int]
-    n_results: int
+_Run = tuple[Target, "Column[int]", Choice, int]
+"""Nodes of a template that go to one graph, one after the other: their codes, what they read, and how many results they have."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Stencil:
-    """A template as it is written: the handles of its closed nodes, runs of the others, and the results' slots, -1 for zeros."""
+    """A template as it is written: the handles of its closed nodes, runs of the others, and the results."""
 
     closed: list[int]
     runs: list[_Run]
-    results: list[int]
+    results: Choice
     n_nodes: int
 
 
@@ -72,28 +70,27 @@ class Stamper:
         target = Target(graph)
         return cls(target, target, "the graph, so far")
 
-    def stamp(self, template: Template, sources: Sequence[int]) -> list[int]:
+    def stamp(self, template: Template, sources: Sequence[int]) -> Sequence[int]:
         """Write the template's nodes for these sources. Gives the handles of its results, 0 for zeros. Raises LimitError."""
         if template.takes is not None and sources[template.takes[0]] in self.fields:
             record, name = template.takes
             return [self.fields[sources[record]].get(name, 0)]
         stencil = self._stencils.get(template) or self._prepared(template)
         environment = [*sources, *stencil.closed]
-        for run in stencil.runs:
-            target, n_results = run.target, run.n_results
+        for target, codes, read, n_results in stencil.runs:
             graph, step = target.graph, target.step
             first = target.first + step * graph.n_values
             environment += range(first, first + step * n_results, step)
             graph.n_values += n_results
-            graph.code.extend(run.codes)
-            graph.args.extend([environment[slot] for slot in run.reads])
+            graph.code.extend(codes)
+            graph.args.extend(read(environment))
         self._n_nodes += stencil.n_nodes
         if self._n_nodes > self._most:
             require("nodes", self._n_nodes, self.what)
         for slot, fields in template.made:
             self.fields[environment[slot]] = {name: environment[read] for name, read in fields.items()}
         environment.append(0)
-        return [environment[slot] for slot in stencil.results]
+        return stencil.results(environment)
 
     def _prepared(self, template: Template) -> _Stencil:
         environment = [0] * template.n_sources
@@ -106,9 +103,16 @@ class Stamper:
         runs = []
         for target, same in groupby(template.nodes, lambda node: self.linear if node.linear else self.residual):
             nodes = list(same)
-            codes, reads = column(node.code for node in nodes), [slot for node in nodes for slot in node.reads]
-            runs.append(_Run(target, codes, reads, sum(node.n_results for node in nodes)))
-        results = [-1 if slot is None else slot for slot in template.results]
+            read = _choice([slot for node in nodes for slot in node.reads])
+            runs.append((target, column(node.code for node in nodes), read, sum(node.n_results for node in nodes)))
+        results = _choice([-1 if slot is None else slot for slot in template.results])  # the last slot holds the 0 of zeros
         stencil = _Stencil(environment[template.n_sources :], runs, results, len(template.nodes))
         self._stencils[template] = stencil
         return stencil
+
+
+def _choice(slots: Sequence[int]) -> Choice:
+    if len(slots) == 1:
+        (slot,) = slots
+        return lambda environment: (environment[slot],)
+    return itemgetter(*slots) if slots else lambda _: ()

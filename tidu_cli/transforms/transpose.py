@@ -70,13 +70,13 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
             continue
         case = cases[code]
         # In a linear graph every local value depends on the tangents, and no other does.
-        if case.mask != tuple([a >= 0 for a in arguments]):
+        if case.mask != tuple(map(_is_local, arguments)):
             raise TransformError(f"{head.describe(node)}: {_not_linear(arguments, case.mask)}")
         operands = [0 if a >= 0 else flat_id[a] for a in arguments]
         if reads.wait(node, arguments, operands, incoming):
             continue
-        key = (code, *map(bool, incoming))
-        template = templates.get(key) or templates.record(head, node, key)
+        key = code, all(incoming) or tuple(map(bool, incoming))
+        template = templates.get(key) or templates.record(head, node, key, incoming)
         contributions = stamp(template, [*operands, *incoming])
         for argument, contribution, type_ in zip(arguments, contributions, case.operands, strict=True):
             if contribution:
@@ -84,6 +84,9 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     found = cotangents.of(0, len(head.inputs))
     derivative.list_externals()
     return found
+
+
+_is_local = (-1).__lt__
 
 
 def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:

@@ -6,15 +6,17 @@ the memory of the columns themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.graph.graph import Column, column
+from tidu_cli.graph.columns.column import Column, column
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from tidu_cli.graph.columns.dataflow import Indices, Ints
+    Ints = NDArray[np.int32]
+    Indices = NDArray[np.integer]
 
 BLOCK = 2**15
 """So many elements at once."""
@@ -67,6 +69,22 @@ def sums(values: Ints, numbers: Ints, first: int = 0) -> Ints:
     for block in blocks(0, len(numbers)):
         found[block.start + 1 : block.stop + 1] = values[numbers[block]]
     return np.cumsum(found, out=found)
+
+
+def starts(sizes: Sequence[int], code: Column[int]) -> Column[int]:
+    """What the plain way does."""
+    import numpy as np
+
+    return column_of(sums(np.asarray(sizes, np.int32), array_of(code)))
+
+
+def before_each(sizes: NDArray[Any]) -> Ints:
+    """The sum of all sizes before each; one more entry for their total."""
+    import numpy as np
+
+    found = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=found[1:])
+    return found
 
 
 def counts(values: Ints, n: int) -> Ints:

@@ -7,19 +7,15 @@ linear in what is peeled, however deep.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, distinct, spans
-from tidu_cli.graph.graph import CaseTable, Column, Externals
-
-if TYPE_CHECKING:
-    from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.graph.graph import CaseTable, Column, Document, Externals
 
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
@@ -70,12 +66,11 @@ def has_single_results(cases: CaseTable, code: Ints) -> bool:
     return bool(np.all(n_results == 1)) or bool(np.all(n_results[code] == 1))
 
 
-def flow_of(logical: LogicalGraph) -> Flow | None:
+def flow_of(document: Document, base: Sequence[int], outside: Sequence[Column[int]]) -> Flow | None:
     """The flow of a logical graph's flat ids; None if some node has several results."""
-    document, base = logical.document, logical.base
     if sum(len(g.inputs) + g.n_nodes for g in document.graphs) != base[-1]:
         return None
-    code = np.full(logical.n_values, -1, np.int32)
+    code = np.full(base[-1] + len(document.detached), -1, np.int32)
     args = np.empty(sum(len(g.args) for g in document.graphs), np.int32)
     end = 0
     for g, graph in enumerate(document.graphs):
@@ -84,28 +79,29 @@ def flow_of(logical: LogicalGraph) -> Flow | None:
         start, end = end, end + len(graph.args)
         args[start:end] = array_of(graph.args)
         for block in blocks(start, end):
-            to_flat_ids(args[block], g, logical)
+            to_flat_ids(args[block], base[g], outside[g], len(graph.inputs))
     return Flow.of(code, args, document.cases) if has_single_results(document.cases, code) else None
 
 
-def to_flat_ids(args: Ints, g: int, logical: LogicalGraph) -> None:
-    """Turn arguments of graph g into the flat ids that they stand for, in place."""
-    is_outside = np.flatnonzero(args < len(logical.document.graphs[g].inputs))
-    found = array_of(logical.outside[g])[args[is_outside]]
-    args += np.int32(logical.base[g])
+def to_flat_ids(args: Ints, base: int, outside: Column[int], n_inputs: int) -> None:
+    """Turn arguments of a graph into the flat ids that they stand for, in place."""
+    is_outside = np.flatnonzero(args < n_inputs)
+    found = array_of(outside)[args[is_outside]]
+    args += np.int32(base)
     args[is_outside] = found
 
 
-def in_flat_ids(external: Externals, logical: LogicalGraph) -> Column[int]:
-    """The flat ids of externals, which are values of graphs that have been linked, or detached."""
+def externals_in_flat_ids(
+    external: Externals, base: Sequence[int], outside: Sequence[Column[int]], n_inputs: Sequence[int]
+) -> Column[int]:
+    """What the plain way does."""
     graphs, values = array_of(external.graph), array_of(external.value)
-    base = np.array(logical.base, np.int32)
-    found: Ints = base[graphs]  # graph -1, of which detached values are, has the last base
+    bases = np.array(base, np.int32)
+    found: Ints = bases[graphs]  # graph -1, of which detached values are, has the last base
     found += values
     # Inputs stand for what they share or are bound to.
-    n_inputs = [len(graph.inputs) for graph in logical.document.graphs]
     is_input = np.flatnonzero(values < np.array([*n_inputs, 0])[graphs])
-    linked = [array_of(outside)[:n] for outside, n in zip(logical.outside, n_inputs, strict=False)]
+    linked = [array_of(some)[:n] for some, n in zip(outside, n_inputs, strict=False)]
     first = np.cumsum([0, *n_inputs])
     found[is_input] = np.concatenate([*linked, found[:0]])[first[graphs[is_input]] + values[is_input]]
     return column_of(found)

@@ -18,7 +18,7 @@ T = TypeVar("T")
 NODES = 2**15
 """From so many nodes on a graph is large: to walk fewer takes no longer than to import NumPy."""
 
-NODES_WITH_NUMPY = 2**11
+NODES_WITH_NUMPY = 2**8
 """Likewise where NumPy has been imported anyway."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints
 
-NODES_PER_CASE = 64
+NODES_PER_CASE = 16
 """With fewer nodes than this for each case, the calls that a case costs outweigh what they save."""
 
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, spans
+from tidu_cli.graph.columns.blocks import array_of, before_each, blocks, column_of, counts, spans
 from tidu_cli.graph.columns.dataflow import Flow, has_single_results, peel
 from tidu_cli.graph.graph import Column, Externals, Graph
 from tidu_cli.transforms.columns.externals import number_by_first_use
-from tidu_cli.transforms.columns.stamps import before_each
 
 
 def values_of(external: Externals, number: int) -> Column[int]:

@@ -13,7 +13,7 @@ from functools import cache, partial
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.columns.blocks import column_of
+from tidu_cli.graph.columns.blocks import before_each, column_of
 from tidu_cli.graph.columns.dataflow import Bools, Flow, Indices, Ints, peel, readers
 from tidu_cli.graph.graph import Column, column
 from tidu_cli.graph.link import LogicalGraph
@@ -22,7 +22,7 @@ from tidu_cli.rules.templates import jvp_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.columns.aliases import follow
 from tidu_cli.transforms.columns.cases import are_few, by_code, by_mask, operands
-from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
+from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, linear_offset, suits
 from tidu_cli.transforms.derivative import Derivative
 
 ROUNDS = 8

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.blocks import array_of, blocks
-from tidu_cli.graph.columns.dataflow import Bools, Ints
+from tidu_cli.graph.columns.blocks import array_of, before_each, blocks
+from tidu_cli.graph.columns.dataflow import Ints
 from tidu_cli.graph.graph import column
 from tidu_cli.limits import require
 from tidu_cli.rules.recording import Template
@@ -69,13 +69,6 @@ def linear_offset(template: Template, slot: int) -> int | None:
     """The number of linear nodes in a template before that of a slot; None for the slot of a source."""
     node = slot - template.n_sources - len(template.closed)
     return sum(n.linear for n in template.nodes[:node]) if node >= 0 else None
-
-
-def before_each(sizes: Ints | Bools) -> Ints:
-    """The sum of all sizes before each; one more entry for their total."""
-    sums = np.zeros(len(sizes) + 1, np.int32)
-    np.cumsum(sizes, out=sums[1:])
-    return sums
 
 
 @dataclass(frozen=True, eq=False)

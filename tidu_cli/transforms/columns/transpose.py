@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.columns.blocks import array_of, counts
+from tidu_cli.graph.columns.blocks import array_of, before_each, counts
 from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints, has_single_results, peel, to_flat_ids
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
@@ -22,7 +22,7 @@ from tidu_cli.rules.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.columns.cases import are_few, by_code, operands
 from tidu_cli.transforms.columns.contributions import Contributions
-from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
+from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, linear_offset, suits
 from tidu_cli.transforms.derivative import Derivative
 
 
@@ -174,5 +174,5 @@ class _Sources:
         if slot == self.n - 1:
             return self.cotangent[values]
         read = operands(self.flow, values, slot)
-        to_flat_ids(read, len(self.logical.document.graphs) - 1, self.logical)
+        to_flat_ids(read, self.logical.base[-2], self.logical.outside[-1], len(self.logical.document.head.inputs))
         return ~read

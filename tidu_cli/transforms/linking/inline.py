@@ -48,7 +48,7 @@ def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
                 node_meta[len(builder.code)] = graph.node_meta[node]
             new.extend(stamper.linear.append(code, arguments))
         else:
-            template = templates.get((code,)) or templates.record(graph, node, (code,))
+            template = templates.get(code) or templates.record(graph, node, code, ())
             new.extend(stamper.stamp(template, arguments))
     outputs = [o if o.value is None else replace(o, value=new[o.value]) for o in graph.outputs]
     return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)

@@ -18,6 +18,7 @@ from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest
 from tidu_cli.graph.select import find_value, output_hint
 from tidu_cli.graph.types import Type
+from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import is_of_pass, joint_passes, require_linear
 from tidu_cli.transforms.linking.rename import fresh
@@ -265,13 +266,12 @@ class _Merging:
     def _retyped(self, graph: Graph) -> Graph:
         """The graph with the operand types that detached references had hidden filled in, and those they had implied checked."""
         known: dict[tuple[int, tuple[Type | None, ...]], int] = {}
-        code, end = column(), 0
-        for node, number in enumerate(graph.code):
-            start, end = end, end + self.cases.arity[number]
+        code = column()
+        for node, (number, arguments, _, _) in enumerate(forwards(graph, graph.args)):
             case = self.cases[number]
-            pairs = zip(case.operands, graph.args[start:end], strict=True)
             types = tuple(
-                implied if argument >= 0 else self._external_type(graph, argument) or implied for implied, argument in pairs
+                implied if argument >= 0 else self._external_type(graph, argument) or implied
+                for implied, argument in zip(case.operands, arguments, strict=True)
             )
             if (number, types) not in known:
                 try:
