@@ -1,4 +1,4 @@
-"""The field `ops` of documents: operations that a document defines, their shape, and from that their definitions."""
+"""The field `ops` of documents: custom operations, their shape, and from that their definitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidu_cli.graph.types import RecordType
 from tidu_cli.rules.attrs.fields import Data, Described, Parsed, Sized
 
 OP_NAME = "[A-Za-z_][A-Za-z0-9_-]*"
-"""The name of an operation that a document defines."""
+"""The name of a custom operation."""
 
 _NAME = re.compile(OP_NAME)
 _RESERVED = "active"
@@ -34,14 +34,14 @@ TypePattern = Annotated[Pattern, Parsed(_pattern, {"type": "string", "pattern": 
 
 
 class OpPort(Data):
-    """An input or output of an own primitive: its name, and its type, in which variables may stand."""
+    """An input or output of a custom operation: its name, and its type, in which variables may stand."""
 
     key: Annotated[str, Sized(1)]
     type: TypePattern
 
 
 class OpNode(Data):
-    """A node of an own primitive's graph. `{"attr": NAME}` within its attrs stands for the value of the op's attr."""
+    """A node of a custom operation's graph. `{"attr": NAME}` within its attrs stands for the value of the op's attr."""
 
     op: str
     inputs: list[Count]
@@ -49,20 +49,20 @@ class OpNode(Data):
 
 
 class OpGraphInput(Data):
-    """An input of an own primitive's graph. Its type is the op's."""
+    """An input of a custom operation's graph. Its type is the op's."""
 
     key: Key
 
 
 class OpGraphOutput(Data):
-    """An output of an own primitive's graph; null is a structural zero."""
+    """An output of a custom operation's graph; null is a structural zero."""
 
     key: Key
     value: Count | None
 
 
 class OpGraph(Data):
-    """A graph of an own primitive, whose types are inferred where the op is used."""
+    """A graph of a custom operation, whose types are inferred where the op is used."""
 
     inputs: list[OpGraphInput]
     nodes: list[OpNode]
@@ -70,7 +70,7 @@ class OpGraph(Data):
 
 
 class OpData(Data):
-    """An own primitive.
+    """A custom operation.
 
     `forward` takes the inputs and gives the outputs. In the other graphs x@1 is the tangent of x, and x@-1 its cotangent: `jvp`
     takes inputs, outputs and tangents of inputs, and gives those of the outputs; `backward` takes inputs, outputs and cotangents of
@@ -94,7 +94,7 @@ class OpData(Data):
 
 
 def op_data(ops: Mapping[str, Any], records: Mapping[str, RecordType]) -> dict[str, OpData]:
-    """The shapes of the operations of a document, or a library. Raises DocumentError."""
+    """The shapes of the custom operations of a document, or a library. Raises DocumentError."""
     return {name: shaped(OpData, op, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}
 
 
