@@ -97,11 +97,22 @@ def one_key(name: str, value: object) -> Key:
     return a_key(value, name)
 
 
-def mapping(name: str, value: Any) -> Any:
-    """A check: a dict, or None."""
-    if value is None or isinstance(value, Mapping):
-        return value
-    raise _refuse(name, value, "a dict, by keys such as 'x'")
+def _instance(types: Any, expected: str, *, optional: bool = True) -> Check:
+    """A check: of one of these types, or None."""
+
+    def check(name: str, value: Any) -> Any:
+        if isinstance(value, types) or (optional and value is None):
+            return value
+        raise _refuse(name, value, expected)
+
+    return check
+
+
+mapping = _instance(Mapping, "a dict, by keys such as 'x'")
+text = _instance(str, "text")
+_flag = _instance(bool, "True or False")
+_file = _instance((str, PurePath), "the name of a file, text or a Path", optional=False)
+_function = _instance(Callable, "a function of NumPy arrays", optional=False)
 
 
 def _tangents(name: str, value: Any) -> Any:
@@ -118,25 +129,6 @@ def _pairs(name: str, value: Any) -> Any:
     if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         raise _refuse(name, value, "a dict, or a list of pairs of an input and what it is bound to")
     return pairs
-
-
-def _file(name: str, value: object) -> object:
-    if isinstance(value, str | PurePath):
-        return value
-    raise _refuse(name, value, "the name of a file, text or a Path")
-
-
-def text(name: str, value: object) -> object:
-    """A check: text, or None."""
-    if value is None or isinstance(value, str):
-        return value
-    raise _refuse(name, value, "text")
-
-
-def _flag(name: str, value: object) -> object:
-    if value is None or isinstance(value, bool):
-        return value
-    raise _refuse(name, value, "True or False")
 
 
 def _count(name: str, value: Any) -> object:
@@ -178,12 +170,6 @@ def _renumbering(name: str, value: Any) -> Any:
 def size(name: str, value: Any) -> Any:
     """A check: a number of bytes, or text such as "512M"."""
     return value if isinstance(value, str) else _count(name, value)
-
-
-def _function(name: str, value: object) -> object:
-    if callable(value):
-        return value
-    raise _refuse(name, value, "a function of NumPy arrays")
 
 
 CHECKS: Mapping[str, Check] = {

@@ -45,17 +45,11 @@ def tree_of(inputs: Mapping[str, Type]) -> Tree:
     return tree
 
 
-@dataclasses.dataclass(frozen=True)
-class Filling:
-    """What becomes of a parameter: a tree of keys, and the annotation that says what holds them."""
+def filled(tree: Any, hint: Any, arrays: Mapping[str, Array | Record]) -> Any:
+    """What becomes of a tree of keys: an Array or Record, or a dataclass if the annotation `hint` is one, or a list or dict.
 
-    tree: Any
-    hint: Any
-
-
-def filled(filling: Filling, arrays: Mapping[str, Array | Record]) -> Any:
-    """What a parameter is: an Array or Record, or a dataclass if annotated with one, a list if its keys count from 0, or a dict."""
-    tree, hint = filling.tree, filling.hint
+    It is a list or tuple if its keys count from 0.
+    """
     if isinstance(tree, str):
         return arrays[tree]
     origin = typing.get_origin(hint) or hint
@@ -65,7 +59,7 @@ def filled(filling: Filling, arrays: Mapping[str, Array | Record]) -> Any:
             hints = typing.get_type_hints(origin)
         except Exception:
             hints = {}
-        values = {k: filled(Filling(v, hints.get(k)), arrays) for k, v in tree.items()}
+        values = {k: filled(v, hints.get(k), arrays) for k, v in tree.items()}
         try:
             return origin(**values)
         except TypeError as error:
@@ -75,10 +69,10 @@ def filled(filling: Filling, arrays: Mapping[str, Array | Record]) -> Any:
             parts[k] if origin is tuple and k < len(parts) and parts[-1] is not ... else parts[0] if parts else None
             for k in range(len(tree))
         ]
-        items = [filled(Filling(tree[str(k)], each[k]), arrays) for k in range(len(tree))]
+        items = [filled(tree[str(k)], each[k], arrays) for k in range(len(tree))]
         return tuple(items) if origin is tuple else items
     below = parts[1] if len(parts) == 2 and origin is dict else None
-    return {k: filled(Filling(v, below), arrays) for k, v in tree.items()}
+    return {k: filled(v, below, arrays) for k, v in tree.items()}
 
 
 def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:

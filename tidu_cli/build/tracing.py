@@ -14,7 +14,7 @@ from typing import Any
 
 from tidu_cli.build.calling import called, name_of_function, signature_of
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.pytree import Filling, Tree, filled, inputs_of, outputs_of, tree_of
+from tidu_cli.build.pytree import Tree, filled, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, default_output
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
@@ -60,7 +60,7 @@ def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None =
     arguments = _arguments(function, tree_of(inputs))
     recorder = Recorder()
     arrays = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
-    values = {k: filled(tree, arrays) for k, tree in arguments.items()}
+    values = {k: filled(tree, hint, arrays) for k, (tree, hint) in arguments.items()}
     with contextlib.redirect_stdout(sys.stderr):
         result = called(function, *_positional(function, values), **values)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
@@ -105,7 +105,7 @@ def _loaded(file: str, function_name: str) -> Callable[..., Any]:
     return functions[function_name]  # type: ignore[no-any-return]
 
 
-def _arguments(function: Callable[..., Any], tree: Tree) -> dict[str, Any]:
+def _arguments(function: Callable[..., Any], tree: Tree) -> dict[str, tuple[Any, Any]]:
     """The trees of a function's parameters, with the classes that annotations ask for. Raises BuildError if they do not fit."""
     parameters = signature_of(function).parameters
     free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
@@ -123,10 +123,10 @@ def _arguments(function: Callable[..., Any], tree: Tree) -> dict[str, Any]:
         hints = typing.get_type_hints(function)
     except Exception:
         hints = {}
-    found: dict[str, Any] = {}
+    found = {}
     for key, below in tree.items():
         default = parameters[key].default if key in parameters else None
-        found[key] = Filling(below, type(default) if dataclasses.is_dataclass(default) else hints.get(key))
+        found[key] = below, type(default) if dataclasses.is_dataclass(default) else hints.get(key)
     return found
 
 

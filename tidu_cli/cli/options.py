@@ -41,14 +41,8 @@ SUFFIXES = {
 BINARY = frozenset({"msgpack", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
 
-_LIBRARIES = "tidu.libraries"
-"""Under which key click's context holds the files of --ops."""
-
-_PLUGINS = "tidu.plugins"
-"""Under which it holds the packages of --plugins."""
-
 _PRIMITIVES = "tidu.primitives"
-"""Under which it holds the primitives of `known_primitives`."""
+"""Under which click's context holds the primitives of `known_primitives`."""
 
 _TOLD = 6  # how many graphs --verbose tells of, the last ones
 
@@ -95,23 +89,23 @@ def file_argument(function: F) -> F:
 
 def ops_option(function: F) -> F:
     """The options --ops FILE and --plugins NAME, which repeat: where documents that `load` reads find ops besides their own."""
-
-    def remember(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:
-        ctx.meta[_LIBRARIES] = files
-
     text = "A document whose own ops may be used, too; repeats. Those used become the result's."
-    option = click.option("--ops", multiple=True, metavar="FILE", expose_value=False, callback=remember, help=text)
-    return option(plugins_option(function))
+    return _remembered("--ops", "FILE", text)(plugins_option(function))
 
 
 def plugins_option(function: F) -> F:
     """The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
-
-    def remember(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> None:
-        ctx.meta[_PLUGINS] = names
-
     text = "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]"
-    return click.option("--plugins", multiple=True, metavar="NAME", expose_value=False, callback=remember, help=text)(function)
+    return _remembered("--plugins", "NAME", text)(function)
+
+
+def _remembered(option: str, metavar: str, text: str) -> Callable[[F], F]:
+    """An option that repeats, whose values click's context holds under its name."""
+
+    def remember(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+        ctx.meta[option] = values
+
+    return click.option(option, multiple=True, metavar=metavar, expose_value=False, callback=remember, help=text)
 
 
 def output_keys_option(function: F) -> F:
@@ -227,8 +221,8 @@ def known_primitives() -> PrimitiveSet:
 
     meta = click.get_current_context().meta
     if _PRIMITIVES not in meta:  # once, also where a command loads several documents
-        primitives = known_with(meta.get(_PLUGINS, ()))
-        if libraries := meta.get(_LIBRARIES, ()):
+        primitives = known_with(meta.get("--plugins", ()))
+        if libraries := meta.get("--ops", ()):
             from tidu_cli.formats.files import reading
             from tidu_cli.formats.read import parse_library
 

@@ -219,11 +219,7 @@ class Array:
         """This as another dtype. Complex numbers lose their imaginary part where the dtype has none, as in NumPy."""
         return self._call("astype", np.dtype(dtype), copy=copy)
 
-    def __copy__(self) -> Array:
-        return self.copy()
-
-    def __deepcopy__(self, memo: object) -> Array:
-        return self.copy()
+    __copy__ = __deepcopy__ = lambda self, *memo: self.copy()
 
     def to_device(self, device: object, /, *, stream: object = None) -> Array:
         """This: graphs know no devices."""

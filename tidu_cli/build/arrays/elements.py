@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 
+
+@dataclass(slots=True, eq=False)
 class Elements:
     """What several arrays share: how often it was changed, and where last."""
 
-    __slots__ = ("changes", "place")
-
-    def __init__(self) -> None:
-        self.changes = 0
-        self.place = ""
+    changes: int = 0
+    place: str = ""
 
 
+@dataclass(slots=True, eq=False)
 class Share:
     """An array's part in elements, whose value it has as it was after `seen` changes."""
 
-    __slots__ = ("elements", "seen", "writable")
-
-    def __init__(self, elements: Elements | None = None, seen: int = 0, *, writable: bool = True) -> None:
-        self.elements = elements or Elements()
-        self.seen = seen
-        self.writable = writable
+    elements: Elements = field(default_factory=Elements)
+    seen: int = 0
+    writable: bool = True

@@ -152,19 +152,10 @@ def _gathered(x: Array, entries: list[Any]) -> Array:
             mode="promise_in_bounds" if constant else "clip",
         )
     # New axes go where None stands among what is not an index array.
-    shape = iter(found.shape)
-    head = places[0] if together else 0
-    final: list[int] = []
-    rest = [e for k, e in enumerate(entries) if k not in places]
-    if not together:
-        final += [next(shape) for _ in batch]
-    for k, e in enumerate(rest):
-        if together and k == head:
-            final += [next(shape) for _ in batch]
-        final.append(1 if e is None else next(shape))
-    if together and head >= len(rest):
-        final += list(shape)
-    return found.reshaped(tuple(final))
+    shape = [1 if e is None else x.shape[axis_of[k]] for k, e in enumerate(entries) if k not in places]
+    at = places[0] if together else 0
+    shape[at:at] = batch
+    return found.reshaped(tuple(shape))
 
 
 class _Frozen(dict[str, Any]):

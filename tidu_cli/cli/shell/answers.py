@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 
 import click
 from click.shell_completion import ShellComplete, add_completion_class
@@ -136,7 +137,7 @@ class Bash(_Shell):
         text, point = sys.argv[1], int(sys.argv[2])
         before = split(text[:point])
         if not before or before[-1].ended:
-            before.append(Word("", "", "", False))
+            before.append(Word())
         after = split(text[point:])
         if after and not text[point].isspace():
             del after[0]  # the rest of the word at the cursor
@@ -145,7 +146,7 @@ class Bash(_Shell):
     def complete(self) -> str:
         """The answer: what is to stand in place of the word's last part, quoted as the word is."""
         words = split(sys.argv[1][: int(sys.argv[2])])
-        current = words[-1] if words and not words[-1].ended else Word("", "", "", False)
+        current = words[-1] if words and not words[-1].ended else Word()
         done = _before_last_break(current, sys.argv[3])
         lines = []
         for found in candidates(self.cli, *self.line()):
@@ -155,14 +156,14 @@ class Bash(_Shell):
         return "\n".join(lines)
 
 
+@dataclass
 class Word:
     """A word of a command line: its text, without quotes; what is typed of it; the quote that is open; whether a space follows."""
 
-    def __init__(self, text: str, typed: str, quote: str, ended: bool) -> None:
-        self.text = text
-        self.typed = typed
-        self.quote = quote
-        self.ended = ended
+    text: str = ""
+    typed: str = ""
+    quote: str = ""
+    ended: bool = False
 
 
 def split(line: str) -> list[Word]:
@@ -179,7 +180,7 @@ def split(line: str) -> list[Word]:
             k += 1
             continue
         if word is None:
-            words.append(word := Word("", "", "", False))
+            words.append(word := Word())
         n = 1
         if quote:
             if c == quote:

@@ -108,17 +108,6 @@ def _position(op: str) -> Callable[..., Array]:
 argmax, argmin = _position("argmax"), _position("argmin")
 
 
-def _position_without_nan(position: Callable[..., Array], neutral: float) -> Callable[..., Array]:
-    def found(x: Array, axis: int | None = None, out: object = None, *, keepdims: Any = False) -> Array:
-        x = where_(not_a_number(x), x.dtype.type(neutral), x) if x.type.dtype in FLOATS else x
-        return position(x, axis, keepdims=keepdims)
-
-    return found
-
-
-nanargmax, nanargmin = _position_without_nan(argmax, -math.inf), _position_without_nan(argmin, math.inf)
-
-
 def _cumulative(op: str) -> Callable[..., Array]:
     def accumulate(
         x: Array, axis: int | None = None, dtype: Any = None, out: object = None, *, include_initial: bool = False
@@ -171,6 +160,7 @@ def _without_nan(reduction: Callable[..., Array], neutral: float) -> Callable[..
 
 nansum, nanprod = _without_nan(sum, 0), _without_nan(prod, 1)
 nancumsum, nancumprod = _without_nan(cumsum, 0), _without_nan(cumprod, 1)
+nanargmax, nanargmin = _without_nan(argmax, -math.inf), _without_nan(argmin, math.inf)
 
 
 def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Callable[..., Array]:
