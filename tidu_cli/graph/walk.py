@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from tidu_cli.graph.graph import Column, Graph
 
@@ -10,14 +11,16 @@ Node = tuple[int, Sequence[int], int, int]
 """The number of a node's case, its arguments, its first result, and the first value that comes after its results."""
 
 
-def forwards(graph: Graph, args: Column[int], base: int = 0) -> Iterator[Node]:
-    """The nodes in order. `args` are the graph's, or what stands for them; its first value has the number `base`."""
+def forwards(graph: Graph, args: Iterable[int], base: int = 0) -> Iterator[Node]:
+    """The nodes in order. `args` are the graph's, or what stands for them; its first value has the number `base`.
+
+    What stands for them is asked for as nodes come: `map(new_id.__getitem__, graph.args)` finds what earlier nodes have entered.
+    """
     arity, n_results = graph.cases.arity, graph.cases.n_results
-    end, value = 0, base + len(graph.inputs)
+    end, rest = base + len(graph.inputs), iter(args)
     for code in graph.code:
-        start, end = end, end + arity[code]
-        first, value = value, value + n_results[code]
-        yield code, args[start:end], first, value
+        first, end = end, end + n_results[code]
+        yield code, tuple(islice(rest, arity[code])), first, end
 
 
 def backwards(graph: Graph, args: Column[int], base: int = 0) -> Iterator[Node]:

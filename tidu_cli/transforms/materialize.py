@@ -93,21 +93,21 @@ def copy_nodes(
     for flat, number in inputs.items():
         new_id[flat] = number
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
-    first_of: dict[tuple[int, ...], int] = {}
+    first_of: dict[tuple[int, Sequence[int]], int] = {}
     watched = watch("materializing", logical.n_nodes)
     for graph, args, base in zip(logical.document.graphs, logical.args, logical.base, strict=False):
-        for node, (code, operands, first, end) in enumerate(watched(forwards(graph, args, base))):
+        operands = map(new_id.__getitem__, args)
+        for node, (code, reads, first, end) in enumerate(watched(forwards(graph, operands, base))):
             if not (needed[first] or 1 in needed[first:end]):
                 continue
-            identity = (code, *[new_id[a] for a in operands])
-            value = first_of.get(identity)
+            value = first_of.get((code, reads))
             if value is None:
                 if node in graph.node_meta:
                     node_meta[len(builder.code)] = graph.node_meta[node]
-                value = first_of[identity] = builder.append(code, identity[1:])
-            for result in range(first, end):
-                new_id[result] = value
-                value += 1
+                value = first_of[code, reads] = builder.append(code, reads)
+            new_id[first] = value
+            if end - first > 1:
+                new_id[first:end] = column(range(value, value + end - first))
     return new_id
 
 

@@ -68,11 +68,11 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
         incoming = cotangents.of(first, end)
         if not any(incoming):
             continue
-        case = cases[code]
+        case = cases.cases[code]
         # In a linear graph every local value depends on the tangents, and no other does.
         if case.mask != tuple(map(_is_local, arguments)):
             raise TransformError(f"{head.describe(node)}: {_not_linear(arguments, case.mask)}")
-        operands = [0 if a >= 0 else flat_id[a] for a in arguments]
+        operands = [*map(flat_id.__getitem__, arguments)]
         if reads.wait(node, arguments, operands, incoming):
             continue
         key = code, all(incoming) or tuple(map(bool, incoming))
