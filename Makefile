@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test jax docs lint types campaign schemas catalogue commands man clean
+.PHONY: demo test jax docs lint types campaign index schemas catalogue commands man clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing tidu and what its tests need into .venv, about 400 MB: a minute or two, once."
@@ -45,6 +45,9 @@ campaign: $(STAMP)  ## the long runs that the ordinary suite leaves out
 
 schemas: $(STAMP)  ## write schemas/ anew
 	$(BIN)/python -m tidu_cli.formats.shape.schema > schemas/document.schema.json
+
+index: $(STAMP)  ## write anew which file of tidu_cli/lax/ has an op
+	$(BIN)/python tools/index.py
 
 man: $(STAMP)  ## write man/ anew
 	$(BIN)/python -m tidu_cli.cli.manual man

@@ -1,7 +1,6 @@
 """The built-in set of primitives: JAX lax's vocabulary, StableHLO's semantics.
 
-A document uses few families, and so a command imports few: which family has an op is written down here, and a test holds it to what
-the families say.
+A document uses few families, and so a command imports few: which one has an op is written down in `index`, by `make index`.
 """
 
 from __future__ import annotations
@@ -11,34 +10,9 @@ from importlib import import_module
 from types import ModuleType
 
 from tidu_cli.graph.graph import CaseTable
+from tidu_cli.lax.index import FAMILIES as FAMILIES
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
-
-FAMILIES: Mapping[str, str] = {
-    "elementwise.arithmetic": "add sub mul div neg integer_pow pow max min abs sign",
-    "elementwise.elementary": "exp exp2 expm1 log log1p logistic sqrt rsqrt cbrt square",
-    "elementwise.trigonometric": "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
-    "elementwise.special": "erf erfc erf_inv lgamma digamma polygamma zeta igamma igammac regularized_incomplete_beta "
-    "bessel_i0e bessel_i1e",
-    "elementwise.rounding": "floor ceil round rem is_finite nextafter",
-    "elementwise.complex_numbers": "conj real imag complex",
-    "elementwise.comparison": "eq ne lt le gt ge select_n clamp",
-    "elementwise.bitwise": "not and or xor shift_left shift_right_logical shift_right_arithmetic population_count clz",
-    "arrays.structural": "constant convert_element_type broadcast_in_dim reshape transpose stop_gradient optimization_barrier",
-    "arrays.slicing": "slice dynamic_slice dynamic_update_slice split",
-    "arrays.joining": "pad concatenate squeeze expand_dims rev iota copy",
-    "arrays.gather": "gather",
-    "arrays.scatter": "scatter scatter-add scatter-sub scatter-mul scatter-max scatter-min",
-    "reductions.reduction": "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin",
-    "reductions.cumulative": "cumsum cumprod cummax cummin cumlogsumexp",
-    "reductions.sorting": "sort top_k",
-    "elementwise.precision": "reduce_precision",
-    "linear_algebra.contraction": "dot_general",
-    "linear_algebra.factorizations": "cholesky triangular_solve lu",
-    "records.records": "record field",
-    "records.motion": "difference retract",
-}
-"""The ops of each family, a module of this package by its path, in the order of the catalogue."""
 
 
 class _OnDemand(Mapping[str, Primitive]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tidu_cli.custom.packages import NONE, Named, announced, installed
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
@@ -16,6 +16,9 @@ from tidu_cli.rules.tangents import joined
 
 if TYPE_CHECKING:
     from tidu_cli.custom.definitions import OpDefinition
+
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -166,24 +169,21 @@ class PrimitiveSet:
 
     def jvp_rule(self, op: str) -> JVPRule:
         """The JVP rule of a primitive. Raises MissingRuleError."""
-        rule = self[op].rules.jvp
-        if rule is None:
-            raise MissingRuleError(f"missing JVP rule for {op}")
-        return rule
+        return _required(self[op].rules.jvp, "JVP", op)
 
     def transpose_rule(self, op: str) -> TransposeRule:
         """The transpose rule of a primitive. Raises MissingRuleError."""
-        rule = self[op].rules.transpose
-        if rule is None:
-            raise MissingRuleError(f"missing transpose rule for {op}")
-        return rule
+        return _required(self[op].rules.transpose, "transpose", op)
 
     def batch_rule(self, op: str) -> BatchRule:
         """The batch rule of a primitive. Raises MissingRuleError."""
-        rule = self[op].rules.batch
-        if rule is None:
-            raise MissingRuleError(f"missing batch rule for {op}")
-        return rule
+        return _required(self[op].rules.batch, "batch", op)
+
+
+def _required(rule: R | None, kind: str, op: str) -> R:
+    if rule is None:
+        raise MissingRuleError(f"missing {kind} rule for {op}")
+    return rule
 
 
 def _completed(

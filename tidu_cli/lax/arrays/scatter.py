@@ -292,7 +292,33 @@ def _primitive(
     )
 
 
-_ORDERED = REALS | {"bool"} | TIMES
+def _accumulating(name: str, function: str, done: str, sign: str, transpose: TransposeRule) -> Primitive:
+    return _primitive(
+        name,
+        NUMERIC | DURATIONS,
+        _combine(function),
+        _accumulating_jvp(name),
+        transpose,
+        linear=TOGETHER,
+        formula=f"x[indices] {sign}= u",
+        summary=f"updates {done} windows of an array",
+        caption=(f"{{2}} {done} {{0}} at {{1}}", f"{done.partition(' ')[0]} at the indices {{1}}"),
+    )
+
+
+def _extreme(name: str, extremum: str, extrema: str) -> Primitive:
+    return _primitive(
+        f"scatter-{name}",
+        REALS | {"bool"} | TIMES,
+        _combine(extremum),
+        by_counts(_extremum_jvp),
+        None,
+        integers="exact",
+        formula=f"x[indices] = {name}(x[indices], u)",
+        summary=f"{extrema} of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
+        caption=(f"{name} of {{0}} and {{2}} at {{1}}", f"{extremum} at the indices {{1}}"),
+    )
+
 
 PRIMITIVES = (
     _primitive(
@@ -309,28 +335,8 @@ PRIMITIVES = (
         summary="windows of an array replaced; of updates of one place the last stays",
         caption=("{2} put into {0} at {1}", "put in at the indices {1}"),
     ),
-    _primitive(
-        "scatter-add",
-        NUMERIC | DURATIONS,
-        _combine("add"),
-        _accumulating_jvp("scatter-add"),
-        _accumulating_transpose,
-        linear=TOGETHER,
-        formula="x[indices] += u",
-        summary="updates added to windows of an array",
-        caption=("{2} added to {0} at {1}", "added at the indices {1}"),
-    ),
-    _primitive(
-        "scatter-sub",
-        NUMERIC | DURATIONS,
-        _combine("subtract"),
-        _accumulating_jvp("scatter-sub"),
-        _subtracting_transpose,
-        linear=TOGETHER,
-        formula="x[indices] -= u",
-        summary="updates subtracted from windows of an array",
-        caption=("{2} subtracted from {0} at {1}", "subtracted at the indices {1}"),
-    ),
+    _accumulating("scatter-add", "add", "added to", "+", _accumulating_transpose),
+    _accumulating("scatter-sub", "subtract", "subtracted from", "-", _subtracting_transpose),
     _primitive(
         "scatter-mul",
         NUMERIC,
@@ -345,26 +351,6 @@ PRIMITIVES = (
         summary="windows of an array multiplied by updates; its derivative in the updates needs unique_indices",
         caption=("{0} times {2} at {1}", "multiplied at the indices {1}"),
     ),
-    _primitive(
-        "scatter-max",
-        _ORDERED,
-        _combine("maximum"),
-        by_counts(_extremum_jvp),
-        None,
-        integers="exact",
-        formula="x[indices] = max(x[indices], u)",
-        summary="maxima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
-        caption=("max of {0} and {2} at {1}", "maximum at the indices {1}"),
-    ),
-    _primitive(
-        "scatter-min",
-        _ORDERED,
-        _combine("minimum"),
-        by_counts(_extremum_jvp),
-        None,
-        integers="exact",
-        formula="x[indices] = min(x[indices], u)",
-        summary="minima of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
-        caption=("min of {0} and {2} at {1}", "minimum at the indices {1}"),
-    ),
+    _extreme("max", "maximum", "maxima"),
+    _extreme("min", "minimum", "minima"),
 )

@@ -28,7 +28,7 @@ from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
 from tidu_cli.rules.captions import Caption, arrays, axes_words, listed, shape_words
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import elementwise, linear, linear_transpose, no_tangent, primitive
+from tidu_cli.rules.families import linear, linear_transpose, no_tangent, primitive, unary
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -270,31 +270,18 @@ def _conversion_caption(case: Case, operands: Sequence[str]) -> Caption:
 def _broadcast_caption(case: Case, operands: Sequence[str]) -> Caption:
     attrs = cast(BroadcastAttrs, case.attrs)
     new = [axis for axis in range(len(attrs.shape)) if axis not in attrs.broadcast_dimensions]
-    where = f"new {axes_words(new)}" if new else "axes of size 1"
-    formula = f"{operands[0]} repeated to {shape_words(attrs.shape)}"
-    return Caption(formula, f"repeated along {where}", label=f"to {case.results[0]}")
+    does = f"repeated along {f'new {axes_words(new)}' if new else 'axes of size 1'}"
+    return Caption(f"{operands[0]} repeated to {shape_words(attrs.shape)}", does, label=f"to {case.results[0]}")
 
 
 def _transpose_caption(case: Case, operands: Sequence[str]) -> Caption:
     (x,), order = operands, cast(TransposeAttrs, case.attrs).permutation
-    if order == (1, 0):
-        return Caption(f"{x}ᵀ", "transposed")
-    return Caption(f"{x} with axes {listed(order)}", f"with its axes in the order {listed(order)}")
+    told = Caption(f"{x} with axes {listed(order)}", f"with its axes in the order {listed(order)}")
+    return Caption(f"{x}ᵀ", "transposed") if order == (1, 0) else told
 
 
-def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
-
-
-_CONVERSIONS_OF_TIMES = (
-    ("i64", "datetime[ms]"),
-    ("f64", "duration[h]"),
-    ("datetime[s]", "datetime[ms]"),
-    ("datetime[ms]", "datetime[D]"),
-    ("datetime[ms]", "duration[h]"),
-    ("duration[ms]", "duration[h]"),
-    ("duration[D]", "duration[s]"),
-)
+_CONVERSIONS_OF_TIMES = "i64 datetime[ms], f64 duration[h], datetime[s] datetime[ms], datetime[ms] datetime[D], \
+datetime[ms] duration[h], duration[ms] duration[h], duration[D] duration[s]"
 
 PRIMITIVES = (
     primitive(
@@ -323,7 +310,7 @@ PRIMITIVES = (
         integers="exact",
         examples=(
             *(Example(("T[2]",), {"new_dtype": dtype}) for dtype in ("f64", "f32", "c128", "i32", "bool")),
-            *(Example((f"{old}[2]",), {"new_dtype": new}) for old, new in _CONVERSIONS_OF_TIMES),
+            *(Example((f"{old}[2]",), {"new_dtype": new}) for old, new in map(str.split, _CONVERSIONS_OF_TIMES.split(", "))),
         ),
         flops=free,
         formula="x as new_dtype",
@@ -362,7 +349,7 @@ PRIMITIVES = (
         "transpose",
         _transpose_types,
         lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
-        lambda attrs, ct, type_: transpose(ct, permutation=_inverse(attrs.permutation)),
+        lambda attrs, ct, type_: transpose(ct, permutation=tuple(map(attrs.permutation.index, range(len(attrs.permutation))))),
         shifts={"permutation": with_batch_axis},
         attrs=TransposeAttrs,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
@@ -370,16 +357,14 @@ PRIMITIVES = (
         summary="permutation of axes",
         caption=_transpose_caption,
     ),
-    elementwise(
+    unary(
         "stop_gradient",
-        1,
         ANY,
-        no_tangent,
+        "x",
+        "identity whose derivative is taken as 0",
         kernel=lambda np, attrs, operands, results: lambda x: x,
         faithful=False,
         flops=free,
-        formula="x",
-        summary="identity whose derivative is taken as 0",
         caption=("{0}, held fixed", "held fixed"),
     ),
     primitive(

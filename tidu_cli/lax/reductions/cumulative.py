@@ -160,8 +160,17 @@ _EXAMPLES = (
 
 
 def _cumulative(
-    name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, weight: Weight = adding, *, summary: str = "", **rest: Any
+    name: str,
+    of: str,
+    dtypes: frozenset[str],
+    kernel: KernelRule,
+    weight: Weight = adding,
+    *,
+    formula: str,
+    summary: str = "",
+    **rest: Any,
 ) -> Primitive:
+    """A cumulative reduction: the sum, say, `of` elements."""
     return primitive(
         name,
         1,
@@ -173,10 +182,17 @@ def _cumulative(
         examples=_EXAMPLES,
         one_type=True,
         flops=accumulating(weight),
+        formula=f"{formula} up to each element of an axis",
         summary=f"cumulative {of}{summary}",
         caption=(f"cumulative {of} of {{0}}", f"the cumulative {of} along axis {{axis}}{{end}}"),
         **rest,
     )
+
+
+def _extreme(name: str, of: str) -> Primitive:
+    kernel = in_order(_kernel(lambda np: getattr(np, of).accumulate, wide=False))
+    ties, jvp = "; its derivative is shared equally among ties", by_counts(_extremum_jvp)
+    return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
 
 
 PRIMITIVES = (
@@ -185,46 +201,20 @@ PRIMITIVES = (
         "sum",
         NUMERIC | DURATIONS,
         _kernel(_sum_along),
+        formula="Σ x",
         adjoint=lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse),
-        formula="Σ x up to each element of an axis",
     ),
-    _cumulative(
-        "cumprod",
-        "product",
-        NUMERIC,
-        _kernel(_product_along),
-        multiplying,
-        jvp=_cumprod_jvp,
-        formula="Π x up to each element of an axis",
-    ),
-    _cumulative(
-        "cummax",
-        "maximum",
-        REALS | TIMES,
-        in_order(_kernel(lambda np: np.maximum.accumulate, wide=False)),
-        jvp=by_counts(_extremum_jvp),
-        integers="exact",
-        formula="max x up to each element of an axis",
-        summary="; its derivative is shared equally among ties",
-    ),
-    _cumulative(
-        "cummin",
-        "minimum",
-        REALS | TIMES,
-        in_order(_kernel(lambda np: np.minimum.accumulate, wide=False)),
-        jvp=by_counts(_extremum_jvp),
-        integers="exact",
-        formula="min x up to each element of an axis",
-        summary="; its derivative is shared equally among ties",
-    ),
+    _cumulative("cumprod", "product", NUMERIC, _kernel(_product_along), multiplying, formula="Π x", jvp=_cumprod_jvp),
+    _extreme("max", "maximum"),
+    _extreme("min", "minimum"),
     _cumulative(
         "cumlogsumexp",
         "log-sum-exp",
         INEXACT,
         _kernel(_logsumexp_along),
         lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
-        jvp=_logsumexp_jvp,
-        formula="log Σ exp x up to each element of an axis",
+        formula="log Σ exp x",
         summary=", without overflow",
+        jvp=_logsumexp_jvp,
     ),
 )

@@ -145,22 +145,48 @@ def _exclusive(x: Term, axis: int, *, reverse: bool) -> Term:
 
 
 _ORDERED = REALS | {"bool"} | TIMES
-_BITS = INTEGERS | {"bool"}
 _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
 
 
-def _reduction(name: str, dtypes: frozenset[str], weight: Weight = adding, **rest: Any) -> Primitive:
+def _reduction(
+    name: str,
+    of: str,
+    dtypes: frozenset[str],
+    kernel: KernelRule,
+    words: tuple[str, str],
+    weight: Weight = adding,
+    *,
+    formula: str,
+    summary: str = "",
+    **rest: Any,
+) -> Primitive:
+    """A reduction: the sum, say, `of` elements. `words` are its function and what it does, in captions."""
     return primitive(
-        name,
+        f"reduce_{name}",
         1,
         _reduced(dtypes),
-        batch=itself(name, axes=later),
+        kernel,
+        batch=itself(f"reduce_{name}", axes=later),
         attrs=AxesAttrs,
         dtypes=dtypes,
         examples=_EXAMPLES,
         flops=reducing(weight),
+        formula=f"{formula} along axes",
+        summary=f"{of} along axes{summary}",
+        caption=(f"{words[0]}({{0}}){{over}}", f"{words[1]}{{over}}"),
         **rest,
     )
+
+
+def _extreme(name: str, of: str, of_nothing: Callable[[Any, Any], Any]) -> Primitive:
+    kernel, ties = in_order(_extremum(of, of_nothing)), "; its derivative is shared equally among ties"
+    jvp = by_counts(_extremum_jvp)
+    return _reduction(name, of, _ORDERED, kernel, (name, of), formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
+
+
+def _bits(name: str, of: str, function: str) -> Primitive:
+    kernel, words, formula = _bitwise(f"bitwise_{name}"), (function, f"joined by {of}"), f"x₁ {name} x₂ {name} …"
+    return _reduction(name, f"bitwise {of}", INTEGERS | {"bool"}, kernel, words, formula=formula, jvp=no_tangent)
 
 
 def _arg_extremum(name: str, extremum: str) -> Primitive:
@@ -183,71 +209,29 @@ def _arg_extremum(name: str, extremum: str) -> Primitive:
 
 PRIMITIVES = (
     _reduction(
-        "reduce_sum",
+        "sum",
+        "sum",
         NUMERIC | DURATIONS,
-        kernel=_accumulated("add"),
+        _accumulated("add"),
+        ("sum", "summed"),
+        formula="Σ x",
         adjoint=lambda attrs, ct, type_: _spread(ct, attrs.axes, type_),
-        formula="Σ x along axes",
-        summary="sum along axes",
-        caption=("sum({0}){over}", "summed{over}"),
     ),
     _reduction(
-        "reduce_prod",
+        "prod",
+        "product",
         NUMERIC,
+        _accumulated("multiply"),
+        ("product", "multiplied"),
         multiplying,
-        kernel=_accumulated("multiply"),
+        formula="Π x",
         jvp=_reduce_prod_jvp,
-        formula="Π x along axes",
-        summary="product along axes",
-        caption=("product({0}){over}", "multiplied{over}"),
     ),
-    _reduction(
-        "reduce_max",
-        _ORDERED,
-        kernel=in_order(_extremum("maximum", min)),
-        jvp=by_counts(_extremum_jvp),
-        integers="exact",
-        formula="max x along axes",
-        summary="maximum along axes; its derivative is shared equally among ties",
-        caption=("max({0}){over}", "maximum{over}"),
-    ),
-    _reduction(
-        "reduce_min",
-        _ORDERED,
-        kernel=in_order(_extremum("minimum", max)),
-        jvp=by_counts(_extremum_jvp),
-        integers="exact",
-        formula="min x along axes",
-        summary="minimum along axes; its derivative is shared equally among ties",
-        caption=("min({0}){over}", "minimum{over}"),
-    ),
-    _reduction(
-        "reduce_and",
-        _BITS,
-        kernel=_bitwise("bitwise_and"),
-        jvp=no_tangent,
-        formula="x₁ and x₂ and … along axes",
-        summary="bitwise and along axes",
-        caption=("all({0}){over}", "joined by and{over}"),
-    ),
-    _reduction(
-        "reduce_or",
-        _BITS,
-        kernel=_bitwise("bitwise_or"),
-        jvp=no_tangent,
-        formula="x₁ or x₂ or … along axes",
-        summary="bitwise or along axes",
-        caption=("any({0}){over}", "joined by or{over}"),
-    ),
-    _reduction(
-        "reduce_xor",
-        _BITS,
-        kernel=_bitwise("bitwise_xor"),
-        jvp=no_tangent,
-        formula="x₁ xor x₂ xor … along axes",
-        summary="bitwise exclusive or along axes",
-        caption=("parity({0}){over}", "joined by exclusive or{over}"),
-    ),
+    _extreme("max", "maximum", min),
+    _extreme("min", "minimum", max),
+    _bits("and", "and", "all"),
+    _bits("or", "or", "any"),
+    _bits("xor", "exclusive or", "parity"),
     _arg_extremum("argmax", "maximum"),
     _arg_extremum("argmin", "minimum"),
 )

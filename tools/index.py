@@ -1,0 +1,39 @@
+"""Writes tidu_cli/lax/index.py: which family has an op. Those that are new come last, and may be put where they belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tidu_cli.lax.index
+from tidu_cli.lax.builtin import FAMILIES, family
+
+INDEX = Path(tidu_cli.lax.index.__file__)
+HEAD = '''"""Which family has an op, in the order of the catalogue. This file is generated: `make index` writes it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FAMILIES: Mapping[str, str] = {
+'''
+TAIL = '''}
+"""The ops of each family, a module of this package by its path."""
+'''
+
+
+def families() -> list[str]:
+    """Every module of the package that has a table of primitives."""
+    holding = [path for path in INDEX.parent.rglob("*.py") if "\nPRIMITIVES = (" in path.read_text()]
+    found = {".".join(path.relative_to(INDEX.parent).with_suffix("").parts) for path in holding}
+    return [name for name in FAMILIES if name in found] + sorted(found - FAMILIES.keys())
+
+
+def index() -> str:
+    """The text of the index."""
+    ops = {name: " ".join(p.name for p in family(name).PRIMITIVES) for name in families()}
+    rows = [f'    "{name}": "{text}",' for name, text in ops.items()]
+    return HEAD + "".join(f"{row}{'  # noqa: E501' * (len(row) > 132)}\n" for row in rows) + TAIL
+
+
+if __name__ == "__main__":
+    INDEX.write_text(index())
