@@ -12,12 +12,12 @@ import msgpack
 import pytest
 
 from tests.custom.making import Data, body, definition, encoded, read, unary, using
-from tidu_cli.custom import bodies
 from tidu_cli.custom.definitions import OpDefinition
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import parse_key
+from tidu_cli.rules import templates
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.inline import inline
 from tidu_cli.transforms.materialize import materialize
@@ -123,13 +123,13 @@ def test_twice_as_many_nodes_take_twice_as_long(shape, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_rules_run_once_for_each_kind_of_step(kind, monkeypatch):
     runs: dict[int, list[str]] = {}
-    jvp = bodies.tangents_of_results
+    jvp = templates.tangents_of_results
 
     def noting(trace, op, node):
         runs[n].append(op)
         return jvp(trace, op, node)
 
-    monkeypatch.setattr(bodies, "tangents_of_results", noting)
+    monkeypatch.setattr(templates, "tangents_of_results", noting)
     for n in (50, 200):
         runs[n] = []
         derived(read(used({"o": chain(kind, n)}, "o")))

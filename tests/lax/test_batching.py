@@ -18,7 +18,7 @@ from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, leaves, stor
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import batch_template
+from tidu_cli.rules.templates import batch_template
 
 WITH_OPERANDS = [p.name for p in BUILTIN if p.arity != 0]
 

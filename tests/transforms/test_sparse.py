@@ -19,8 +19,8 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules import scattered
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import transpose_template
 from tidu_cli.rules.scattered import FEW, merging_template, positions_template, reads_few
+from tidu_cli.rules.templates import transpose_template
 from tidu_cli.runtime.cost import evaluation
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach

@@ -21,7 +21,8 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.types import TensorType, Type, leaves, moves
 from tidu_cli.rules.contract import Primitive, PrimitiveSet
-from tidu_cli.rules.recording import Template, batch_template, jvp_template, transpose_template
+from tidu_cli.rules.recording import Template
+from tidu_cli.rules.templates import batch_template, jvp_template, transpose_template
 
 _MAX_ACTIVE = 4
 """Of nodes with more operands than this that can be active, or batched, only single ones and all together are tried."""

@@ -13,7 +13,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import transpose_template
+from tidu_cli.rules.templates import transpose_template
 
 
 @dataclass(frozen=True)

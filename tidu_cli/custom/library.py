@@ -1,16 +1,18 @@
-"""Sets of primitives with own ones: what definitions must be, whatever the types that they are used at."""
+"""Sets of primitives with custom ones: what definitions must be, whatever the types that they are used at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from tidu_cli.custom.attrs import OwnAttrs, substituted
-from tidu_cli.custom.definitions import OpDefinition, SourceNode, check_references
+from tidu_cli.custom.attrs import CustomAttrs, substituted
+from tidu_cli.custom.definitions import OpDefinition, SourceNode
+from tidu_cli.custom.graphs import check_references, typed_graph
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.custom.patterns import concrete
-from tidu_cli.custom.rules import JVP_SUFFIX, own_primitives
-from tidu_cli.custom.sizes import sizes
+from tidu_cli.custom.rules import JVP_SUFFIX, Sets, custom_primitives
+from tidu_cli.custom.sizes import require_written_out, sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import PrimitiveSet
@@ -20,23 +22,24 @@ MAX_NESTING = 64
 
 
 def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> PrimitiveSet:
-    """`base` with own primitives; one that it has already, in the same words, is no second one.
+    """`base` with custom operations; one that it has already, in the same words, is no second one.
 
     Raises UnknownNameError and TypeRuleError for definitions that cannot be, and PluginError.
     """
     new = [d for d in definitions if not _is_known(base, d)]
     if not new:
         return base
-    found: list[PrimitiveSet] = []
     every = (*base.definitions, *new)
-    own = {p.name: p for d in every for p in own_primitives(d, lambda: found[0])}
-    found.append(replace(base, primitives={**base.primitives, **own}, definitions=every))
+    sets = Sets()
+    custom = {p.name: p for d in every for p in custom_primitives(d, sets)}
+    sets.whole = replace(base, primitives={**base.primitives, **custom}, definitions=every, extended=extended)
     for definition in new:
-        _check_names(definition, found[0])
-    found[0] = replace(found[0], sizes=sizes(every, _check_uses(every)))
+        _check_names(definition, sets.whole)
+    counted = sizes(every, _check_uses(every))
+    sets.whole = replace(sets.whole, require_written_out=partial(require_written_out, every, counted))
     for definition in new:
-        _check_concrete(definition, found[0])
-    return found[0]
+        _check_concrete(definition, sets.whole)
+    return sets.whole
 
 
 def _is_known(base: PrimitiveSet, definition: OpDefinition) -> bool:
@@ -135,7 +138,6 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Type the graphs of an op whose types have no variables and whose attrs have defaults. Others wait for their use."""
     types = [concrete(p.pattern) for p in definition.inputs]
-    attrs = primitives[definition.name].attrs
     try:
         parsed = primitives.parse_attrs(definition.name, {})
     except TypeRuleError:
@@ -143,9 +145,9 @@ def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     known = tuple(t for t in types if t is not None)
     if len(known) < len(types):
         return
-    assert issubclass(attrs, OwnAttrs) and isinstance(parsed, OwnAttrs)
+    assert isinstance(parsed, CustomAttrs)
     for kind in definition.graphs:
         try:
-            definition.body(kind, primitives, parsed, known)
+            typed_graph(definition, kind, primitives, parsed, known)
         except TiduError as error:
             raise TypeRuleError(f"op '{definition.name}': {error}") from None

@@ -7,28 +7,14 @@ node of the case, with no further call of the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.types import (
-    DATETIMES,
-    INTEGERS,
-    RecordType,
-    TensorType,
-    Type,
-    moves,
-    of_batch,
-    tangent_type,
-    tensor_tangent_type,
-)
-from tidu_cli.rules.contract import JVP, Batching, PrimitiveSet, Transposition, Types
-from tidu_cli.rules.summands import require_linear_emission
+from tidu_cli.graph.types import RecordType, TensorType, Type
+from tidu_cli.rules.contract import PrimitiveSet
 
 Number = int | float | complex
 
@@ -166,10 +152,15 @@ class Trace:
         linear = any(t.linear for t in operands)
         mask = tuple(t.linear for t in operands) if linear else None
         case = self.primitives.case(op, attrs, mask, [t.value_type for t in operands])
-        self.nodes.append(Emitted(self.cases.intern(case), tuple(t.slot for t in operands), linear, len(case.results)))
-        first = self.n_slots
+        return self.append(self.cases.intern(case), operands)
+
+    def append(self, code: int, operands: Sequence[Term]) -> tuple[Term, ...]:
+        """Likewise, for a case of the table, by its number."""
+        case = self.cases[code]
+        linear, first = case.mask is not None, self.n_slots
+        self.nodes.append(Emitted(code, tuple([t.slot for t in operands]), linear, len(case.results)))
         self.n_slots += len(case.results)
-        return tuple(Term(self, first + k, type_, linear) for k, type_ in enumerate(case.results))
+        return tuple([Term(self, first + k, type_, linear) for k, type_ in enumerate(case.results)])
 
     def full(self, value: Number, type_: TensorType) -> Term:
         """A constant array: a scalar constant, broadcast if the type has axes. Recorded once per rule and value."""
@@ -229,149 +220,5 @@ class Trace:
         return live
 
 
-@contextmanager
-def _rule_refused() -> Iterator[None]:
-    """What a rule would emit may be no node, such as an array of too many axes: then there is no rule for this case."""
-    try:
-        yield
-    except TypeRuleError as error:
-        raise MissingRuleError(f"its rule does not apply: {error}") from None
-
-
 def _last_term(operands: Sequence[Term | Number]) -> Term:
     return next(t for t in reversed(operands) if isinstance(t, Term))
-
-
-@no_collection()
-@_rule_refused()
-def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
-    """The template of a case's JVP rule for these active operands.
-
-    Its sources are the operands, the results, and one tangent per operand (the slots of inactive ones are never read).
-    A result without a tangent gets None. Raises MissingRuleError.
-    """
-    case = cases[code]
-    trace = Trace(primitives, cases)
-    operands = [trace.source(t, linear=False) for t in case.operands]
-    results = [trace.source(t, linear=False) for t in case.results]
-    tangents = [trace.source(t and tangent_type(t), linear=True) for t in case.operands]
-    n_sources = trace.n_slots
-    given = [t if a else None for t, a in zip(tangents, active, strict=True)]
-    found = tangents_of_results(trace, case.op, JVP(case.attrs, operands, results, given))
-    return _linear(
-        trace,
-        trace.template(n_sources, _checked(found, case.op, [tangent_type(t) for t in case.results])),
-        f"JVP rule of {case.op}",
-    )
-
-
-def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | None]:
-    """What a primitive's JVP rule gives, where it has a say.
-
-    A bool has no tangent, and an integer or datetime only one that comes from such: what is made of floats alone is made by
-    rounding. What is an index, or a step function, contributes nothing. Of records the rule has the say. Raises MissingRuleError.
-    """
-    primitive, rule = trace.primitives[op], trace.primitives.jvp_rule(op)
-    zeros: list[Term | None] = [None] * len(node.results)
-    if primitive.integers == "moved" or _holds_record(node):
-        if not any(moves(y.value_type) for y in node.results):
-            return zeros
-        return [t if moves(y.value_type) else None for t, y in zip(rule(node), node.results, strict=True)]
-    exact = {k for k, (x, t) in enumerate(zip(node.operands, node.tangents, strict=True)) if t and _is_exact(x)}
-    if exact:
-        idle = {k for k in exact if primitive.integers == "steps" or primitive.is_index(k)}
-        exact -= idle
-        node = replace(node, tangents=[None if k in idle else t for k, t in enumerate(node.tangents)])
-        if not any(node.tangents):
-            return zeros
-    if not exact:
-        if not any(y.type.inexact for y in node.results):
-            return zeros
-        inactive = {k for k, y in enumerate(node.results) if not y.type.inexact}
-        return [None if k in inactive else t for k, t in enumerate(rule(node))]
-    if all(y.type.dtype == "bool" for y in node.results):
-        return zeros
-    if primitive.integers == "numbers":
-        operands = [x if primitive.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
-        node = replace(node, operands=operands, results=[_as_number(trace, y) for y in node.results])
-    return rule(node)
-
-
-def _holds_record(node: JVP) -> bool:
-    return any(isinstance(x.known_type, RecordType) for x in (*node.operands, *node.results))
-
-
-def _is_exact(x: Term) -> bool:
-    """Whether a value is of integers or datetimes, whose tangents have another dtype."""
-    return isinstance(x.known_type, TensorType) and x.known_type.dtype in INTEGERS | DATETIMES
-
-
-def _as_number(trace: Trace, x: Term) -> Term:
-    """An integer value in the float dtype of its tangents. (A recording keeps the conversion only if the rule reads it.)"""
-    return trace.emit("convert_element_type", x, new_dtype=tensor_tangent_type(x.type).dtype) if _is_exact(x) else x
-
-
-@no_collection()
-@_rule_refused()
-def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
-    """The template of a linear case's transpose rule, where `live` says which results have a cotangent.
-
-    Its sources are the operands (the slots of active ones are never read) and one cotangent per result. Raises MissingRuleError.
-    """
-    case = cases[code]
-    assert case.mask is not None
-    rule = primitives.transpose_rule(case.op)
-    trace = Trace(primitives, cases)
-    operands = [trace.source(t, linear=False) for t in case.operands]
-    cotangents = [trace.source(t, linear=True) for t in case.results]
-    n_sources = trace.n_slots
-    found = rule(
-        Transposition(
-            case.attrs,
-            [None if a else t for t, a in zip(operands, case.mask, strict=True)],
-            case.operands,  # type: ignore[arg-type]
-            case.mask,
-            [t if a else None for t, a in zip(cotangents, live, strict=True)],
-        )
-    )
-    return _linear(trace, trace.template(n_sources, _checked(found, case.op, case.operands)), f"transpose rule of {case.op}")
-
-
-@no_collection()
-@_rule_refused()
-def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batched: tuple[bool, ...], size: int) -> Template:
-    """The template of a case's batch rule: `size` applications at once, the `batched` operands with the batch as their first axis.
-
-    Its sources are the operands; nothing in it is linear. All results have the batch as their first axis. Raises
-    MissingRuleError, also where the rule gives results of other types than (size, *shape) of the case's.
-    """
-    case = cases[code]
-    rule = primitives.batch_rule(case.op)
-    trace = Trace(primitives, cases)
-    if None in case.operands:
-        raise MissingRuleError(HIDDEN)
-    types = cast(Types, case.operands)
-
-    operands = [trace.source(of_batch(t, size) if b else t, linear=False) for t, b in zip(types, batched, strict=True)]
-    results = rule(Batching(case.attrs, operands, types, batched, size))
-    due = [of_batch(t, size) for t in case.results]
-    if [t.value_type for t in results] != due:
-        given = ", ".join(str(t.value_type) for t in results)
-        raise MissingRuleError(f"the batch rule of {case.op} gives {given or 'nothing'} where {', '.join(map(str, due))} is due")
-    return trace.template(len(operands), results)
-
-
-def _linear(trace: Trace, template: Template, rule: str) -> Template:
-    require_linear_emission(trace.primitives, trace.cases, template.n_sources, (*template.closed, *template.nodes), rule)
-    return template
-
-
-def _checked(terms: Sequence[Term | None], op: str, types: Sequence[Type | None]) -> Sequence[Term | None]:
-    # A rule that gets its result wrong must not write a wrong document: own primitives come from users.
-    if len(terms) != len(types):
-        raise MissingRuleError(f"the rule of {op} gives {len(terms)} tangents where {len(types)} are due")
-    for term, type_ in zip(terms, types, strict=True):
-        if term is not None and (not term.linear or type_ not in (None, term.value_type)):
-            given = f"a tangent {term.value_type}" if term.linear else "a value that is no tangent"
-            raise MissingRuleError(f"the rule of {op} gives {given} where a tangent {type_} is due")
-    return terms

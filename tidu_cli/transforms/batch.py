@@ -9,7 +9,8 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Graph, column
 from tidu_cli.limits import limits, require
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import Template, batch_template
+from tidu_cli.rules.recording import Template
+from tidu_cli.rules.templates import batch_template
 from tidu_cli.watching import watch
 
 

@@ -22,7 +22,9 @@ from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules import tangents
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import Template, jvp_template
+from tidu_cli.rules.conversion import conversion
+from tidu_cli.rules.recording import Template
+from tidu_cli.rules.templates import jvp_template
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch
@@ -66,7 +68,7 @@ def linearize(
         source = logical.source[key]
         primal, given = logical.type_of(source), linear.inputs[-1 - seeds[source]].type
         if primal is not None and needed[source] and given != tangent_type(primal):
-            template = tangents.conversion(primitives, document.cases, given, tangent_type(primal))
+            template = conversion(primitives, document.cases, given, tangent_type(primal))
             seeds[source] = stamper.stamp(template, [seeds[source]])[-1]
     tangent, some_are_dead = _push_forward(logical, seeds, needed, stamper, primitives)
 

@@ -20,8 +20,9 @@ from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import Template, transpose_template
+from tidu_cli.rules.recording import Template
 from tidu_cli.rules.scattered import reads_few
+from tidu_cli.rules.templates import transpose_template
 from tidu_cli.transforms.cotangents import Cotangents, Read
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.linear import linked_linear_head

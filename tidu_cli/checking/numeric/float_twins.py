@@ -27,8 +27,8 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.lax.records.records import field, record
 from tidu_cli.rules.contract import PrimitiveSet
+from tidu_cli.rules.conversion import converted
 from tidu_cli.rules.recording import Template, Term, Trace, op
-from tidu_cli.rules.tangents import converted
 from tidu_cli.rules.units import is_step
 from tidu_cli.transforms.batch import Appender
 

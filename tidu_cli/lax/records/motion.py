@@ -36,9 +36,10 @@ from tidu_cli.lax.records.records import field, record, zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Primitive, ValueTypes
+from tidu_cli.rules.conversion import converted
 from tidu_cli.rules.families import summed
 from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangents import chosen, converted
+from tidu_cli.rules.tangents import chosen
 from tidu_cli.rules.units import between, scaling, span
 
 difference, retract = op("difference"), op("retract")

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves, of_batch
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import field, record
 from tidu_cli.lax.records.sums_and_products import scaled_operand
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Transposition, ValueTypes
-from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangents import converted
+from tidu_cli.rules.conversion import converted
+from tidu_cli.rules.graphs import kernel, recorded
+from tidu_cli.rules.recording import Term, Trace, op
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 
@@ -97,23 +100,15 @@ def _number_dtype(type_: TensorType) -> str:
 
 def joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) -> Kernel:
     """The kernel that adds tangents of different types, by converting them first."""
-    from tidu_cli.custom.bodies import kernel, naturalized  # here and below, as such sums are rare
-    from tidu_cli.lax.builtin import BUILTIN
+    from tidu_cli.lax.builtin import BUILTIN  # which has this family
 
-    ready = [None if t == result else kernel(np, naturalized(BUILTIN, t, result), BUILTIN) for t in operands]
+    def conversion(given: Type) -> Kernel:
+        trace, x = Trace(BUILTIN, CaseTable()), Key("x")
+        graph = recorded(trace, "conversion", {x: given}, {x: converted(trace.source(given, linear=False), result)})
+        return kernel(np, graph, BUILTIN)
+
+    ready = [None if t == result else conversion(t) for t in operands]
     return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
-
-
-def joining_transpose(ct: Term, operand: Type) -> Term:
-    """The cotangent of an operand of a sum: the transpose of the conversion to the sum's type."""
-    if ct.value_type == operand:
-        return ct
-    from tidu_cli.custom.bodies import naturalized_cotangent, spliced
-
-    trace = ct.trace
-    (found,) = spliced(trace, naturalized_cotangent(trace.primitives, ct.value_type, operand), [ct])
-    assert found is not None
-    return found
 
 
 def joining_batch(node: Batching) -> Sequence[Term]:

@@ -18,7 +18,8 @@ from tidu_cli.graph.columns.dataflow import Bools, Flow, Indices, Ints, peel, re
 from tidu_cli.graph.graph import CaseTable, Column, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import Template, jvp_template
+from tidu_cli.rules.recording import Template
+from tidu_cli.rules.templates import jvp_template
 from tidu_cli.transforms.columns.aliases import follow
 from tidu_cli.transforms.columns.cases import are_few, by_code, by_mask, operands
 from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits

@@ -18,8 +18,9 @@ from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.contract import PrimitiveSet
-from tidu_cli.rules.recording import Template, transpose_template
+from tidu_cli.rules.recording import Template
 from tidu_cli.rules.scattered import reads_few
+from tidu_cli.rules.templates import transpose_template
 from tidu_cli.transforms.columns.cases import are_few, by_code, operands
 from tidu_cli.transforms.columns.contributions import Contributions
 from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, before_each, linear_offset, suits
