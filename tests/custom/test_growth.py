@@ -136,6 +136,23 @@ def test_rules_run_once_for_each_kind_of_step(kind, monkeypatch):
     assert runs[50] == runs[200] and len(runs[50]) < 30
 
 
+def test_ops_nest_as_deep_as_is_allowed():
+    """Each level of 64 takes a few calls within one another, of which Python allows a thousand."""
+    forward = {"o0": unary(body("x", [("neg", 0)], {"y": 1}))}
+    forward |= {f"o{k}": unary(body("x", [(f"o{k - 1}", 0)], {"y": 1})) for k in range(1, 64)}
+    back = {"t": unary(body("x", [("o62", 0)], {"y": 1}), transpose=body("y@-1", [("o62", 0)], {"x@-1": 1}))}
+    limit, depth = sys.getrecursionlimit(), 0
+    frame = sys._getframe()
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    sys.setrecursionlimit(depth + 850)
+    try:
+        for ops, op in ((forward, "o63"), (forward | back, "t")):
+            derived(read(used(ops, op)))
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def test_no_garbage_is_collected_while_a_rule_is_recorded():
     """Nothing that is recorded is in a cycle, and looking at a million objects again and again took most of the time."""
     linear = linearize(read(used({"o": chain("forward", 20_000)}, "o")), [A])

@@ -93,10 +93,6 @@ class _ByGraph:
         graph = self.graph(node.attrs, node.types)
         return _all(nested.batch(node.operands[0].trace, graph, node.operands, node.batched, node.size))
 
-    def jvp_through_graph(self, node: JVP) -> Sequence[Term | None]:
-        graph = self.graph(node.attrs, [t.value_type for t in node.operands])
-        return nested.push_forward(_trace_of(node.tangents), graph, node.operands, node.tangents)
-
 
 class _Op(_ByGraph):
     """The rules of a custom operation."""
@@ -119,7 +115,7 @@ class _Op(_ByGraph):
             len(definition.inputs),
             definition.attrs,
             len(definition.outputs),
-            jvp=self.jvp,
+            jvp=self.jvp if definition.graphs.keys() & {"jvp", "backward"} else self.jvp_through_forward,
             transpose=self.transpose if is_linear else None,
             hidden=self.hidden,
             inlined=self.inlined,
@@ -160,15 +156,13 @@ class _Op(_ByGraph):
         return _dense(trace, graph.outputs, nested.push_forward(trace, graph, values, tangents, self.sets.linear))
 
     def jvp(self, node: JVP) -> Sequence[Term | None]:
-        graphs = self.definition.graphs
-        if "jvp" in graphs:
+        """The JVP by the graph that says what it is."""
+        if not self.has_derivative:
             graph = self.derivative("jvp", node.attrs, [t.value_type for t in node.operands])
             return self.linear_map(graph, [*node.operands, *node.results], node.tangents)
-        if "backward" in graphs:
-            attrs = node.attrs.values | {"active": [t is not None for t in node.tangents]}
-            tangents = [t for t in node.tangents if t is not None]
-            return tangents[0].trace.emit_all(self.name + JVP_SUFFIX, *node.operands, *node.results, *tangents, **attrs)
-        return self.jvp_through_forward(node)
+        attrs = node.attrs.values | {"active": [t is not None for t in node.tangents]}
+        tangents = [t for t in node.tangents if t is not None]
+        return tangents[0].trace.emit_all(self.name + JVP_SUFFIX, *node.operands, *node.results, *tangents, **attrs)
 
     def jvp_through_forward(self, node: JVP) -> Sequence[Term | None]:
         """The JVP by what the op computes: of an op that is declared linear in just these tangents, the op itself."""
@@ -179,7 +173,7 @@ class _Op(_ByGraph):
         if is_linear and [t.value_type for t in mixed] == operands:
             self.derivative("transpose", node.attrs, operands)  # whether it is linear
             return _trace_of(node.tangents).apply(self.name, node.attrs, mixed)
-        return self.jvp_through_graph(node)
+        return nested.push_forward(_trace_of(node.tangents), self.graph(node.attrs, operands), node.operands, node.tangents)
 
     def transpose(self, node: Transposition) -> Sequence[Term | None]:
         if node.active == self.definition.linear_in and "transpose" in self.definition.graphs:
@@ -278,7 +272,8 @@ class _Derivative(_ByGraph):
         if _active(node.tangents) == self.linear_in(len(node.tangents)):
             moved = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
             return moved[-1].trace.apply(self.name, node.attrs, moved)
-        return self.jvp_through_graph(node)
+        graph = self.graph(node.attrs, [t.value_type for t in node.operands])
+        return nested.push_forward(_trace_of(node.tangents), graph, node.operands, node.tangents)
 
     def transpose(self, node: Transposition) -> Sequence[Term | None]:
         of_op, active = self.split(node.attrs)

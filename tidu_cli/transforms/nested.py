@@ -27,7 +27,6 @@ def apply(trace: Trace, graph: Graph, operands: Sequence[Term]) -> Terms:
     return spliced(trace, _document(graph), _by_input(graph, operands))
 
 
-@listening(None)
 def push_forward(
     trace: Trace, graph: Graph, operands: Terms, tangents: Terms, primitives: PrimitiveSet | None = None
 ) -> Sequence[Term | None]:
@@ -39,12 +38,12 @@ def push_forward(
     active = {i.key: t for i, t in zip(graph.inputs, tangents, strict=True) if t is not None}
     if not active:
         return [None] * len(graph.outputs)
-    document = linearize(_document(graph), list(active), primitives=primitives or trace.primitives)
+    with listening(None):
+        document = linearize(_document(graph), list(active), primitives=primitives or trace.primitives)
     seeds = {i.key: t for i, t in zip(document.head.inputs, active.values(), strict=True)}
     return spliced(trace, document, _by_input(graph, operands) | seeds)
 
 
-@listening(None)
 def pull_back(
     trace: Trace, graph: Graph, operands: Terms, active: Sequence[bool], cotangents: Terms, primitives: PrimitiveSet | None = None
 ) -> Terms:
@@ -58,18 +57,19 @@ def pull_back(
     if not (wrt and live):
         return [None] * len(graph.inputs)
     primitives = primitives or trace.primitives
-    tangents = linearize(_document(graph), wrt, outputs=list(live), primitives=primitives)
-    document = transpose(tangents, primitives=primitives)
+    with listening(None):
+        tangents = linearize(_document(graph), wrt, outputs=list(live), primitives=primitives)
+        document = transpose(tangents, primitives=primitives)
     seeds = {i.key: t for i, t in zip(document.head.inputs, live.values(), strict=True)}
     found = dict(zip(wrt, spliced(trace, document, _by_input(graph, operands) | seeds), strict=True))
     return [found.get(i.key) for i in graph.inputs]
 
 
-@listening(None)
 def batch(trace: Trace, graph: Graph, operands: Sequence[Term], batched: Sequence[bool], size: int) -> Terms:
     """Emit a graph for many values of the `batched` operands at once. Gives its outputs, each with the batch as its first axis."""
     keys = {i.key for i, b in zip(graph.inputs, batched, strict=True) if b}
-    made, depends = vectorized(graph, keys, size, trace.primitives)
+    with listening(None):
+        made, depends = vectorized(graph, keys, size, trace.primitives)
     found = spliced(trace, _document(made), _by_input(made, operands))
     return [t if t is None or d else repeated(t, size) for t, d in zip(found, depends, strict=True)]
 
