@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 
 from tidu_cli.custom.attrs import CustomAttrs, substituted
 from tidu_cli.custom.definitions import OpDefinition, SourceNode
@@ -110,29 +111,22 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
         uses[d.name] = list(dict.fromkeys(n.op for n in d.graphs["forward"].nodes))
         if "backward" in d.graphs:
             uses[d.name + JVP_SUFFIX] = list(dict.fromkeys([d.name, *(n.op for n in d.graphs["backward"].nodes)]))
+    try:
+        order = list(TopologicalSorter({name: [op for op in ops if op in uses] for name, ops in uses.items()}).static_order())
+    except CycleError as error:
+        names = error.args[1][:0:-1]  # each uses the next, and the last the first
+        start = names.index(next(name for name in uses if name in names))
+        first, *rest = [*names[start:], *names[:start]]
+        base = first.removesuffix(JVP_SUFFIX)
+        kind = "forward" if base == first else "backward"
+        cycle = " of ".join([*rest, first])
+        raise TypeRuleError(f"op '{base}': its {kind} is of {cycle}; an op may not be defined by itself") from None
     depth: dict[str, int] = {}
-    for start in uses:
-        path = [] if start in depth else [(start, iter(uses[start]))]
-        on_path = {start: None}
-        while path:
-            name, rest = path[-1]
-            step = next((op for op in rest if op in uses and op not in depth), None)
-            if step is None:
-                depth[name] = 1 + max((depth[op] for op in uses[name] if op in uses), default=0)
-                if depth[name] > MAX_NESTING:
-                    raise TypeRuleError(f"op '{name}': it is of ops of ops, more than {MAX_NESTING} deep; write some of them out")
-                path.pop()
-                del on_path[name]
-            elif step in on_path:
-                names = list(on_path)
-                cycle = " of ".join([*names[names.index(step) + 1 :], step])
-                base = step.removesuffix(JVP_SUFFIX)
-                kind = "forward" if base == step else "backward"
-                raise TypeRuleError(f"op '{base}': its {kind} is of {cycle}; an op may not be defined by itself")
-            else:
-                path.append((step, iter(uses[step])))
-                on_path[step] = None
-    return depth
+    for name in order:
+        depth[name] = 1 + max((depth[op] for op in uses[name] if op in uses), default=0)
+        if depth[name] > MAX_NESTING:
+            raise TypeRuleError(f"op '{name}': it is of ops of ops, more than {MAX_NESTING} deep; write some of them out")
+    return order
 
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:

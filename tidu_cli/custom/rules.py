@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
 from tidu_cli.custom.attrs import AttrValues, CustomAttrs, attrs_class
-from tidu_cli.custom.definitions import OpDefinition
+from tidu_cli.custom.definitions import PASS, OpDefinition
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import TensorPattern, completed
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.graph import CaseTable, Graph, Output
+from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import TensorType, Type, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, Types, ValueTypes
 from tidu_cli.rules.graphs import kernel, recorded
@@ -35,43 +36,57 @@ class Sets:
 
         Its own `jvp` may be defined by itself, and of a linear map it is no other.
         """
-        through = {d.name: replace(self.whole[d.name], jvp=_Op(d, self).jvp_through_forward) for d in self.whole.definitions}
+        through = {d.name: replace(self.whole[d.name], jvp=_Op(d, self).jvp) for d in self.whole.definitions}
         return replace(self.whole, primitives={**self.whole.primitives, **through})
 
 
 def custom_primitives(definition: OpDefinition, sets: Sets) -> list[Primitive]:
     """The primitives of a definition: the op, and its derivative if only `backward` says what that is."""
     op = _Op(definition, sets)
-    return [op.primitive(), _Derivative(op).primitive()] if op.has_derivative else [op.primitive()]
+    return [op.primitive(), _Derivative(op).primitive()] if "backward" in definition.graphs else [op.primitive()]
 
 
-class _ByGraph:
-    """The rules of what is defined by a graph, whichever it is."""
+class _ByGraphs(ABC):
+    """The rules of what is computed by one graph, and is transposed by another where just the operands `linear_in` are active."""
 
-    name: str
-    sets: Sets
-
-    def __init__(self) -> None:
+    def __init__(self, name: str, definition: OpDefinition, sets: Sets) -> None:
+        self.name = name
+        self.definition = definition
+        self.sets = sets
         self._flops: dict[Graph, int] = {}
 
+    @abstractmethod
     def graph(self, attrs: CustomAttrs, operands: Sequence[Type | None]) -> Graph:
-        """What the op computes of operands of these types. Raises TypeRuleError, and MissingRuleError where one is hidden."""
-        raise NotImplementedError
+        """What it computes of operands of these types. Raises TypeRuleError, and MissingRuleError where one is hidden."""
 
-    def made(self, arity: int | None, attrs: AttrValues, n_results: int, **rules: Any) -> Primitive:
-        """The primitive, with these rules and those that follow from the graph."""
+    @abstractmethod
+    def reverse(self, attrs: CustomAttrs, operands: Sequence[Type | None]) -> Graph:
+        """The graph from the other operands and cotangents of results to cotangents. Raises MissingRuleError if it is wrong."""
+
+    @abstractmethod
+    def linear_in(self, n_operands: int) -> tuple[bool, ...]:
+        """In which operands it is declared linear together."""
+
+    @abstractmethod
+    def hidden(self, attrs: CustomAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
+        """Operand types, where some are hidden, by patterns."""
+
+    def made(self, arity: int | None, attrs: AttrValues, **more: Any) -> Primitive:
+        """The primitive of these rules."""
+        rules: dict[str, Any] = {"jvp": self.jvp, "transpose": self.transpose, "batch": self.batch, "inlined": self.inlined}
         return Primitive(
             self.name,
             arity,
             self.types,  # type: ignore[arg-type]  # of records, too
             self.kernel,
+            **rules | more,
+            linear_in=self.linear_in,
             attrs=attrs_class(self.name, attrs),
-            n_results=lambda attrs, n_operands: n_results,
-            batch=self.batch,
+            hidden=self.hidden,
+            n_results=lambda attrs, n_operands: len(self.definition.outputs),
             integers="exact",
             records=True,
             flops=self.flops,
-            **rules,
         )
 
     def types(self, attrs: CustomAttrs, operands: ValueTypes) -> ValueTypes:
@@ -83,51 +98,61 @@ class _ByGraph:
     def flops(self, attrs: CustomAttrs, operands: ValueTypes, results: ValueTypes) -> int:
         graph = self.graph(attrs, operands)
         if graph not in self._flops:  # once, since ops made of ops made of ops may have many nodes
-            cases = map(graph.cases.__getitem__, graph.code)
-            self._flops[graph] = sum(
-                self.sets.whole[c.op].flops(c.attrs, cast(Types, c.operands), cast(Types, c.results)) for c in cases
-            )
+            cases, primitives = map(graph.cases.__getitem__, graph.code), self.sets.whole
+            flops = (primitives[c.op].flops(c.attrs, cast(Types, c.operands), cast(Types, c.results)) for c in cases)
+            self._flops[graph] = sum(flops)
         return self._flops[graph]
 
     def batch(self, node: Batching) -> Sequence[Term]:
         graph = self.graph(node.attrs, node.types)
         return _all(nested.batch(node.operands[0].trace, graph, node.operands, node.batched, node.size))
 
+    def inlined(self, attrs: CustomAttrs, operands: Sequence[Term]) -> Sequence[Term]:
+        return _all(nested.apply(operands[0].trace, self.graph(attrs, [t.value_type for t in operands]), operands))
 
-class _Op(_ByGraph):
+    def jvp(self, node: JVP) -> Sequence[Term | None]:
+        """The JVP by what it computes; where it is declared linear in just these tangents, it is its own."""
+        operands, trace = [t.value_type for t in node.operands], _trace_of(node.tangents)
+        if tuple([t is not None for t in node.tangents]) == self.linear_in(len(operands)):
+            mixed = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
+            # It takes the tangents only where they are of the type of its inputs, as those of integers are not.
+            if [t.value_type for t in mixed] == operands:
+                self.reverse(node.attrs, operands)  # whether it is linear
+                return trace.apply(self.name, node.attrs, mixed)
+        return nested.push_forward(trace, self.graph(node.attrs, operands), node.operands, node.tangents)
+
+    def transpose(self, node: Transposition) -> Sequence[Term | None]:
+        trace = _trace_of(node.cotangents)
+        if node.active == self.linear_in(len(node.active)):
+            graph, others = self.reverse(node.attrs, node.types), [t for t in node.operands if t is not None]
+            found = iter(self.linear_map(trace, graph, others, node.cotangents))
+            return [next(found) if a else None for a in node.active]
+        graph = self.graph(node.attrs, node.types)
+        require_linear(self.sets.whole, graph, node.active, "active inputs")
+        return nested.pull_back(trace, graph, node.operands, node.active, node.cotangents, self.sets.linear)
+
+    def linear_map(
+        self, trace: Trace, graph: Graph, operands: Sequence[Term], moving: Sequence[Term | None]
+    ) -> Sequence[Term | None]:
+        """Emit a graph that is linear in its last inputs, for tangents or cotangents of which some are zero."""
+        values, tangents = [*operands, *[None] * len(moving)], [*[None] * len(operands), *moving]
+        return nested.push_forward(trace, graph, values, tangents, self.sets.linear)
+
+
+class _Op(_ByGraphs):
     """The rules of a custom operation."""
 
     def __init__(self, definition: OpDefinition, sets: Sets) -> None:
-        super().__init__()
-        self.definition = definition
-        self.name = definition.name
-        self.sets = sets
-
-    @property
-    def has_derivative(self) -> bool:
-        """Whether its derivative is an op of its own."""
-        return "backward" in self.definition.graphs and "jvp" not in self.definition.graphs
+        super().__init__(definition.name, definition, sets)
 
     def primitive(self) -> Primitive:
-        definition = self.definition
-        is_linear = "transpose" in definition.graphs or "backward" not in definition.graphs
-        return self.made(
-            len(definition.inputs),
-            definition.attrs,
-            len(definition.outputs),
-            jvp=self.jvp if definition.graphs.keys() & {"jvp", "backward"} else self.jvp_through_forward,
-            transpose=self.transpose if is_linear else None,
-            hidden=self.hidden,
-            inlined=self.inlined,
-            linear_in=lambda n_operands: definition.linear_in,
-            formula=f"{self.name}({', '.join(p.name for p in definition.inputs)})",
-            summary="defined in the document",
-        )
-
-    def hidden(self, attrs: CustomAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
-        patterns = [p.pattern for p in self.definition.outputs]
-        results = zip(patterns, declared, strict=True) if declared is not None and len(declared) == len(patterns) else ()
-        return completed([p.pattern for p in self.definition.inputs], operands, [*results])
+        definition, rules = self.definition, dict[str, Any]()
+        if "jvp" in definition.graphs:
+            rules["jvp"] = self.jvp_by_graph
+        if "backward" in definition.graphs:
+            rules |= {"jvp": self.jvp_by_derivative, "transpose": None}
+        formula = f"{self.name}({', '.join(p.name for p in definition.inputs)})"
+        return self.made(len(definition.inputs), definition.attrs, **rules, formula=formula, summary="defined in the document")
 
     def graph(self, attrs: CustomAttrs, operands: Sequence[Type | None]) -> Graph:
         return typed_graph(self.definition, "forward", self.sets.whole, attrs, _all_known(operands))
@@ -139,97 +164,69 @@ class _Op(_ByGraph):
         except TypeRuleError as error:
             raise MissingRuleError(str(error)) from None
 
-    def linear_map(self, graph: Graph, operands: Sequence[Term], moving: Sequence[Term | None]) -> Sequence[Term | None]:
-        """Emit a graph that is linear in its last inputs, for tangents or cotangents of which some are zero."""
-        trace = (*operands, *(t for t in moving if t is not None))[0].trace
-        values, tangents = [*operands, *[None] * len(moving)], [*[None] * len(operands), *moving]
-        return nested.push_forward(trace, graph, values, tangents, self.sets.linear)
+    def reverse(self, attrs: CustomAttrs, operands: Sequence[Type | None]) -> Graph:
+        return self.derivative("transpose", attrs, operands)
+
+    def linear_in(self, n_operands: int) -> tuple[bool, ...]:
+        return self.definition.linear_in
+
+    def hidden(self, attrs: CustomAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
+        patterns = [p.pattern for p in self.definition.outputs]
+        results = zip(patterns, declared, strict=True) if declared is not None and len(declared) == len(patterns) else ()
+        return completed([p.pattern for p in self.definition.inputs], operands, [*results])
 
     def inlined(self, attrs: CustomAttrs, operands: Sequence[Term]) -> Sequence[Term]:
-        trace, linear = operands[0].trace, [t.linear for t in operands]
-        graph = self.graph(attrs, [t.value_type for t in operands])
+        linear = [t.linear for t in operands]
         if not any(linear):
-            return _all(nested.apply(trace, graph, operands))
+            return super().inlined(attrs, operands)
         # In the nodes that rules emit: those can be transposed.
+        graph, trace = self.graph(attrs, [t.value_type for t in operands]), operands[0].trace
         require_linear(self.sets.whole, graph, linear, "active inputs")
-        values, tangents = ([t if t.linear is kind else None for t in operands] for kind in (False, True))
-        return _dense(trace, graph.outputs, nested.push_forward(trace, graph, values, tangents, self.sets.linear))
+        values, tangents = ([t if t.linear is active else None for t in operands] for active in (False, True))
+        found = nested.push_forward(trace, graph, values, tangents, self.sets.linear)
+        return [_zeros(trace, o.type) if t is None else t for o, t in zip(graph.outputs, found, strict=True)]
 
-    def jvp(self, node: JVP) -> Sequence[Term | None]:
-        """The JVP by the graph that says what it is."""
-        if not self.has_derivative:
-            graph = self.derivative("jvp", node.attrs, [t.value_type for t in node.operands])
-            return self.linear_map(graph, [*node.operands, *node.results], node.tangents)
+    def jvp_by_graph(self, node: JVP) -> Sequence[Term | None]:
+        graph = self.derivative("jvp", node.attrs, [t.value_type for t in node.operands])
+        return self.linear_map(_trace_of(node.tangents), graph, [*node.operands, *node.results], node.tangents)
+
+    def jvp_by_derivative(self, node: JVP) -> Sequence[Term | None]:
         attrs = node.attrs.values | {"active": [t is not None for t in node.tangents]}
         tangents = [t for t in node.tangents if t is not None]
         return tangents[0].trace.emit_all(self.name + JVP_SUFFIX, *node.operands, *node.results, *tangents, **attrs)
 
-    def jvp_through_forward(self, node: JVP) -> Sequence[Term | None]:
-        """The JVP by what the op computes: of an op that is declared linear in just these tangents, the op itself."""
-        operands = [t.value_type for t in node.operands]
-        mixed = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
-        is_linear = "transpose" in self.definition.graphs and _active(node.tangents) == self.definition.linear_in
-        # The op itself takes the tangents only where they are of the type of its inputs, as those of integers are not.
-        if is_linear and [t.value_type for t in mixed] == operands:
-            self.derivative("transpose", node.attrs, operands)  # whether it is linear
-            return _trace_of(node.tangents).apply(self.name, node.attrs, mixed)
-        return nested.push_forward(_trace_of(node.tangents), self.graph(node.attrs, operands), node.operands, node.tangents)
 
-    def transpose(self, node: Transposition) -> Sequence[Term | None]:
-        if node.active == self.definition.linear_in and "transpose" in self.definition.graphs:
-            graph = self.derivative("transpose", node.attrs, node.types)
-            found = iter(self.linear_map(graph, [t for t in node.operands if t is not None], node.cotangents))
-            return [next(found) if a else None for a in node.active]
-        graph = self.graph(node.attrs, node.types)
-        require_linear(self.sets.whole, graph, node.active, "active inputs")
-        trace = _trace_of(node.cotangents)
-        return nested.pull_back(trace, graph, node.operands, node.active, node.cotangents, self.sets.linear)
-
-
-class _Derivative(_ByGraph):
+class _Derivative(_ByGraphs):
     """The rules of the derivative of an op that has `backward` only: the transpose of that, which is linear in its cotangents.
 
     Its operands are the op's inputs and outputs, and the tangents of those inputs that its attr `active` says.
     """
 
     def __init__(self, op: _Op) -> None:
-        super().__init__()
+        super().__init__(op.name + JVP_SUFFIX, op.definition, op.sets)
         self.op = op
-        self.name = op.name + JVP_SUFFIX
-        self.sets = op.sets
         self.n_primal = len(op.definition.inputs) + len(op.definition.outputs)
         self._graphs: dict[object, Graph] = {}
 
     def primitive(self) -> Primitive:
-        definition = self.op.definition
-        return self.made(
-            None,
-            {**definition.attrs, "active": []},
-            len(definition.outputs),
-            jvp=self.jvp,
-            transpose=self.transpose,
-            hidden=self.hidden,
-            inlined=self.inlined,
-            linear_in=self.linear_in,
-            formula=f"the derivative of {definition.name}",
-            summary="the transpose of its backward graph",
-        )
+        formula, summary = f"the derivative of {self.op.name}", "the transpose of its backward graph"
+        return self.made(None, {**self.definition.attrs, "active": []}, formula=formula, summary=summary)
 
     def linear_in(self, n_operands: int) -> tuple[bool, ...]:
         return (False,) * self.n_primal + (True,) * (n_operands - self.n_primal)
 
     def split(self, attrs: CustomAttrs) -> tuple[CustomAttrs, list[bool]]:
+        """The op's attrs, and which of its inputs have tangents."""
         values = dict(attrs.values)
         active = values.pop("active")
-        n = len(self.op.definition.inputs)
+        n = len(self.definition.inputs)
         if not isinstance(active, list) or len(active) != n or not all(isinstance(a, bool) for a in active) or not any(active):
             raise TypeRuleError(f"attr 'active': it says of each of the {n} inputs whether it has a tangent")
         return CustomAttrs.of(values), active
 
     def hidden(self, attrs: CustomAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
         """By the patterns of the op. Those of tangents have their shapes, and another dtype where it is of integers, or any."""
-        definition = self.op.definition
-        inputs, outputs = ([p.pattern for p in ports] for ports in (definition.inputs, definition.outputs))
+        inputs, outputs = ([p.pattern for p in ports] for ports in (self.definition.inputs, self.definition.outputs))
         _, active = self.split(attrs)
         moving = [pattern for pattern, a in zip(inputs, active, strict=True) if a]
         if len(operands) != self.n_primal + len(moving) or (declared is not None and len(declared) != len(outputs)):
@@ -238,50 +235,32 @@ class _Derivative(_ByGraph):
         shapes = [(replace(p, dtype=t.dtype), t) for p, t in tangents if isinstance(p, TensorPattern) and isinstance(t, TensorType)]
         return [*completed([*inputs, *outputs], operands[: self.n_primal], shapes), *operands[self.n_primal :]]
 
+    def reverse(self, attrs: CustomAttrs, operands: Sequence[Type | None]) -> Graph:
+        of_op, active = self.split(attrs)
+        backward = self.op.derivative("backward", of_op, operands[: len(active)])
+        return replace(backward, outputs=tuple(o for o, a in zip(backward.outputs, active, strict=True) if a))
+
     def graph(self, attrs: CustomAttrs, operands: Sequence[Type | None]) -> Graph:
         identity = attrs, tuple(operands)
         if identity not in self._graphs:
-            self._graphs[identity] = self._transposed_backward(attrs, _all_known(operands))
+            self._graphs[identity] = self._transposed_reverse(attrs, _all_known(operands))
         return self._graphs[identity]
 
-    def _transposed_backward(self, attrs: CustomAttrs, operands: ValueTypes) -> Graph:
-        definition = self.op.definition
-        of_op, active = self.split(attrs)
-        inputs = operands[: len(definition.inputs)]
-        due = [tangent_type(t) for t, a in zip(inputs, active, strict=True) if a]
-        if list(operands[self.n_primal :]) != due or len(operands) < self.n_primal:
+    def _transposed_reverse(self, attrs: CustomAttrs, operands: ValueTypes) -> Graph:
+        x, y = self.definition.input_keys, self.definition.output_keys
+        _, active = self.split(attrs)
+        due = [tangent_type(t) for t, a in zip(operands, active, strict=False) if a]
+        if len(operands) != self.n_primal + len(due) or list(operands[self.n_primal :]) != due:
             tangents_due = ", ".join(map(str, due))
-            raise TypeRuleError(f"takes the inputs and outputs of {definition.name}, and tangents {tangents_due}")
-        backward = self.op.derivative("backward", of_op, inputs)
-        keys = (*definition.input_keys, *definition.output_keys)
-        moved = [key.tangent(1) for key, a in zip(keys, active, strict=False) if a]
-        types = dict(zip((*keys, *moved), operands, strict=True))
-        trace = Trace(self.sets.linear, CaseTable())
-        terms = {key: trace.source(t, linear=False) for key, t in types.items()}
-        values = [*map(terms.get, keys), *[None] * len(definition.outputs)]
-        cotangents = [terms.get(key.tangent(1)) for key in definition.input_keys]
-        found = nested.pull_back(trace, backward, values, self.linear_in(len(values)), cotangents)[self.n_primal :]
-        outputs = [Output(key, None, tangent_type(types[key])) for key in definition.output_keys]
-        dense = _dense(trace, outputs, found)
-        return recorded(trace, self.name, types, dict(zip(definition.output_keys, dense, strict=True)))
-
-    def inlined(self, attrs: CustomAttrs, operands: Sequence[Term]) -> Sequence[Term]:
-        return _all(nested.apply(operands[0].trace, self.graph(attrs, [t.value_type for t in operands]), operands))
-
-    def jvp(self, node: JVP) -> Sequence[Term | None]:
-        if _active(node.tangents) == self.linear_in(len(node.tangents)):
-            moved = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
-            return moved[-1].trace.apply(self.name, node.attrs, moved)
-        graph = self.graph(node.attrs, [t.value_type for t in node.operands])
-        return nested.push_forward(_trace_of(node.tangents), graph, node.operands, node.tangents)
-
-    def transpose(self, node: Transposition) -> Sequence[Term | None]:
-        of_op, active = self.split(node.attrs)
-        if node.active != self.linear_in(len(node.active)):
-            raise MissingRuleError(f"missing transpose rule for {self.name} with active inputs {list(node.active)}")
-        backward = self.op.derivative("backward", of_op, node.types[: len(self.op.definition.inputs)])
-        found = self.op.linear_map(backward, [t for t in node.operands if t is not None], node.cotangents)
-        return [*[None] * self.n_primal, *(c for c, a in zip(found, active, strict=True) if a)]
+            raise TypeRuleError(f"takes the inputs and outputs of {self.op.name}, and tangents {tangents_due}")
+        reverse, trace = self.reverse(attrs, operands), Trace(self.sets.whole, CaseTable())
+        types = dict(zip((*x, *y, *(key.tangent(PASS) for key, a in zip(x, active, strict=True) if a)), operands, strict=True))
+        terms = [trace.source(t, linear=False) for t in operands]
+        primal, tangents = terms[: self.n_primal], terms[self.n_primal :]
+        moving = self.linear_in(len(reverse.inputs))
+        found = nested.pull_back(trace, reverse, [*primal, *[None] * len(y)], moving, tangents, self.sets.linear)[self.n_primal :]
+        dense = [_zeros(trace, tangent_type(types[key])) if t is None else t for key, t in zip(y, found, strict=True)]
+        return recorded(trace, self.name, types, dict(zip(y, dense, strict=True)))
 
 
 def _all_known(operands: Sequence[Type | None]) -> ValueTypes:
@@ -290,21 +269,12 @@ def _all_known(operands: Sequence[Type | None]) -> ValueTypes:
     return tuple(cast(Sequence[Type], operands))
 
 
-def _active(tangents: Sequence[Term | None]) -> tuple[bool, ...]:
-    return tuple([t is not None for t in tangents])
-
-
 def _trace_of(terms: Sequence[Term | None]) -> Trace:
     return next(t.trace for t in terms if t is not None)
 
 
 def _all(terms: Sequence[Term | None]) -> list[Term]:
     return [t for t in terms if t is not None]  # none is: forward graphs give no null, and derivatives write zeros out
-
-
-def _dense(trace: Trace, outputs: Sequence[Output], terms: Sequence[Term | None]) -> list[Term]:
-    """Tangents of outputs, with zeros written out."""
-    return [_zeros(trace, o.type) if t is None else t for o, t in zip(outputs, terms, strict=True)]
 
 
 def _zeros(trace: Trace, type_: Type) -> Term:
