@@ -114,7 +114,7 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
     try:
         order = list(TopologicalSorter({name: [op for op in ops if op in uses] for name, ops in uses.items()}).static_order())
     except CycleError as error:
-        names = error.args[1][:0:-1]  # each uses the next, and the last the first
+        names: list[str] = error.args[1][:0:-1]  # each uses the next, and the last the first
         start = names.index(next(name for name in uses if name in names))
         first, *rest = [*names[start:], *names[:start]]
         base = first.removesuffix(JVP_SUFFIX)

@@ -13,13 +13,14 @@ from tidu_cli.custom.definitions import PASS, OpDefinition
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import TensorPattern, completed
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.graph import CaseTable, Graph
+from tidu_cli.graph.graph import CaseTable, Graph, Input
 from tidu_cli.graph.types import TensorType, Type, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, PrimitiveSet, Transposition, Types, ValueTypes
-from tidu_cli.rules.graphs import kernel, recorded
+from tidu_cli.rules.graphs import as_output, kernel, recorded
 from tidu_cli.rules.linearity import require_linear
 from tidu_cli.rules.recording import HIDDEN, Term, Trace
 from tidu_cli.transforms import nested
+from tidu_cli.transforms.dead import drop_dead_nodes
 
 JVP_SUFFIX = ".jvp"
 """What follows an op's name in that of its derivative, where that has no graph of its own."""
@@ -254,13 +255,15 @@ class _Derivative(_ByGraphs):
             tangents_due = ", ".join(map(str, due))
             raise TypeRuleError(f"takes the inputs and outputs of {self.op.name}, and tangents {tangents_due}")
         reverse, trace = self.reverse(attrs, operands), Trace(self.sets.whole, CaseTable())
-        types = dict(zip((*x, *y, *(key.tangent(PASS) for key, a in zip(x, active, strict=True) if a)), operands, strict=True))
+        keys = (*x, *y, *(key.tangent(PASS) for key, a in zip(x, active, strict=True) if a))
         terms = [trace.source(t, linear=False) for t in operands]
         primal, tangents = terms[: self.n_primal], terms[self.n_primal :]
         moving = self.linear_in(len(reverse.inputs))
         found = nested.pull_back(trace, reverse, [*primal, *[None] * len(y)], moving, tangents, self.sets.linear)[self.n_primal :]
-        dense = [_zeros(trace, tangent_type(types[key])) if t is None else t for key, t in zip(y, found, strict=True)]
-        return recorded(trace, self.name, types, dict(zip(y, dense, strict=True)))
+        outputs = zip(y, operands[len(x) :], found, strict=False)
+        dense = [as_output(k.name, _zeros(trace, tangent_type(t)) if ct is None else ct) for k, t, ct in outputs]
+        graph = recorded(trace, self.name, list(map(Input, keys, operands)), dense)
+        return drop_dead_nodes([graph], 0)[0]
 
 
 def _all_known(operands: Sequence[Type | None]) -> ValueTypes:

@@ -6,23 +6,24 @@ own: `spliced` goes over them. The way back, from what a rule emits to a graph, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.contract import Kernel, PrimitiveSet, Types
-from tidu_cli.rules.recording import Term, Trace, UnreadableError
+from tidu_cli.rules.recording import Term, Trace
 
 
 def spliced(trace: Trace, document: Document, sources: Mapping[Key, Term]) -> list[Term | None]:
     """Emit the nodes of a document's graphs for these sources by input key. Gives the head's outputs, None for zeros.
 
     Nodes are linear where they depend on a source that is. An input without a source is one whose value is not there: what depends
-    on it is left out. Raises UnreadableError where an output does.
+    on it is left out. Raises MissingRuleError where an output does.
     """
     cases = document.cases
     numbers: dict[tuple[int, ...], int] = {}
@@ -48,23 +49,19 @@ def spliced(trace: Trace, document: Document, sources: Mapping[Key, Term]) -> li
         value = output.value
         results.append(None if value is None else found[value] if value >= 0 else outside[~value])
         if value is not None and results[-1] is None:
-            raise UnreadableError(f"its '{output.key}' depends on a value that is not there")
+            raise MissingRuleError(f"its '{output.key}' depends on a value that is not there")
     return results
 
 
-def recorded(trace: Trace, name: str, sources: Mapping[Key, Type], results: Mapping[Key, Term]) -> Graph:
-    """A recording, which has just these sources, as a graph, without what its results do not need."""
-    template = trace.template(len(sources), list(results.values()))
-    nodes = (*template.closed, *template.nodes)
-    outputs = [Output(key, slot, t.value_type) for (key, t), slot in zip(results.items(), template.results, strict=True)]
-    return Graph(
-        name,
-        tuple(Input(key, type_) for key, type_ in sources.items()),
-        tuple(outputs),
-        trace.cases,
-        column(node.code for node in nodes),
-        column(slot for node in nodes for slot in node.reads),
-    )
+def recorded(trace: Trace, name: str, inputs: Sequence[Input], outputs: Sequence[Output]) -> Graph:
+    """A recording whose sources are these inputs, as a graph: its values have the numbers of their slots."""
+    reads = column(slot for node in trace.nodes for slot in node.reads)
+    return Graph(name, tuple(inputs), tuple(outputs), trace.cases, column(node.code for node in trace.nodes), reads)
+
+
+def as_output(name: str, term: Term) -> Output:
+    """A value of a recording as an output of its graph."""
+    return Output(Key(name), term.slot, term.value_type)
 
 
 def expanded(primitives: PrimitiveSet, case: Case) -> Graph:
@@ -72,9 +69,9 @@ def expanded(primitives: PrimitiveSet, case: Case) -> Graph:
     rule = primitives[case.op].inlined
     assert rule is not None
     trace = Trace(primitives, CaseTable())
-    types = {Key(f"x{k}"): cast(Type, t) for k, t in enumerate(case.operands)}
-    results = rule(case.attrs, [trace.source(t, linear=False) for t in types.values()])
-    return recorded(trace, case.op, types, {Key(f"y{k}"): t for k, t in enumerate(results)})
+    inputs = [Input(Key(f"x{k}"), cast(Type, t)) for k, t in enumerate(case.operands)]
+    results = rule(case.attrs, [trace.source(i.type, linear=False) for i in inputs])
+    return recorded(trace, case.op, inputs, [as_output(f"y{k}", t) for k, t in enumerate(results)])
 
 
 def kernel(np: Any, graph: Graph, primitives: PrimitiveSet) -> Kernel:

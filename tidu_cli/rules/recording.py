@@ -22,10 +22,6 @@ HIDDEN = "its rule needs the type of a detached value; resolve the document firs
 """Why a rule does nothing where a detached reference hides a type that it reads."""
 
 
-class UnreadableError(MissingRuleError):
-    """A rule computes with a value of another recording, or with one that only exists as a tangent."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
     """A value within a rule. `slot` is its place in the template's environment; `linear` says that it depends on a tangent."""
@@ -146,9 +142,9 @@ class Trace:
         return self.apply(op, self.primitives.parse_attrs(op, attrs), terms)
 
     def apply(self, op: str, attrs: CaseAttrs, operands: Sequence[Term]) -> tuple[Term, ...]:
-        """Likewise, for attrs that are parsed. Raises UnreadableError for an operand of another recording."""
+        """Likewise, for attrs that are parsed. Raises MissingRuleError for an operand of another recording."""
         if any(t.trace is not self for t in operands):
-            raise UnreadableError("reads a value that is not there")
+            raise MissingRuleError("reads a value that is not there")
         linear = any(t.linear for t in operands)
         mask = tuple(t.linear for t in operands) if linear else None
         case = self.primitives.case(op, attrs, mask, [t.value_type for t in operands])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tidu_cli.graph.graph import CaseTable
+from tidu_cli.graph.graph import CaseTable, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves, of_batch
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -18,7 +18,7 @@ from tidu_cli.lax.records.sums_and_products import scaled_operand
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.conversion import converted
-from tidu_cli.rules.graphs import kernel, recorded
+from tidu_cli.rules.graphs import as_output, kernel, recorded
 from tidu_cli.rules.recording import Term, Trace, op
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
@@ -103,9 +103,9 @@ def joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) -> 
     from tidu_cli.lax.builtin import BUILTIN  # which has this family
 
     def conversion(given: Type) -> Kernel:
-        trace, x = Trace(BUILTIN, CaseTable()), Key("x")
-        graph = recorded(trace, "conversion", {x: given}, {x: converted(trace.source(given, linear=False), result)})
-        return kernel(np, graph, BUILTIN)
+        trace = Trace(BUILTIN, CaseTable())
+        made = as_output("y", converted(trace.source(given, linear=False), result))
+        return kernel(np, recorded(trace, "conversion", [Input(Key("x"), given)], [made]), BUILTIN)
 
     ready = [None if t == result else conversion(t) for t in operands]
     return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
