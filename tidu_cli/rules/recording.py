@@ -206,7 +206,7 @@ class Trace:
         return dict(zip(makes(case.attrs), node.reads, strict=True)) if makes else {}
 
     def live(self, results: Sequence[Term | None]) -> set[int]:
-        """The slots that these results need: rules that take a whole graph (own primitives') record more."""
+        """The slots that these results need: rules that take a whole graph (of custom operations) record more."""
         live = {r.slot for r in results if r is not None}
         first = self.n_slots
         for node in reversed(self.nodes):

@@ -104,7 +104,7 @@ def _linear(trace: Trace, template: Template, rule: str) -> Template:
 
 
 def _checked(terms: Sequence[Term | None], op: str, types: Sequence[Type | None]) -> Sequence[Term | None]:
-    # A rule that gets its result wrong must not write a wrong document: own primitives come from users.
+    # A rule that gets its result wrong must not write a wrong document: some come from users.
     if len(terms) != len(types):
         raise MissingRuleError(f"the rule of {op} gives {len(terms)} tangents where {len(types)} are due")
     for term, type_ in zip(terms, types, strict=True):

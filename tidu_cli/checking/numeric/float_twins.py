@@ -41,7 +41,7 @@ convert = op("convert_element_type")
 def float_twin(
     document: Document, primitives: PrimitiveSet, dtypes: Collection[str] = EXACT
 ) -> tuple[Document, dict[Key, Key]] | None:
-    """The twin of a document of one graph without own primitives, and by the key of an input that of the one that is its twin.
+    """The twin of a document of one graph without custom operations, and by the key of an input that of the one that is its twin.
 
     Inputs that hold an array of these dtypes have twins. Every value that depends on them as numbers has one, and the outputs are
     those twins; a null stands for an output that does not. All that there was stays, too: as indices, and for what rounds or works

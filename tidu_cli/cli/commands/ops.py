@@ -134,7 +134,7 @@ def _lines(listed: _Listed, primitives: PrimitiveSet, width: int, in_full: bool)
         yield f"{heading(f'{listed.name:{width}}')}  {': '.join(listed.state)}"
         return
     arity = "n" if p.arity is None else p.arity
-    # An own op is transposed where its forward graph is linear, which depends on the types: only `transpose` says that it is.
+    # A custom one is transposed where its forward graph is linear, which depends on the types: only `transpose` says that it is.
     said = listed.definition is None or p.name != listed.definition.name or "transpose" in listed.definition.graphs
     rules = ("J" if p.jvp else "-") + ("T" if p.transpose and said else "-")
     names = list(field_names(p.attrs)) if listed.definition is None else list(listed.definition.attrs)
@@ -163,7 +163,7 @@ def _details(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[str]:
 
 
 def _defined(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> Iterator[str]:
-    """An own primitive: its inputs and outputs, its attrs, the ops of each of its graphs, and what its rules emit."""
+    """A custom operation: its inputs and outputs, its attrs, the ops of each of its graphs, and what its rules emit."""
     if primitive.name != definition.name:
         return  # its derivative, of which the line has said all
     import json
@@ -194,7 +194,7 @@ def _smallest(pattern: Pattern) -> Type:
 
 
 def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> dict[str, list[str]]:
-    """What the rules of an own primitive emit, by letter: at the least types that its patterns allow, if they allow these."""
+    """What the rules of a custom operation emit, by letter: at the least types that its patterns allow, if they allow these."""
     from tidu_cli.checking.closure import emissions
     from tidu_cli.rules.contract import Example
 

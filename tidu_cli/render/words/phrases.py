@@ -30,7 +30,7 @@ _LABEL = 56
 def phrase(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Phrase:
     """An application of a primitive of this set to operands of these names, or of these numbers."""
     if primitives.definition_of(case.op) is not None:
-        return _own(case, operands, primitives)
+        return _custom(case, operands, primitives)
     if found := array_phrase(case, operands):
         return found
     primitive = primitives[case.op]
@@ -72,7 +72,7 @@ def axes_summed(case: Case) -> str:
     return summed + (f", by axis {_listed(batch)}" if batch else "")
 
 
-def _own(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Phrase:
+def _custom(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Phrase:
     definition = primitives.definition_of(case.op)
     assert definition is not None
     if case.op == definition.name:
