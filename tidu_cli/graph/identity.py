@@ -1,8 +1,8 @@
 """Digests: the structural identity of values (ValueKeys), in a form that holds across files and languages.
 
 `docs/format.md` specifies the encoding. A value's digest hashes those of the values it is computed from, so that it costs the
-same at any depth and in any sharing. It hashes how custom ops are defined, too; each definition is encoded once, and hashed once for
-every op that reaches it, not for every node.
+same at any depth and in any sharing. It hashes how custom ops are defined, too; each definition is encoded once, and hashed once
+for every op that reaches it, not for every node.
 """
 
 from __future__ import annotations
