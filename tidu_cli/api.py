@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.arguments import a_key, checked, mapping, one_key, size, text, whole
-from tidu_cli.custom.vocabulary import known_with
+from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.formats.files import reading, write_pieces
 from tidu_cli.formats.read import parse_document

@@ -27,8 +27,8 @@ _NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 class Limits:
     """How much a command may read and make. `memory` is in bytes, None for the machine's.
 
-    `nodes` are those of a document, with its own ops written out; `expansion` those that one thing may stand for, beyond what is
-    written in the file: an own op written out, a formula. Rules and tracers work through them one by one.
+    `nodes` are those of a document, custom operations written out; `expansion` those that one thing may stand for, beyond what is
+    written in the file: a custom operation written out, a formula. Rules and tracers work through them one by one.
     """
 
     memory: int | None = None

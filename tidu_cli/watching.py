@@ -42,8 +42,8 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Within the block, `listener` is told of all work that is watched."""
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Within the block, `listener` is told of all work that is watched; None: nobody is, as it is part of a stage."""
     token = _listener.set(listener)
     try:
         yield

@@ -116,7 +116,11 @@ def derived(made: Document, kind: str) -> Data:
 
 def derivative(made: Document) -> Data | None:
     """The definition of the derivative of a function: an op that is linear in its inputs dx, by `transpose`. None if it is zero."""
-    tangents = linearize(made, [i.key for i in made.head.inputs if may_move(i.type)])
+    wrt = [i.key for i in made.head.inputs if may_move(i.type)]
+    moving = [o.key for o, t in zip(made.head.outputs, linearize(made, wrt).head.outputs, strict=True) if t.value is not None]
+    if not moving:
+        return None
+    tangents = linearize(made, wrt, outputs=moving)
     forward, back = materialize(tangents).head, materialize(transpose(tangents)).head
     names = {i.key: Key(f"d{i.key.name}") for i in tangents.head.inputs} | {o.key: Key(f"d{o.key.name}") for o in forward.outputs}
     names |= {key.dual(): name.cotangent(1) for key, name in names.items()}
@@ -125,16 +129,13 @@ def derivative(made: Document) -> Data | None:
         inputs = tuple(replace(i, key=names.get(i.key, i.key)) for i in graph.inputs)
         return replace(graph, inputs=inputs, outputs=tuple(replace(o, key=names[o.key]) for o in graph.outputs if o.key in names))
 
-    live = [o for o in forward.outputs if o.value is not None]
-    if not live:
-        return None
     primal = {str(i.key): str(i.type) for i in made.head.inputs}
     moved = {str(names[i.key]): str(i.type) for i in tangents.head.inputs}
     x, dx = [Key(k) for k in primal], [Key(k) for k in moved]
-    dy = [names[o.key] for o in live]
+    dy = [names[o.key] for o in forward.outputs]
     return definition(
         primal | moved,
-        {str(names[o.key]): str(o.type) for o in live},
+        {str(names[o.key]): str(o.type) for o in forward.outputs},
         graph_data(renamed(forward), [*x, *dx], dy),
         transpose=graph_data(renamed(back), [*x, *(k.cotangent(1) for k in dy)], [k.cotangent(1) for k in dx]),
     )

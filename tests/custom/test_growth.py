@@ -12,12 +12,12 @@ import msgpack
 import pytest
 
 from tests.custom.making import Data, body, definition, encoded, read, unary, using
-from tidu_cli.custom import bodies
 from tidu_cli.custom.definitions import OpDefinition
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import parse_key
+from tidu_cli.rules import templates
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.inline import inline
 from tidu_cli.transforms.materialize import materialize
@@ -123,17 +123,34 @@ def test_twice_as_many_nodes_take_twice_as_long(shape, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_rules_run_once_for_each_kind_of_step(kind, monkeypatch):
     runs: dict[int, list[str]] = {}
-    jvp = bodies.tangents_of_results
+    jvp = templates.tangents_of_results
 
     def noting(trace, op, node):
         runs[n].append(op)
         return jvp(trace, op, node)
 
-    monkeypatch.setattr(bodies, "tangents_of_results", noting)
+    monkeypatch.setattr(templates, "tangents_of_results", noting)
     for n in (50, 200):
         runs[n] = []
         derived(read(used({"o": chain(kind, n)}, "o")))
     assert runs[50] == runs[200] and len(runs[50]) < 30
+
+
+def test_ops_nest_as_deep_as_is_allowed():
+    """Each level of 64 takes a few calls within one another, of which Python allows a thousand."""
+    forward = {"o0": unary(body("x", [("neg", 0)], {"y": 1}))}
+    forward |= {f"o{k}": unary(body("x", [(f"o{k - 1}", 0)], {"y": 1})) for k in range(1, 64)}
+    back = {"t": unary(body("x", [("o62", 0)], {"y": 1}), transpose=body("y@-1", [("o62", 0)], {"x@-1": 1}))}
+    limit, depth = sys.getrecursionlimit(), 0
+    frame = sys._getframe()
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    sys.setrecursionlimit(depth + 850)
+    try:
+        for ops, op in ((forward, "o63"), (forward | back, "t")):
+            derived(read(used(ops, op)))
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_no_garbage_is_collected_while_a_rule_is_recorded():

@@ -11,22 +11,25 @@ import pytest
 from tests.custom.making import body, primitives_of, unary
 from tidu_cli.checking.numeric.examples import example_cases, interval_of
 from tidu_cli.checking.numeric.sampling import draw
-from tidu_cli.custom.bodies import Body, Step
-from tidu_cli.custom.linearity import require_linear
+from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import CaseTable, Input, Output
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, leaves, parse_type
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.linearity import require_linear
 
 
 def found_linear(case, moving) -> list[bool]:
     """Of each result of a built-in case, whether it is found to be linear in the `moving` operands."""
-    order = sorted(range(len(moving)), key=lambda k: moving[k])
-    sources = tuple(case.operands[k] for k in order)
-    step = Step(case.op, case.attrs, tuple(order.index(k) for k in range(len(moving))), case.results)
+    n, inputs = len(moving), [Input(Key(f"x{k}"), t) for k, t in enumerate(case.operands)]
     verdicts = []
-    for slot in range(len(case.results)):
+    for slot, type_ in enumerate(case.results):
+        builder = GraphBuilder(CaseTable(), inputs)
+        builder.append(builder.cases.intern(case), range(n))
         try:
-            require_linear(BUILTIN, Body(sources, (step,), (len(sources) + slot,)), moving.count(False), "tangents")
+            require_linear(BUILTIN, builder.build("f", [Output(Key("y"), n + slot, type_)]), moving, "tangents")
             verdicts.append(True)
         except MissingRuleError:
             verdicts.append(False)
@@ -122,4 +125,4 @@ def test_bodies(nodes, value, linear):
     f64 = parse_type("f64[]")
     refused = nullcontext() if linear else pytest.raises(TypeRuleError, match="not known to be linear in the tangents")
     with refused:
-        primitives.definition_of("o").body("jvp", primitives, primitives.parse_attrs("o", {}), (f64,))
+        typed_graph(primitives.definition_of("o"), "jvp", primitives, primitives.parse_attrs("o", {}), (f64,))

@@ -1,4 +1,4 @@
-"""Own primitives: whether the graphs that say how an op is differentiated fit the one that says what it computes.
+"""Custom operations: whether the graphs that say how an op is differentiated fit the one that says what it computes.
 
 Each op is judged at the types and attrs with which it occurs, or, in a library, at small ones that fit. Reading has checked what
 can be said of a definition whatever its types; here its graphs are typed, found to be linear in tangents or cotangents, and held
@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.arrays import apart, together
 from tidu_cli.checking.static import Finding
-from tidu_cli.custom.attrs import OwnAttrs
-from tidu_cli.custom.bodies import Body, kernel
+from tidu_cli.custom.attrs import CustomAttrs
 from tidu_cli.custom.definitions import KINDS, OpDefinition
+from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import ANY_AXES, ANY_DTYPE, instance, variables_of
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.types import Type
+from tidu_cli.graph.walk import backwards
 from tidu_cli.rules.contract import ValueTypes
+from tidu_cli.rules.graphs import kernel
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
@@ -38,10 +40,10 @@ _DTYPES = ("f64", "c128")
 
 @dataclass(frozen=True)
 class Use:
-    """An own primitive with attrs, at operand types."""
+    """An custom operation with attrs, at operand types."""
 
     definition: OpDefinition
-    attrs: OwnAttrs
+    attrs: CustomAttrs
     types: ValueTypes
 
     def __str__(self) -> str:
@@ -49,20 +51,20 @@ class Use:
         values = [f"{k}={v}" for k, v in self.attrs.values.items()]
         return f"{self.definition.name}({', '.join([*map(str, self.types), *values])})"
 
-    def body(self, kind: str, primitives: PrimitiveSet) -> Body:
+    def graph(self, kind: str, primitives: PrimitiveSet) -> Graph:
         """A graph of the definition. Raises TypeRuleError."""
-        return self.definition.body(kind, primitives, self.attrs, self.types)
+        return typed_graph(self.definition, kind, primitives, self.attrs, self.types)
 
 
 def uses_in(document: Document, primitives: PrimitiveSet) -> list[Use]:
-    """The own primitives of a document, each as it occurs: in its graphs, and in the definitions of those."""
+    """The custom operations of a document, each as it occurs: in its graphs, and in the definitions of those."""
     codes = dict.fromkeys(code for graph in document.graphs for code in graph.code)
     cases = (document.cases[code] for code in codes)
     return _closed((use for case in cases if (use := _use(primitives, case.op, case.attrs, case.operands))), primitives)
 
 
 def trial_uses(primitives: PrimitiveSet) -> tuple[list[Use], list[Finding]]:
-    """The own primitives of a library at small types that fit; and what is wrong with those that fit none."""
+    """The custom operations of a library at small types that fit; and what is wrong with those that fit none."""
     found: list[Use] = []
     findings = []
     for definition in primitives.definitions:
@@ -88,12 +90,12 @@ def findings(use: Use, primitives: PrimitiveSet) -> Iterator[Finding]:
         if kind not in use.definition.graphs:
             continue
         try:
-            body = use.body(kind, primitives)
+            graph = use.graph(kind, primitives)
         except TiduError as error:
             yield Finding(True, f"op {use}: {error}")
             continue
-        for number in _dead(body):
-            yield Finding(False, f"op {use}: its {kind}, node {number} ({body.steps[number].op}): no output depends on it")
+        for number in _dead(graph):
+            yield Finding(False, f"op {use}: its {kind}, node {number} ({graph.case(number).op}): no output depends on it")
 
 
 def judged(use: Use, primitives: PrimitiveSet, seed: int) -> list[Verdict]:
@@ -128,18 +130,17 @@ def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     from tidu_cli.checking.numeric.laws import Verdict, drawn_inputs
     from tidu_cli.checking.numeric.sampling import shown
 
-    body = use.body(kind, primitives)
+    graph = use.graph(kind, primitives)
     document = one_use_document(use, primitives)
     x = drawn_inputs(document, primitives, seed)
-    if x is None or all(r is None for r in body.results):
+    if x is None or all(o.value is None for o in graph.outputs):
         return Verdict("zero", None if x is None else 0.0, 0.0)
     operands = [x[key] for key in use.definition.input_keys]
-    results = kernel(np, use.body("forward", primitives), primitives)(*operands)
+    results = kernel(np, use.graph("forward", primitives), primitives)(*operands)
     outputs = use.definition.output_keys
     values = dict(x) | dict(zip(outputs, (results,) if len(outputs) == 1 else results, strict=True))
-    keys, _ = use.definition.ports_of(kind)
-    given = [values[key] if key in values else together({}, key, t) for key, t in zip(keys, body.sources, strict=True)]
-    found = kernel(np, body, primitives)(*given)
+    given = [values[i.key] if i.key in values else together({}, i.key, i.type) for i in graph.inputs]
+    found = kernel(np, graph, primitives)(*given)
     greatest = max((float(np.abs(a).max()) for a in _arrays(found) if np.size(a)), default=0.0)
     inputs = document.head.inputs
     return Verdict("zero", greatest, 0.0, at=shown(apart(inputs, x.values()), inputs) if greatest else None)
@@ -156,20 +157,20 @@ def _arrays(value: Any) -> Iterator[Any]:
 
 
 def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[Type | None]) -> Use | None:
-    """The use of an own primitive that a node is, or of the one whose derivative it is; None for any other."""
+    """The use of an custom operation that a node is, or of the one whose derivative it is; None for any other."""
     definition = primitives.definition_of(op)
     types = tuple(operands)[: len(definition.inputs)] if definition else ()
     if definition is None or None in types:
         return None
     if op != definition.name:
-        attrs = OwnAttrs.of({k: v for k, v in attrs.values.items() if k != "active"})
+        attrs = CustomAttrs.of({k: v for k, v in attrs.values.items() if k != "active"})
     return Use(definition, attrs, types)  # type: ignore[arg-type]
 
 
 def _closed(uses: Iterable[Use], primitives: PrimitiveSet) -> list[Use]:
     """These and what their graphs use, each once."""
     waiting = deque(uses)
-    found: dict[tuple[str, OwnAttrs, ValueTypes], Use] = {}
+    found: dict[tuple[str, CustomAttrs, ValueTypes], Use] = {}
     while waiting:
         use = waiting.popleft()
         identity = use.definition.name, use.attrs, use.types
@@ -178,12 +179,11 @@ def _closed(uses: Iterable[Use], primitives: PrimitiveSet) -> list[Use]:
         found[identity] = use
         for kind in use.definition.graphs:
             try:
-                body = use.body(kind, primitives)
+                graph = use.graph(kind, primitives)
             except TiduError:
                 continue  # said by `findings`
-            types = body.types
-            cases = dict.fromkeys((s.op, s.attrs, tuple(types[r] for r in s.reads)) for s in body.steps)
-            waiting.extend(inner for case in cases if (inner := _use(primitives, *case)))
+            cases = map(graph.cases.__getitem__, dict.fromkeys(graph.code))
+            waiting.extend(inner for case in cases if (inner := _use(primitives, case.op, case.attrs, case.operands)))
     return list(found.values())
 
 
@@ -193,7 +193,7 @@ def _trials(definition: OpDefinition, primitives: PrimitiveSet) -> Iterator[tupl
         attrs = primitives.parse_attrs(definition.name, {})
     except TiduError:
         return
-    assert isinstance(attrs, OwnAttrs)
+    assert isinstance(attrs, CustomAttrs)
     patterns = [p.pattern for p in definition.inputs]
     variables = {name for p in patterns for name in variables_of(p)}
     sizes = {name: 2 + k for k, name in enumerate(sorted(variables - {ANY_AXES, ANY_DTYPE}))}
@@ -202,7 +202,7 @@ def _trials(definition: OpDefinition, primitives: PrimitiveSet) -> Iterator[tupl
     for shape, dtype in product(axes, dtypes):
         use = Use(definition, attrs, tuple(instance(p, {**sizes, ANY_AXES: shape, ANY_DTYPE: dtype}) for p in patterns))
         try:
-            use.body("forward", primitives)
+            use.graph("forward", primitives)
             yield use, None
         except TiduError as error:
             yield use, f"op {use}: {error}"
@@ -212,18 +212,15 @@ def _untried(definition: OpDefinition) -> Finding:
     return Finding(False, f"op '{definition.name}': not tried, since an attr has no default; check a document that uses it")
 
 
-def _dead(body: Body) -> list[int]:
-    """The numbers of the steps that no result needs."""
-    needed = {slot for slot in body.results if slot is not None}
-    first = len(body.types)
+def _dead(graph: Graph) -> list[int]:
+    """The numbers of the nodes that no output needs."""
+    needed = {o.value for o in graph.outputs}
     dead = []
-    for number in range(len(body.steps) - 1, -1, -1):
-        step = body.steps[number]
-        first -= len(step.results)
-        if needed.isdisjoint(range(first, first + len(step.results))):
+    for number, (_, args, first, end) in zip(range(graph.n_nodes - 1, -1, -1), backwards(graph, graph.args), strict=True):
+        if needed.isdisjoint(range(first, end)):
             dead.append(number)
         else:
-            needed.update(step.reads)
+            needed.update(args)
     return dead[::-1]
 
 

@@ -35,7 +35,7 @@ _SHOWN = 6
 
 @dataclass
 class Report:
-    """What was found; a part that was not asked for is None. `own` are the verdicts on own primitives, by op and types.
+    """What was found; a part that was not asked for is None. `own` are the verdicts on custom operations, by op and types.
 
     `inert` says of ops in which operands they have no derivative, and why.
     """
@@ -87,7 +87,7 @@ def check_document(
 ) -> Report:
     """Run parts of the checks on a document. `given` are inputs at which to try derivatives; the others are drawn."""
     report = Report()
-    # The static part goes through own ops where it looks for their transposes, the others everywhere.
+    # The static part goes through custom operations where it looks for their transposes, the others everywhere.
     primitives.require_written_out([g for g in document.graphs if g.linear is not None or "closure" in parts or "numeric" in parts])
     uses = uses_in(document, primitives) if primitives.definitions else []
     if "static" in parts:
@@ -100,19 +100,19 @@ def check_document(
         from tidu_cli.checking.numeric.laws import check_numerically
         from tidu_cli.checking.numeric.linear import linear_verdicts  # it needs NumPy, the other parts do not
 
-        _add_own(report, uses, primitives, seed)
+        _add_custom(report, uses, primitives, seed)
         try:
             verdicts = check_numerically(document, primitives, given=dict(given or {}), seed=seed)
         except TiduError:
             if not report.failures:
                 raise
-            return report  # an own primitive is to blame, and has been
+            return report  # a custom operation is to blame, and has been
         _add_numeric(report, [*verdicts, *linear_verdicts(document, primitives, given=given, seed=seed)])
     return report
 
 
 def check_library(primitives: PrimitiveSet, parts: Container[str], *, seed: int = 0) -> Report:
-    """Run parts of the checks on the own primitives of a set, each at small types that it takes."""
+    """Run parts of the checks on the custom operations of a set, each at small types that it takes."""
     report = Report()
     uses, misfits = trial_uses(primitives)
     if "static" in parts:
@@ -121,7 +121,7 @@ def check_library(primitives: PrimitiveSet, parts: Container[str], *, seed: int 
         report.closure = cases_closure([case_of(use, primitives) for use in uses], primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
-        _add_own(report, uses, primitives, seed)
+        _add_custom(report, uses, primitives, seed)
     return report
 
 
@@ -153,7 +153,7 @@ def _add_static(report: Report, found: Iterable[Finding], uses: Iterable[Use], p
     report.failures += [f.text for f in report.static if f.serious]
 
 
-def _add_own(report: Report, uses: Iterable[Use], primitives: PrimitiveSet, seed: int) -> None:
+def _add_custom(report: Report, uses: Iterable[Use], primitives: PrimitiveSet, seed: int) -> None:
     report.own = {}
     for use in uses:
         try:

@@ -217,7 +217,7 @@ def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
 
 def known_primitives() -> PrimitiveSet:
     """The built-in primitives, and those of --ops and --plugins. Raises DocumentError, UnknownNameError."""
-    from tidu_cli.custom.vocabulary import known_with
+    from tidu_cli.custom.packages import known_with
 
     meta = click.get_current_context().meta
     if _PRIMITIVES not in meta:  # once, also where a command loads several documents

@@ -1,4 +1,4 @@
-"""The attrs of own primitives: values by name, passed on to the nodes of their graphs.
+"""The attrs of custom operations: values by name, passed on to the nodes of their graphs.
 
 In a definition's graph `{"attr": "slope"}` stands for the value of the op's attr `slope`, anywhere within a node's attrs.
 """
@@ -19,13 +19,13 @@ REQUIRED = object()
 """The default of an attr that must be given."""
 
 
-class OwnAttrs(Attrs):
+class CustomAttrs(Attrs):
     """Values by name, as canonical JSON: so that they hash, and 1 differs from 1.0 and from true."""
 
     text: str
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> OwnAttrs:
+    def of(cls, values: Mapping[str, Any]) -> CustomAttrs:
         """Attrs of these values. Raises TypeRuleError for what JSON cannot hold."""
         try:
             return cls(text=json.dumps(values, sort_keys=True, allow_nan=False))
@@ -43,12 +43,12 @@ class OwnAttrs(Attrs):
         return self.values
 
 
-def attrs_class(op: str, defaults: AttrValues) -> type[OwnAttrs]:
+def attrs_class(op: str, defaults: AttrValues) -> type[CustomAttrs]:
     """The class of an op's attrs, whose `parse` reads their file form."""
 
-    class Known(OwnAttrs):
+    class Known(CustomAttrs):
         @classmethod
-        def parse(cls, data: Mapping[str, object], records: Records) -> OwnAttrs:  # type: ignore[override]
+        def parse(cls, data: Mapping[str, object], records: Records) -> CustomAttrs:  # type: ignore[override]
             """Attrs from their file form. Raises TypeRuleError for unknown and missing ones."""
             for name in data:
                 if name not in defaults:
@@ -57,7 +57,7 @@ def attrs_class(op: str, defaults: AttrValues) -> type[OwnAttrs]:
             for name, value in values.items():
                 if value is REQUIRED:
                     raise TypeRuleError(f"missing attr '{name}'")
-            return OwnAttrs.of(values)
+            return CustomAttrs.of(values)
 
     Known.__name__ = f"{op.title()}Attrs"
     return Known

@@ -1,31 +1,23 @@
-"""Own primitives: operations that a document defines by graphs.
+"""Custom operations: those that a document defines by graphs.
 
 A definition says what an op computes (`forward`), and may say how it is differentiated: by `jvp`, a graph from inputs, outputs and
 tangents to tangents; by `backward`, from inputs, outputs and cotangents to cotangents; or, of an op that is linear in some of its
 inputs, by `transpose`, from the other inputs and cotangents to cotangents. With none of them the derivative goes through `forward`.
 
-Graphs of definitions have types only once the op is applied: they are typed anew for each case, and then are a `Body`.
+Graphs of definitions have types only once the op is applied: they are typed anew for each case (`tidu_cli.custom.graphs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tidu_cli.custom.attrs import REQUIRED, AttrValues, OwnAttrs, substituted
-from tidu_cli.custom.bodies import Body, Step, naturalized, naturalized_cotangent, residual_first
-from tidu_cli.custom.linearity import require_linear
-from tidu_cli.custom.patterns import Pattern, Variables, fits, match_all
-from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError
-from tidu_cli.graph.columns.garbage_collection import no_collection
-from tidu_cli.graph.graph import Case, Meta
+from tidu_cli.custom.attrs import REQUIRED, AttrValues
+from tidu_cli.custom.patterns import Pattern
+from tidu_cli.graph.graph import Graph, Meta
 from tidu_cli.graph.keys import Key, key_to_json
-from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.rules.contract import ValueTypes
-from tidu_cli.rules.tangents import admits
-from tidu_cli.rules.vocabulary import PrimitiveSet
 
 PASS = 1
 """The pass in which definitions name tangents and cotangents: x@1, y@-1."""
@@ -62,7 +54,7 @@ class SourceGraph:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of an own primitive."""
+    """An input or output of a custom operation."""
 
     name: str
     pattern: Pattern
@@ -70,9 +62,10 @@ class Port:
 
 @dataclass(frozen=True, eq=False)
 class OpDefinition:
-    """An own primitive: its ports, the defaults of its attrs (`REQUIRED` for none), and its graphs by kind.
+    """A custom operation: its ports, the defaults of its attrs (`REQUIRED` for none), and its graphs by kind.
 
-    `origin` names the library that it comes from; it is empty for what stands in the document itself.
+    `origin` names the library that it comes from; it is empty for what stands in the document itself. `typed` has its graphs at
+    types and attrs, as far as they have been asked for.
     """
 
     name: str
@@ -82,7 +75,7 @@ class OpDefinition:
     graphs: Mapping[str, SourceGraph]
     meta: Meta = None
     origin: str = ""
-    _bodies: dict[object, Body] = field(default_factory=dict, repr=False)
+    typed: dict[object, Graph] = field(default_factory=dict, repr=False)
 
     @property
     def input_keys(self) -> tuple[Key, ...]:
@@ -129,124 +122,3 @@ class OpDefinition:
         if self.attrs:
             data["attrs"] = {k: None if v is REQUIRED else v for k, v in self.attrs.items()}
         return data | {kind: graph.to_data() for kind, graph in self.graphs.items()}
-
-    def body(self, kind: str, primitives: PrimitiveSet, attrs: OwnAttrs, operands: ValueTypes) -> Body:
-        """A graph of the definition at these operand types.
-
-        Raises TypeRuleError naming the graph and its node where types do not fit, and where a graph that says how to differentiate
-        is not linear in tangents or cotangents.
-        """
-        identity = kind, attrs, operands
-        known = self._bodies.get(identity)
-        if known is None:
-            known = self._bodies[identity] = self._typed(kind, primitives, attrs, operands)
-        return known
-
-    @no_collection()
-    def _typed(self, kind: str, primitives: PrimitiveSet, attrs: OwnAttrs, operands: ValueTypes) -> Body:
-        variables = match_all([p.name for p in self.inputs], [p.pattern for p in self.inputs], operands)
-        types = dict(zip(self.input_keys, operands, strict=True))
-        if kind != "forward":
-            forward = self.body("forward", primitives, attrs, operands)
-            slots = forward.types
-            types |= {k: slots[r] for k, r in zip(self.output_keys, forward.results, strict=True) if r is not None}
-            types |= {k.tangent(PASS): tangent_type(types[k]) for k in (*self.input_keys, *self.output_keys)}
-            types |= {k.cotangent(PASS): tangent_type(types[k]) for k in (*self.input_keys, *self.output_keys)}
-        taken, given = self.ports_of(kind)
-        try:
-            body = typed(self.graphs[kind], primitives, attrs.values, [(key, types[key]) for key in taken], given)
-        except TiduError as error:
-            raise TypeRuleError(f"its {kind}: {error}") from None
-        if kind != "forward":
-            body = self._with_natural_results(kind, body, given, types, primitives)
-        self._check_results(kind, body, given, types, variables)
-        if kind != "forward":
-            self._check_linear(kind, primitives, body)
-        if kind == "transpose":
-            self._check_linear_forward(primitives, self.body("forward", primitives, attrs, operands))
-        return body
-
-    def _with_natural_results(
-        self, kind: str, body: Body, given: Sequence[Key], types: Mapping[Key, Type], primitives: PrimitiveSet
-    ) -> Body:
-        """A body that gives tangents or cotangents of their natural types, where its graph has others that are admitted."""
-        for k, (key, slot) in enumerate(zip(given, body.results, strict=True)):
-            natural = types[key]
-            if slot is not None and body.types[slot] != natural and admits(types[Key(key.name)], body.types[slot]):
-                convert = naturalized if kind == "jvp" else naturalized_cotangent
-                body = body.then(k, convert(primitives, body.types[slot], natural))
-        return body
-
-    def _check_linear(self, kind: str, primitives: PrimitiveSet, body: Body) -> None:
-        n_moving = len(self.inputs if kind == "jvp" else self.outputs)
-        try:
-            require_linear(primitives, body, len(body.sources) - n_moving, "tangents" if kind == "jvp" else "cotangents")
-        except MissingRuleError as error:
-            raise TypeRuleError(f"its {kind}: {error}") from None
-
-    def _check_linear_forward(self, primitives: PrimitiveSet, forward: Body) -> None:
-        linear = self.linear_in
-        names = ", ".join(p.name for p, is_linear in zip(self.inputs, linear, strict=True) if is_linear)
-        try:
-            require_linear(
-                primitives, residual_first(forward, linear)[1], linear.count(False), f"input{'s' if ',' in names else ''} {names}"
-            )
-        except MissingRuleError as error:
-            raise TypeRuleError(f"its forward: {error}") from None
-
-    def _check_results(self, kind: str, body: Body, given: Sequence[Key], types: Mapping[Key, Type], variables: Variables) -> None:
-        slots = body.types
-        for position, (key, slot) in enumerate(zip(given, body.results, strict=True)):
-            if kind != "forward":
-                if slot is not None and slots[slot] != types[key]:
-                    raise TypeRuleError(f"its {kind} gives '{key}' the type {slots[slot]}, which must be {types[key]}")
-                continue
-            if slot is None:
-                raise TypeRuleError(f"its forward gives null for the output '{key}'; write the zeros as a value")
-            pattern = self.outputs[position].pattern
-            if not fits(pattern, slots[slot], variables):
-                raise TypeRuleError(f"its forward gives '{key}' the type {slots[slot]}, which does not fit {pattern}")
-
-
-def typed(
-    graph: SourceGraph,
-    primitives: PrimitiveSet,
-    attrs: AttrValues,
-    sources: Sequence[tuple[Key, Type]],
-    results: Sequence[Key],
-) -> Body:
-    """A graph at given types. Raises TiduError naming the node."""
-    position = {key: k for k, (key, _) in enumerate(sources)}
-    types = [type_ for _, type_ in sources]
-    slots = [position[key] for key in graph.inputs]
-    steps: list[Step] = []
-    plain: dict[tuple[object, ...], Case] = {}  # of nodes without attrs
-    for number, node in enumerate(graph.nodes):
-        try:
-            check_references("it", node.inputs, len(slots))
-            reads = tuple([slots[k] for k in node.inputs])
-            operands = [types[slot] for slot in reads]
-            alike = (node.op, *operands)
-            case = None if node.attrs else plain.get(alike)
-            if case is None:
-                parsed = primitives.parse_attrs(node.op, substituted(node.attrs, attrs))
-                case = primitives.case(node.op, parsed, None, operands)
-                if not node.attrs:
-                    plain[alike] = case
-        except TiduError as error:
-            raise TypeRuleError(f"node {number} ({node.op}): {error}") from None
-        steps.append(Step(node.op, case.attrs, reads, case.results))
-        slots += range(len(types), len(types) + len(case.results))
-        types += case.results
-    for key, value in graph.outputs:
-        check_references(f"output '{key}'", [] if value is None else [value], len(slots))
-    values = dict(graph.outputs)
-    found = (values[key] for key in results)
-    return Body(tuple(t for _, t in sources), tuple(steps), tuple(None if v is None else slots[v] for v in found))
-
-
-def check_references(place: str, references: Sequence[int], n_values: int) -> None:
-    """Raises UnknownNameError for a local id that is not there."""
-    for k in references:
-        if not 0 <= k < n_values:
-            raise UnknownNameError(f"{place}: refers to value {k}, but only {n_values} values come before it")

@@ -1,16 +1,19 @@
-"""Sets of primitives with own ones: what definitions must be, whatever the types that they are used at."""
+"""Sets of primitives with custom ones: what definitions must be, whatever the types that they are used at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
 
-from tidu_cli.custom.attrs import OwnAttrs, substituted
-from tidu_cli.custom.definitions import OpDefinition, SourceNode, check_references
+from tidu_cli.custom.attrs import CustomAttrs, substituted
+from tidu_cli.custom.definitions import OpDefinition, SourceNode
+from tidu_cli.custom.graphs import check_references, typed_graph
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.custom.patterns import concrete
-from tidu_cli.custom.rules import JVP_SUFFIX, own_primitives
-from tidu_cli.custom.sizes import sizes
+from tidu_cli.custom.rules import JVP_SUFFIX, Sets, custom_primitives
+from tidu_cli.custom.sizes import require_written_out, sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -20,23 +23,24 @@ MAX_NESTING = 64
 
 
 def extended(base: PrimitiveSet, definitions: Sequence[OpDefinition]) -> PrimitiveSet:
-    """`base` with own primitives; one that it has already, in the same words, is no second one.
+    """`base` with custom operations; one that it has already, in the same words, is no second one.
 
     Raises UnknownNameError and TypeRuleError for definitions that cannot be, and PluginError.
     """
     new = [d for d in definitions if not _is_known(base, d)]
     if not new:
         return base
-    found: list[PrimitiveSet] = []
     every = (*base.definitions, *new)
-    own = {p.name: p for d in every for p in own_primitives(d, lambda: found[0])}
-    found.append(replace(base, primitives={**base.primitives, **own}, definitions=every))
+    sets = Sets()
+    custom = {p.name: p for d in every for p in custom_primitives(d, sets)}
+    sets.whole = replace(base, primitives={**base.primitives, **custom}, definitions=every, extended=extended)
     for definition in new:
-        _check_names(definition, found[0])
-    found[0] = replace(found[0], sizes=sizes(every, _check_uses(every)))
+        _check_names(definition, sets.whole)
+    counted = sizes(every, _check_uses(every))
+    sets.whole = replace(sets.whole, require_written_out=partial(require_written_out, every, counted))
     for definition in new:
-        _check_concrete(definition, found[0])
-    return found[0]
+        _check_concrete(definition, sets.whole)
+    return sets.whole
 
 
 def _is_known(base: PrimitiveSet, definition: OpDefinition) -> bool:
@@ -107,35 +111,27 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
         uses[d.name] = list(dict.fromkeys(n.op for n in d.graphs["forward"].nodes))
         if "backward" in d.graphs:
             uses[d.name + JVP_SUFFIX] = list(dict.fromkeys([d.name, *(n.op for n in d.graphs["backward"].nodes)]))
+    try:
+        order = list(TopologicalSorter({name: [op for op in ops if op in uses] for name, ops in uses.items()}).static_order())
+    except CycleError as error:
+        names: list[str] = error.args[1][:0:-1]  # each uses the next, and the last the first
+        start = names.index(next(name for name in uses if name in names))
+        first, *rest = [*names[start:], *names[:start]]
+        base = first.removesuffix(JVP_SUFFIX)
+        kind = "forward" if base == first else "backward"
+        cycle = " of ".join([*rest, first])
+        raise TypeRuleError(f"op '{base}': its {kind} is of {cycle}; an op may not be defined by itself") from None
     depth: dict[str, int] = {}
-    for start in uses:
-        path = [] if start in depth else [(start, iter(uses[start]))]
-        on_path = {start: None}
-        while path:
-            name, rest = path[-1]
-            step = next((op for op in rest if op in uses and op not in depth), None)
-            if step is None:
-                depth[name] = 1 + max((depth[op] for op in uses[name] if op in uses), default=0)
-                if depth[name] > MAX_NESTING:
-                    raise TypeRuleError(f"op '{name}': it is of ops of ops, more than {MAX_NESTING} deep; write some of them out")
-                path.pop()
-                del on_path[name]
-            elif step in on_path:
-                names = list(on_path)
-                cycle = " of ".join([*names[names.index(step) + 1 :], step])
-                base = step.removesuffix(JVP_SUFFIX)
-                kind = "forward" if base == step else "backward"
-                raise TypeRuleError(f"op '{base}': its {kind} is of {cycle}; an op may not be defined by itself")
-            else:
-                path.append((step, iter(uses[step])))
-                on_path[step] = None
-    return depth
+    for name in order:
+        depth[name] = 1 + max((depth[op] for op in uses[name] if op in uses), default=0)
+        if depth[name] > MAX_NESTING:
+            raise TypeRuleError(f"op '{name}': it is of ops of ops, more than {MAX_NESTING} deep; write some of them out")
+    return order
 
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Type the graphs of an op whose types have no variables and whose attrs have defaults. Others wait for their use."""
     types = [concrete(p.pattern) for p in definition.inputs]
-    attrs = primitives[definition.name].domain.attrs
     try:
         parsed = primitives.parse_attrs(definition.name, {})
     except TypeRuleError:
@@ -143,9 +139,9 @@ def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     known = tuple(t for t in types if t is not None)
     if len(known) < len(types):
         return
-    assert issubclass(attrs, OwnAttrs) and isinstance(parsed, OwnAttrs)
+    assert isinstance(parsed, CustomAttrs)
     for kind in definition.graphs:
         try:
-            definition.body(kind, primitives, parsed, known)
+            typed_graph(definition, kind, primitives, parsed, known)
         except TiduError as error:
             raise TypeRuleError(f"op '{definition.name}': {error}") from None

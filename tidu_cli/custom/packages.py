@@ -13,17 +13,18 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
 from tidu_cli.errors import PluginError, UnknownNameError, did_you_mean
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
-
-    from tidu_cli.rules.contract import Primitive
 
 GROUP = "tidu.primitives"
 """The group of entry points."""
@@ -33,8 +34,6 @@ VARIABLE = "TIDU_PLUGINS"
 
 Named = frozenset[str]
 """The packages that may be imported, by their normalized names."""
-
-NONE: Named = frozenset()
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,11 @@ def announced() -> dict[str, Announced]:
     return {op: Announced(op, tuple(sorted(found[op], key=lambda by: str(by[0])))) for op in sorted(found)}
 
 
+def known_with(plugins: Iterable[str] = ()) -> PrimitiveSet:
+    """The built-in primitives, and those of these packages and of TIDU_PLUGINS. Raises UnknownNameError for one not installed."""
+    return replace(KNOWN, plugins=named(plugins))
+
+
 def named(names: Iterable[str]) -> Named:
     """The packages of these names, and those of the variable. Raises UnknownNameError if there is none of one of these names."""
     found = set(filter(None, map(_normalized, os.environ.get(VARIABLE, "").split(","))))
@@ -113,6 +117,10 @@ def installed(op: str, named: Named) -> Primitive | None:
     return _loaded(op, among[0])
 
 
+KNOWN = replace(BUILTIN, announced=announced, installed=installed)
+"""The built-in primitives, where it is known what installed packages would bring."""
+
+
 def not_named(known: Announced) -> str:
     """What to say of an op whose packages may not be imported."""
     ways = " or ".join(f"--plugins {name}" for name in dict.fromkeys(package.name for package in known.packages))
@@ -126,7 +134,6 @@ def not_named(known: Announced) -> str:
 @cache
 def _loaded(op: str, package: Package) -> Primitive:
     from tidu_cli.custom.guarding import guarded
-    from tidu_cli.rules.contract import Primitive
 
     point = dict(announced()[op].by)[package]
     broken = f"op '{op}': package {package} is broken"

@@ -1,4 +1,4 @@
-"""Type patterns: what the inputs and outputs of own primitives are declared as.
+"""Type patterns: what the inputs and outputs of custom operations are declared as.
 
 `f64[3]` is one type. A name in place of a size, `f64[n,m]`, is any size, the same wherever the name stands; `...` are any axes, the
 same in every pattern of the op; `T` in place of the dtype is any dtype, and the same. Record types stand for themselves: they have

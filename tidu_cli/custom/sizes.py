@@ -1,4 +1,4 @@
-"""How many nodes own primitives stand for: told from their graphs alone, before anything is written out.
+"""How many nodes custom operations stand for: told from their graphs alone, before anything is written out.
 
 Each op that applies the one before twice doubles what it stands for: thirty of them, in seven kilobytes, are a billion nodes. To
 differentiate, batch or run an op takes time as its size, and is refused where that is far beyond what is written.
@@ -13,14 +13,13 @@ from tidu_cli.custom.definitions import OpDefinition, SourceGraph
 from tidu_cli.errors import LimitError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.limits import limits, more_than, require
-from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Sizes = Mapping[str, int]
-"""By the name of an own primitive, how many nodes it stands for."""
+"""By the name of a custom operation, how many nodes it stands for."""
 
 
 def sizes(definitions: Sequence[OpDefinition], order: Iterable[str]) -> Sizes:
-    """The sizes of own primitives: of what they compute, or of the largest graph that says how they are differentiated.
+    """The sizes of custom operations: of what they compute, or of the largest graph that says how they are differentiated.
 
     In `order`, what a `forward` applies comes before the op. Linear in the definitions.
     """
@@ -41,21 +40,21 @@ def _size(graph: SourceGraph, sizes: Sizes) -> int:
     return sum(sizes.get(node.op.partition(".")[0], 1) for node in graph.nodes)
 
 
-def require_written_out(primitives: PrimitiveSet, graphs: Sequence[Graph]) -> None:
-    """Raises LimitError, naming the op, if the own primitives of graphs stand for more nodes than the limit allows.
+def require_written_out(definitions: Sequence[OpDefinition], sizes: Sizes, graphs: Sequence[Graph]) -> None:
+    """Raises LimitError, naming the op, if the custom operations of graphs stand for more nodes than the limit allows.
 
     Those that are written do not count. All distinct cases do, together, as rules go through each of them node by node; and all
-    nodes together, with own ops written out, are bounded as those of any document.
+    nodes together, with custom operations written out, are bounded as those of any document.
     """
     allowed = limits().expansion
-    written = sum(len(graph.nodes) for d in primitives.definitions for graph in d.graphs.values())
+    written = sum(len(graph.nodes) for d in definitions for graph in d.graphs.values())
     counts = Counter[int]()
     for graph in graphs:
         counts.update(graph.code)
     n_nodes = expanded = 0
     for code, count in counts.items():
         op = graphs[0].cases[code].op.partition(".")[0]
-        size = primitives.sizes.get(op, 0)
+        size = sizes.get(op, 0)
         n_nodes += count * max(size, 1)
         expanded += size
         if expanded > written + allowed:

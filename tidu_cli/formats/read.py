@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean
 from tidu_cli.formats.messages import one_line, shown
 from tidu_cli.formats.nodes.claims import check_linear, check_zeros
@@ -27,13 +28,12 @@ from tidu_cli.formats.source import Source
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import require
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched, watch
 
 
-def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document, str]:
+def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document, str]:
     """Read a document. Returns it and the format found, "json" or "msgpack".
 
     Raises DocumentError, one line that begins with `where` and names graph, node, input or output; OSError as the source does.
@@ -43,7 +43,7 @@ def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = 
         return _read(plain, primitives), found
 
 
-def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = BUILTIN) -> tuple[Document | PrimitiveSet, str]:
+def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document | PrimitiveSet, str]:
     """Read a document, or a library, which has no graphs: then give `primitives` with what it brings.
 
     Raises as `parse_document` does.
@@ -53,7 +53,7 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = B
         return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
 
 
-def parse_library(data: bytes | Source, where: str, primitives: PrimitiveSet = BUILTIN) -> PrimitiveSet:
+def parse_library(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> PrimitiveSet:
     """`primitives` with the record types and ops of a document, which need not have graphs. Raises as `parse_document` does."""
     with _errors_of(where):
         return _read_library(_parsed(data)[0], where, primitives)

@@ -1,8 +1,8 @@
 """Digests: the structural identity of values (ValueKeys), in a form that holds across files and languages.
 
 `docs/format.md` specifies the encoding. A value's digest hashes those of the values it is computed from, so that it costs the
-same at any depth and in any sharing. It hashes how own ops are defined, too; each definition is encoded once, and hashed once for
-every op that reaches it, not for every node.
+same at any depth and in any sharing. It hashes how custom ops are defined, too; each definition is encoded once, and hashed once
+for every op that reaches it, not for every node.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def input_digest(key: Key) -> bytes:
 def digests(document: Document) -> list[list[bytes]]:
     """For each graph, the 32-byte digests of its local values.
 
-    Linear in the size of the graphs, and for each distinct own op in them in what it reaches, all of which its digests hash.
+    Linear in the size of the graphs, and for each distinct custom op in them in what it reaches, all of which its digests hash.
     """
     cases, ops = document.cases, _Ops(document.cases.vocabulary)
     prefixes: list[bytes] = [b""] * len(cases)
@@ -73,7 +73,7 @@ def case_digests(cases: CaseTable, codes: Iterable[int]) -> dict[int, bytes]:
 class _Ops:
     """How the encoding of `["node", op, attrs, mask, [operands...], slot]` begins, up to attrs.
 
-    That of an own op is `[name, definitions]`, and may be long: it has been hashed before the rest comes.
+    That of a custom operation is `[name, definitions]`, and may be long: it has been hashed before the rest comes.
     """
 
     def __init__(self, vocabulary: Vocabulary | None) -> None:

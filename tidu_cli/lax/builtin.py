@@ -5,14 +5,14 @@ A document uses few families, and so a command imports few: which one has an op 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.lax.index import FAMILIES as FAMILIES
 from tidu_cli.rules.contract import Primitive
-from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.rules.vocabulary import Definition, PrimitiveSet
 
 
 class _OnDemand(Mapping[str, Primitive]):
@@ -51,3 +51,9 @@ BUILTIN = PrimitiveSet(_OnDemand())
 def vocabulary(cases: CaseTable) -> PrimitiveSet:
     """The set of primitives that a table's cases are of."""
     return cases.vocabulary if isinstance(cases.vocabulary, PrimitiveSet) else BUILTIN
+
+
+def used_definitions(cases: CaseTable, codes: Iterable[int]) -> list[Definition]:
+    """The definitions of custom operations in these cases, and in the graphs of those; and all that are the document's own."""
+    primitives = vocabulary(cases)
+    return primitives.reached_from([cases[code].op for code in codes] + [d.name for d in primitives.definitions if not d.origin])

@@ -22,10 +22,6 @@ HIDDEN = "its rule needs the type of a detached value; resolve the document firs
 """Why a rule does nothing where a detached reference hides a type that it reads."""
 
 
-class UnreadableError(MissingRuleError):
-    """A rule computes with a value of another recording, or with one that only exists as a tangent."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
     """A value within a rule. `slot` is its place in the template's environment; `linear` says that it depends on a tangent."""
@@ -149,16 +145,21 @@ class Trace:
         return self.apply(op, self.primitives.parse_attrs(op, attrs), terms)
 
     def apply(self, op: str, attrs: CaseAttrs, operands: Sequence[Term]) -> tuple[Term, ...]:
-        """Likewise, for attrs that are parsed. Raises UnreadableError for an operand of another recording."""
+        """Likewise, for attrs that are parsed. Raises MissingRuleError for an operand of another recording."""
         if any(t.trace is not self for t in operands):
-            raise UnreadableError("reads a value that is not there")
+            raise MissingRuleError("reads a value that is not there")
         linear = any(t.linear for t in operands)
         mask = tuple(t.linear for t in operands) if linear else None
         case = self.primitives.case(op, attrs, mask, [t.value_type for t in operands])
-        self.nodes.append(Emitted(self.cases.intern(case), tuple(t.slot for t in operands), linear, len(case.results)))
-        first = self.n_slots
+        return self.append(self.cases.intern(case), operands)
+
+    def append(self, code: int, operands: Sequence[Term]) -> tuple[Term, ...]:
+        """Likewise, for a case of the table, by its number."""
+        case = self.cases[code]
+        linear, first = case.mask is not None, self.n_slots
+        self.nodes.append(Emitted(code, tuple([t.slot for t in operands]), linear, len(case.results)))
         self.n_slots += len(case.results)
-        return tuple(Term(self, first + k, type_, linear) for k, type_ in enumerate(case.results))
+        return tuple([Term(self, first + k, type_, linear) for k, type_ in enumerate(case.results)])
 
     def full(self, value: Number, type_: TensorType) -> Term:
         """A constant array: a scalar constant, broadcast if the type has axes. Recorded once per rule and value."""
@@ -208,7 +209,7 @@ class Trace:
         return dict(zip(makes(case.attrs), node.reads, strict=True)) if makes else {}
 
     def live(self, results: Sequence[Term | None]) -> set[int]:
-        """The slots that these results need: rules that take a whole graph (own primitives') record more."""
+        """The slots that these results need: rules that take a whole graph (of custom operations) record more."""
         live = {r.slot for r in results if r is not None}
         first = self.n_slots
         for node in reversed(self.nodes):

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case, CaseTable
-from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import Type, leaves
 from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.linearity import is_vector, is_zero_constant, summands
 from tidu_cli.rules.recording import Emitted
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -42,30 +41,17 @@ def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:
     elif None in case.operands:
         due = () if primitive.rules.transpose else None  # to transpose it takes the types
     else:
-        from tidu_cli.custom.linearity import summands  # here, as few primitives do not say it
-
         due = summands(primitives, case)
     if due is None:
         raise TypeRuleError(f"is not linear in its active {_inputs(active)}{_way_out(primitive, len(mask))}")
     return due
 
 
-def is_vector(type_: Type) -> bool:
-    """Whether values of a type are numbers or durations throughout, of which some are zero: a vector space."""
-    return all(leaf.inexact for _, leaf in leaves(type_))
-
-
 def makes_zeros(primitives: PrimitiveSet, case: Case) -> bool:
     """Whether a node is seen to give zeros, provided that all its operands, if it has any, are structural zeros."""
     if not case.operands:
-        return is_zero_constant(primitives, case.op, case.attrs)
+        return is_zero_constant(primitives, case)
     return primitives[case.op].others((True,) * len(case.operands)) == ()
-
-
-def is_zero_constant(primitives: PrimitiveSet, op: str, attrs: object) -> bool:
-    """Whether a node of this op and attrs is a constant array of zeros."""
-    value = getattr(attrs, "value", None) if op == primitives.constant else None
-    return isinstance(value, Literal) and not any(value.data)
 
 
 def require_linear_emission(

@@ -1,9 +1,12 @@
-"""Conversion of tangents from one type that a primal type admits to another: linear, and it transposes."""
+"""Conversions of tangents and cotangents between the types that one primal type admits (`tidu_cli.rules.tangents`)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import RecordType, TensorType, Type
+from tidu_cli.rules.contract import Transposition
 from tidu_cli.rules.recording import Template, Term, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -20,16 +23,35 @@ def converted(tangent: Term, wanted: Type) -> Term:
 
     Between an array of durations and the record of a count of units, the units are those of the array.
     """
-    trace, given = tangent.trace, tangent.value_type
+    return _converted(tangent, wanted, lambda x, dtype: x.trace.emit("convert_element_type", x, new_dtype=dtype))
+
+
+def converted_cotangent(cotangent: Term, wanted: Type) -> Term:
+    """The transpose of what makes of a tangent of the type `wanted` one of the cotangent's type."""
+
+    def transposed(ct: Term, dtype: str) -> Term:
+        trace, op = ct.trace, "convert_element_type"
+        attrs = trace.primitives.parse_attrs(op, {"new_dtype": ct.type.dtype})
+        (found,) = trace.primitives.transpose_rule(op)(Transposition(attrs, [None], (ct.type.with_dtype(dtype),), (True,), [ct]))
+        assert found is not None
+        return found
+
+    return _converted(cotangent, wanted, transposed)
+
+
+def _converted(x: Term, wanted: Type, convert: Callable[[Term, str], Term]) -> Term:
+    """Fields are taken and put together alike in both directions; `convert` gives arrays another dtype."""
+    trace, given = x.trace, x.value_type
     if given == wanted:
-        return tangent
+        return x
     if isinstance(wanted, TensorType):
-        while isinstance(tangent.value_type, RecordType):
-            (name,) = tangent.value_type.names
-            tangent = trace.emit("field", tangent, name=name)
-        return tangent if tangent.type == wanted else trace.emit("convert_element_type", tangent, new_dtype=wanted.dtype)
+        while isinstance(x.value_type, RecordType):
+            (name,) = x.value_type.names
+            x = trace.emit("field", x, name=name)
+        return x if x.type == wanted else convert(x, wanted.dtype)
     if isinstance(given, TensorType):
         ((name, inner),) = wanted.fields
-        return trace.emit("record", converted(tangent, inner), type=wanted)
-    fields = {name: converted(trace.emit("field", tangent, name=name), due) for name, due in wanted.fields if name in given.names}
-    return trace.emit("record", *fields.values(), type=wanted, fields=None if len(fields) == len(wanted.fields) else tuple(fields))
+        return trace.emit("record", _converted(x, inner, convert), type=wanted)
+    shared = {name: due for name, due in wanted.fields if name in given.names}
+    fields = [_converted(trace.emit("field", x, name=name), due, convert) for name, due in shared.items()]
+    return trace.emit("record", *fields, type=wanted, fields=None if len(fields) == len(wanted.fields) else tuple(shared))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from tidu_cli.custom.packages import NONE, Named, announced, installed
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
 from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
 from tidu_cli.rules.tangents import joined
 
-if TYPE_CHECKING:
-    from tidu_cli.custom.definitions import OpDefinition
-
-
 R = TypeVar("R")
+
+Definition = Any
+"""The definition of a custom operation: it has a name, an origin (its library), inputs, outputs, and the ops that it uses."""
+
+Extension = Callable[["PrimitiveSet", Sequence[Definition]], "PrimitiveSet"]
+"""From (a set, definitions) to the set with these custom operations. Raises TypeRuleError for two different ones of one name."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,29 @@ class PrimitiveSet:
     """A closed vocabulary of primitives.
 
     `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
-    whose results are other values, which recomputation needs, `record` the one that puts records together; `definitions` are those
-    of own primitives, `sizes` how many nodes each stands for, `records` the record types by name, and `origins` the libraries of
-    those that are not a document's own; `plugins` are the packages whose primitives are in the set, too, and are imported for them.
+    whose results are other values, which recomputation needs, `record` the one that puts records together; `records` are the record
+    types by name, and `origins` the libraries of those that are not a document's own.
+
+    What is beyond the built-in primitives comes with those who make such sets: `definitions` are those of custom operations,
+    `extended` adds such to another set, and `require_written_out` raises LimitError, naming an op, if those of graphs stand for too
+    many nodes to go through; `plugins` are the packages whose primitives are in the set, too, `announced` are the ops of all that
+    are installed, and `installed` imports the primitive that one of `plugins` brings; None if no package does.
     `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.templates`).
     """
 
     primitives: Mapping[str, Primitive]
     add: str = "add"
     constant: str = "constant"
-    definitions: tuple[OpDefinition, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)
     barrier: str = "optimization_barrier"
     record: str = "record"
     records: Mapping[str, RecordType] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
-    plugins: Named = NONE
+    definitions: tuple[Definition, ...] = ()
+    extended: Extension = lambda base, definitions: base
+    require_written_out: Callable[[Sequence[Graph]], None] = lambda graphs: None
+    plugins: frozenset[str] = frozenset()
+    announced: Callable[[], Iterable[str]] = tuple
+    installed: Callable[[str, frozenset[str]], Primitive | None] = lambda op, plugins: None
     templates: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -52,22 +60,22 @@ class PrimitiveSet:
             raise ValueError("two primitives of one set share a name")
         return cls(by_name, add)
 
-    def definition_of(self, op: str) -> OpDefinition | None:
-        """The definition of an own primitive, or of the one whose derivative `op` is; None for any other."""
+    def definition_of(self, op: str) -> Definition | None:
+        """The definition of a custom operation, or of the one whose derivative `op` is; None for any other."""
         return self._definition_by_name.get(op.partition(".")[0]) if self.definitions else None
 
     @cached_property
-    def _definition_by_name(self) -> dict[str, OpDefinition]:
+    def _definition_by_name(self) -> dict[str, Definition]:
         return {d.name: d for d in self.definitions}
 
-    def reached_from(self, ops: Iterable[str]) -> list[OpDefinition]:
-        """The definitions of own primitives among these ops, and of those that their graphs use, in the order of definition."""
+    def reached_from(self, ops: Iterable[str]) -> list[Definition]:
+        """The definitions of custom operations among these ops, and of those that their graphs use, in the order of definition."""
         reached = self._reached(ops)
         return [d for d in self.definitions if d.name in reached]
 
-    def _reached(self, ops: Iterable[str]) -> dict[str, OpDefinition]:
+    def _reached(self, ops: Iterable[str]) -> dict[str, Definition]:
         pending = list(ops)
-        reached: dict[str, OpDefinition] = {}
+        reached: dict[str, Definition] = {}
         while pending:
             definition = self.definition_of(pending.pop())
             if definition is not None and definition.name not in reached:
@@ -75,23 +83,18 @@ class PrimitiveSet:
                 pending += definition.uses
         return reached
 
-    def definitions_behind(self, op: str) -> list[OpDefinition]:
+    def definitions_behind(self, op: str) -> list[Definition]:
         """The definitions that say what an op is: those it reaches, by name; none if it is built in."""
         reached = self._reached([op])
         return [reached[name] for name in sorted(reached, key=str.encode)]
 
-    def require_written_out(self, graphs: Sequence[Graph]) -> None:
-        """Raises LimitError if the own primitives of graphs stand for too many nodes to go through, naming one."""
-        if self.sizes:
-            from tidu_cli.custom.sizes import require_written_out
-
-            require_written_out(self, graphs)
-
     def __getitem__(self, op: str) -> Primitive:
         """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
-        primitive = self.primitives.get(op) or installed(op, self.plugins)
+        primitive = self.primitives.get(op) or self.installed(op, self.plugins)
         if primitive is None:
-            raise UnknownNameError(f"unknown op '{op}'{did_you_mean(op, [*self.primitives, *announced()])} (tidu ops lists them)")
+            raise UnknownNameError(
+                f"unknown op '{op}'{did_you_mean(op, [*self.primitives, *self.announced()])} (tidu ops lists them)"
+            )
         return primitive
 
     def __iter__(self) -> Iterator[Primitive]:

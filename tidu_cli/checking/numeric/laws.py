@@ -342,7 +342,7 @@ def _require_memory(maps: Iterable[_Map], directions: Mapping[Place, TensorType]
 
 
 def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
-    """Whether the derivatives of all primitives in a graph, and in those that own ones stand for, are those of their values."""
+    """Whether the derivatives of all primitives in a graph, and in those that custom ones stand for, are those of their values."""
     ops = {graph.cases[code].op for code in set(graph.code)}
     ops.update(node.op for d in primitives.reached_from(ops) for node in d.graphs["forward"].nodes)
     return all(primitives[op].rules.faithful for op in ops)

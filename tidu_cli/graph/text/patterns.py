@@ -52,4 +52,4 @@ OPEN_TYPE = rf"^(?:{_OPEN_TENSOR}|{NAME}|{_record(_OPEN_TENSOR)}){END}"
 _ANY_SIZE = rf"(?:{_SIZE}|[a-z][a-z0-9_]*|\.\.\.)"
 _ANY_SHAPE = _shape(_ANY_SIZE, " *")
 PATTERN = rf"^(?:(?!.*\.\.\..*\.\.\.)(?:(?:T|{_DTYPE}){_ANY_SHAPE}|{_TIME}(?:{_ANY_SHAPE})?)|{RECORD}){END}"
-"""A type pattern of an own op."""
+"""A type pattern of a custom operation."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
-from tidu_cli.custom.vocabulary import used_definitions
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import names_in
 from tidu_cli.graph.types import RecordType, Type
+from tidu_cli.lax.builtin import used_definitions
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

@@ -11,7 +11,7 @@ from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import conj, numpy_function, of_one_type, summed
 from tidu_cli.rules.recording import Term
-from tidu_cli.rules.tangent_conversion import converted
+from tidu_cli.rules.tangent_conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents import scaled_operand
 
 ADDABLE = NUMERIC | DURATIONS
@@ -68,9 +68,7 @@ def add_transpose(node: Transposition) -> Sequence[Term | None]:
     assert ct is not None
     if node.types[0] == node.types[1]:
         return [ct if a else None for a in node.active]
-    from tidu_cli.lax.records.vectors import joining_transpose
-
-    return [joining_transpose(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]
+    return [converted_cotangent(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]
 
 
 def add_batch(node: Batching) -> Sequence[Term]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidu_cli.graph.graph import CaseTable, Input
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves, of_batch
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import field, record
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Types, ValueTypes
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.graphs import as_output, kernel, recorded
+from tidu_cli.rules.recording import Term, Trace, op
 from tidu_cli.rules.tangent_conversion import converted
 from tidu_cli.rules.tangents import scaled_operand
 
@@ -93,23 +96,15 @@ def _number_dtype(type_: TensorType) -> str:
 
 def joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) -> Kernel:
     """The kernel that adds tangents of different types, by converting them first."""
-    from tidu_cli.custom.bodies import kernel, naturalized  # here and below, as such sums are rare
-    from tidu_cli.lax.builtin import BUILTIN
+    from tidu_cli.lax.builtin import BUILTIN  # which has this family
 
-    ready = [None if t == result else kernel(np, naturalized(BUILTIN, t, result), BUILTIN) for t in operands]
+    def conversion(given: Type) -> Kernel:
+        trace = Trace(BUILTIN, CaseTable())
+        made = as_output("y", converted(trace.source(given, linear=False), result))
+        return kernel(np, recorded(trace, "conversion", [Input(Key("x"), given)], [made]), BUILTIN)
+
+    ready = [None if t == result else conversion(t) for t in operands]
     return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
-
-
-def joining_transpose(ct: Term, operand: Type) -> Term:
-    """The cotangent of an operand of a sum: the transpose of the conversion to the sum's type."""
-    if ct.value_type == operand:
-        return ct
-    from tidu_cli.custom.bodies import naturalized_cotangent, spliced
-
-    trace = ct.trace
-    (found,) = spliced(trace, naturalized_cotangent(trace.primitives, ct.value_type, operand), [ct])
-    assert found is not None
-    return found
 
 
 def joining_batch(node: Batching) -> Sequence[Term]:

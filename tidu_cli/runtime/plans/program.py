@@ -23,7 +23,7 @@ def compile_graph(
 
     Scalars run in groups where many of them do not wait for one another, and everything else step by step; results are the same,
     bit for bit. Linear in the graph's size. Raises TransformError if the graph reads values of other graphs, and LimitError if its
-    own ops stand for too much.
+    custom operations stand for too much.
     """
     primitives = primitives or vocabulary(graph.cases)
     primitives.require_written_out([graph])

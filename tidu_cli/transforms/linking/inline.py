@@ -1,4 +1,4 @@
-"""inline: put what own primitives stand for in their place."""
+"""inline: put what custom operations stand for in their place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidu_cli.watching import watch
 
 
 def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
-    """A document of one self-contained graph, without own primitives: their nodes are those of their graphs.
+    """A document of one self-contained graph, without custom operations: their nodes are those of their graphs.
 
     Roles follow: what reads a tangent is linear in it. Nodes that are then equal stay two: materialize makes them one. Raises
     MissingRuleError naming the node.
@@ -26,7 +26,7 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     primitives = primitives or vocabulary(document.cases)
     (graph,) = document.graphs
     primitives.require_written_out([graph])
-    # What is put in may have own primitives in it, but no one twice: definitions do not recurse.
+    # What is put in may have custom operations in it, but no one twice: definitions do not recurse.
     while any(primitives[graph.cases[code].op].rules.inlined for code in set(graph.code)):
         graph = _once(graph, primitives)
     cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))

@@ -1,0 +1,98 @@
+"""Graphs within rules: spliced into the recording of a rule, made of one, and evaluated.
+
+Operations that are defined by graphs are derived by the transforms. What these give is a document, whose nodes a rule emits as its
+own: `spliced` goes over them. The way back, from what a rule emits to a graph, is `recorded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output, column
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import Type
+from tidu_cli.graph.walk import forwards
+from tidu_cli.rules.contract import Kernel, Types
+from tidu_cli.rules.recording import Term, Trace
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+
+def spliced(trace: Trace, document: Document, sources: Mapping[Key, Term]) -> list[Term | None]:
+    """Emit the nodes of a document's graphs for these sources by input key. Gives the head's outputs, None for zeros.
+
+    Nodes are linear where they depend on a source that is. An input without a source is one whose value is not there: what depends
+    on it is left out. Raises MissingRuleError where an output does.
+    """
+    cases = document.cases
+    numbers: dict[tuple[int, ...], int] = {}
+    values: list[list[Term | None]] = []
+    for graph in document.graphs:
+        found: list[Term | None] = [sources.get(i.key) for i in graph.inputs]
+        outside = [values[g][v] for g, v in graph.external]
+        for code, args, _, _ in forwards(graph, graph.args):
+            operands = [found[a] if a >= 0 else outside[~a] for a in args]
+            if None in operands:
+                found += [None] * cases.n_results[code]
+                continue
+            terms = cast(list[Term], operands)
+            key = (code, *[t.linear for t in terms])
+            number = numbers.get(key)
+            if number is None:
+                mask = tuple([t.linear for t in terms])
+                number = numbers[key] = trace.cases.intern(replace(cases[code], mask=mask if any(mask) else None))
+            found += trace.append(number, terms)
+        values.append(found)
+    results: list[Term | None] = []
+    for output in document.head.outputs:
+        value = output.value
+        results.append(None if value is None else found[value] if value >= 0 else outside[~value])
+        if value is not None and results[-1] is None:
+            raise MissingRuleError(f"its '{output.key}' depends on a value that is not there")
+    return results
+
+
+def recorded(trace: Trace, name: str, inputs: Sequence[Input], outputs: Sequence[Output]) -> Graph:
+    """A recording whose sources are these inputs, as a graph: its values have the numbers of their slots."""
+    reads = column(slot for node in trace.nodes for slot in node.reads)
+    return Graph(name, tuple(inputs), tuple(outputs), trace.cases, column(node.code for node in trace.nodes), reads)
+
+
+def as_output(name: str, term: Term) -> Output:
+    """A value of a recording as an output of its graph."""
+    return Output(Key(name), term.slot, term.value_type)
+
+
+def expanded(primitives: PrimitiveSet, case: Case) -> Graph:
+    """What a case of a custom operation stands for, one level deep."""
+    rule = primitives[case.op].rules.inlined
+    assert rule is not None
+    trace = Trace(primitives, CaseTable())
+    inputs = [Input(Key(f"x{k}"), cast(Type, t)) for k, t in enumerate(case.operands)]
+    results = rule(case.attrs, [trace.source(i.type, linear=False) for i in inputs])
+    return recorded(trace, case.op, inputs, [as_output(f"y{k}", t) for k, t in enumerate(results)])
+
+
+def kernel(np: Any, graph: Graph, primitives: PrimitiveSet) -> Kernel:
+    """A function of the arrays of a closed graph's inputs that gives its output, or a tuple of several, but for zeros."""
+    built: dict[int, Kernel] = {}  # custom operations build those of their own graphs: each once
+    steps = []
+    for code, args, _, _ in forwards(graph, graph.args):
+        case = graph.cases[code]
+        if code not in built:
+            built[code] = primitives[case.op].evaluation.kernel(
+                np, case.attrs, cast(Types, case.operands), cast(Types, case.results)
+            )
+        steps.append((built[code], args, len(case.results) > 1))
+
+    def run(*arrays: Any) -> Any:
+        values = list(arrays)
+        for compute, args, several in steps:
+            found = compute(*[values[a] for a in args])
+            values += found if several else (found,)
+        results = [values[o.value] for o in graph.outputs if o.value is not None]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run

@@ -1,0 +1,129 @@
+"""Linearity: whether a graph is linear in some of its inputs, by the rules of the primitives in it.
+
+A node is linear in some operands together if its primitive says so, or if its JVP for just these shows two things: it does not read
+their values, nor the results', so that the derivative is the same everywhere; and it reads every other operand, since what it would
+pass over would be something added (the c of t + c, the other case of a selection). Such a node is zero where those operands are. A
+graph is linear in its tangents if, node by node, its outputs are seen to be zero with them. Constant zeros count with the tangents:
+t + 0 is linear in t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.graph import Case, CaseTable, Graph
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import Type, leaves, tangent_type
+from tidu_cli.graph.walk import forwards
+from tidu_cli.rules.contract import JVP, ValueTypes
+from tidu_cli.rules.graphs import expanded
+from tidu_cli.rules.recording import Trace
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+Flags = tuple[bool, ...]
+
+Known = dict[Case, Flags]
+"""By cases, with the operands that are zero as mask, which results are zero with them."""
+
+
+def require_linear(primitives: PrimitiveSet, graph: Graph, active: Sequence[bool], what: str) -> None:
+    """Whether a closed graph is linear in its `active` inputs, which `what` names for messages.
+
+    What is not known to be linear counts as not linear. Raises MissingRuleError naming a node by its number. Takes a step for each
+    node, and each distinct one is looked at once.
+    """
+    zero, depends = _zeros(primitives, graph, active, {}), list(active)
+    culprit: dict[int, int] = {}
+    for number, (_, args, first, end) in enumerate(forwards(graph, graph.args)):
+        depends += [any(depends[a] for a in args)] * (end - first)
+        # The first node that is not linear, of those that an output depends on.
+        before = min((culprit[a] for a in args if a in culprit), default=number)
+        culprit |= {value: before for value in range(first, end) if depends[value] and not zero[value]}
+    for output in graph.outputs:
+        if output.value is None or zero[output.value]:
+            continue
+        if output.value in culprit:
+            number = culprit[output.value]
+            raise MissingRuleError(f"node {number} ({graph.case(number).op}): not known to be linear in the {what}")
+        raise MissingRuleError(f"a result does not depend on the {what}, and is not zero; a linear map takes zeros to zero")
+
+
+def summands(primitives: PrimitiveSet, case: Case) -> tuple[int, ...] | None:
+    """What must be zero for a case of known types to be linear in its active operands, by the rules of its primitive.
+
+    None if it is not linear in them, as far as can be seen.
+    """
+    assert case.mask is not None
+    if primitives[case.op].rules.inlined is not None:
+        return () if all(_vanishes(primitives, case, case.mask, {})) else None
+    unread = _unread(primitives, case)
+    return None if None in unread else tuple(sorted(frozenset().union(*cast(list[frozenset[int]], unread))))
+
+
+def is_vector(type_: Type) -> bool:
+    """Whether values of a type are numbers or durations throughout, of which some are zero: a vector space."""
+    return all(leaf.inexact for _, leaf in leaves(type_))
+
+
+def is_zero_constant(primitives: PrimitiveSet, case: Case) -> bool:
+    """Whether a case is that of a constant array of zeros."""
+    value = getattr(case.attrs, "value", None) if case.op == primitives.constant else None
+    return isinstance(value, Literal) and not any(value.data)
+
+
+def _zeros(primitives: PrimitiveSet, graph: Graph, inputs: Sequence[bool], known: Known) -> list[bool]:
+    """Of every value of a graph, whether it is zero where these inputs are, and linear in them."""
+    zero = list(inputs)
+    seen: dict[tuple[int, ...], Flags] = {}
+    for code, args, _, _ in forwards(graph, graph.args):
+        key = (code, *[zero[a] for a in args])
+        if key not in seen:
+            seen[key] = _vanishes(primitives, graph.cases[code], cast(Flags, key[1:]), known)
+        zero += seen[key]
+    return zero
+
+
+def _vanishes(primitives: PrimitiveSet, case: Case, zero: Flags, known: Known) -> Flags:
+    """Of each result of a case, whether it is zero where these operands are, and linear in them."""
+    primitive, types, n_results = primitives[case.op], cast(ValueTypes, case.operands), len(case.results)
+    if not types:
+        return (is_zero_constant(primitives, case),) * n_results
+    mask = tuple([z and is_vector(t) and k not in primitive.rules.inert for k, (z, t) in enumerate(zip(zero, types, strict=True))])
+    if not any(mask):
+        return (False,) * n_results
+    case = replace(case, mask=mask)
+    if case not in known:
+        if primitive.rules.inlined is not None:
+            graph = expanded(primitives, case)
+            zeros = _zeros(primitives, graph, mask, known)
+            known[case] = tuple([o.value is None or zeros[o.value] for o in graph.outputs])
+        elif primitive.groups is not None:
+            known[case] = (primitive.others(mask) == () and all(map(is_vector, case.results)),) * n_results
+        else:
+            known[case] = tuple([unread == frozenset() for unread in _unread(primitives, case)])
+    return known[case]
+
+
+def _unread(primitives: PrimitiveSet, case: Case) -> Sequence[frozenset[int] | None]:
+    """Of each result the inactive operands, but for indices, that its tangent does not depend on; None if it is not linear."""
+    mask, primitive = case.mask, primitives[case.op]
+    assert mask is not None
+    trace = Trace(primitives, CaseTable())
+    operands = [trace.source(t, linear=False) for t in case.operands]
+    results = [trace.source(t, linear=False) for t in case.results]
+    tangents = [
+        trace.source(tangent_type(cast(Type, t)), linear=True) if m else None for t, m in zip(case.operands, mask, strict=True)
+    ]
+    try:
+        rule = primitives.jvp_rule(case.op)
+        found = rule(JVP(case.attrs, operands, results, tangents)) if any(map(is_vector, case.results)) else ()
+    except MissingRuleError:
+        found = ()
+    if len(found) != len(results):
+        return (None,) * len(results)
+    values = {t.slot for t in results} | {k for k, m in enumerate(mask) if m}
+    others = frozenset(k for k, m in enumerate(mask) if not m and not primitive.domain.is_index(k))
+    return [None if t is None or values & (live := trace.live([t])) else others - live for t in found]

@@ -1,0 +1,82 @@
+"""Graphs within nodes: derivatives and batches of the closed graph that says what a node computes, for the rules of such nodes.
+
+The graph is differentiated, transposed and batched as any document is, and the result is spliced into the recording of the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.rules.batching import repeated
+from tidu_cli.rules.graphs import spliced
+from tidu_cli.rules.recording import Term, Trace
+from tidu_cli.rules.tangents import natural
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.transpose import transpose
+from tidu_cli.transforms.vectorize import vectorized
+from tidu_cli.watching import listening
+
+Terms = Sequence[Term | None]
+
+
+def apply(trace: Trace, graph: Graph, operands: Sequence[Term]) -> Terms:
+    """Emit the graph itself. Gives its outputs."""
+    return spliced(trace, _document(graph), _by_input(graph, operands))
+
+
+def push_forward(
+    trace: Trace, graph: Graph, operands: Terms, tangents: Terms, primitives: PrimitiveSet | None = None
+) -> Sequence[Term | None]:
+    """Emit the derivative of a graph at these operands, along these tangents, None for zero. Gives the tangents of its outputs.
+
+    Operands may be None where the derivative does not depend on them, since the graph is linear in them. `primitives` are those by
+    whose rules it is derived, if not the recording's. Raises MissingRuleError.
+    """
+    active = {i.key: t for i, t in zip(graph.inputs, tangents, strict=True) if t is not None}
+    if not active:
+        return [None] * len(graph.outputs)
+    with listening(None):
+        document = linearize(_document(graph), list(active), primitives=primitives or trace.primitives)
+    seeds = {i.key: t for i, t in zip(document.head.inputs, active.values(), strict=True)}
+    return spliced(trace, document, _by_input(graph, operands) | seeds)
+
+
+def pull_back(
+    trace: Trace, graph: Graph, operands: Terms, active: Sequence[bool], cotangents: Terms, primitives: PrimitiveSet | None = None
+) -> Terms:
+    """Emit the transpose of a graph that is linear in its `active` inputs, for these cotangents of its outputs, None for zero.
+
+    Operands may be None where inputs are active. Gives a cotangent for each input, None for zero and for inactive ones. Raises
+    MissingRuleError.
+    """
+    wrt = [i.key for i, a in zip(graph.inputs, active, strict=True) if a and natural(i.type) is not None]
+    live = {o.key: t for o, t in zip(graph.outputs, cotangents, strict=True) if t is not None}
+    if not (wrt and live):
+        return [None] * len(graph.inputs)
+    primitives = primitives or trace.primitives
+    with listening(None):
+        tangents = linearize(_document(graph), wrt, outputs=list(live), primitives=primitives)
+        document = transpose(tangents, primitives=primitives)
+    seeds = {i.key: t for i, t in zip(document.head.inputs, live.values(), strict=True)}
+    found = dict(zip(wrt, spliced(trace, document, _by_input(graph, operands) | seeds), strict=True))
+    return [found.get(i.key) for i in graph.inputs]
+
+
+def batch(trace: Trace, graph: Graph, operands: Sequence[Term], batched: Sequence[bool], size: int) -> Terms:
+    """Emit a graph for many values of the `batched` operands at once. Gives its outputs, each with the batch as its first axis."""
+    keys = {i.key for i, b in zip(graph.inputs, batched, strict=True) if b}
+    with listening(None):
+        made, depends = vectorized(graph, keys, size, trace.primitives)
+    found = spliced(trace, _document(made), _by_input(made, operands))
+    return [t if t is None or d else repeated(t, size) for t, d in zip(found, depends, strict=True)]
+
+
+def _document(graph: Graph) -> Document:
+    return Document((graph,), graph.cases)
+
+
+def _by_input(graph: Graph, operands: Terms) -> dict[Key, Term]:
+    return {i.key: t for i, t in zip(graph.inputs, operands, strict=True) if t is not None}
