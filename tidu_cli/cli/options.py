@@ -188,17 +188,6 @@ def load(file: str) -> Loaded:
         return load_from(source, file)
 
 
-def on_document(function: Callable[..., Document]) -> Callable[..., None]:
-    """A function from document to document as one from FILE to OUT: for commands that have `document_output_options`."""
-
-    @wraps(function)
-    def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
-        document, came_in = load(file)
-        emit(function(document, **given), out, format_, came_in)
-
-    return transform
-
-
 def load_from(source: Source, file: str) -> Loaded:
     """Likewise, if the file has been opened already."""
     from tidu_cli.formats.read import parse_document
@@ -280,6 +269,17 @@ def emit(document: Document, out: str | None, format_: str | None, came_in: str,
     if is_verbose():
         detail(f"result: {chosen}, {_told(document)}")
     _tell_of(length, out)
+
+
+def on_document(function: Callable[..., Document]) -> Callable[..., None]:
+    """A function from document to document as one from FILE to OUT: for commands that have `document_output_options`."""
+
+    @wraps(function)
+    def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
+        document, came_in = load(file)
+        emit(function(document, **given), out, format_, came_in)
+
+    return transform
 
 
 def require_printable(out: str | None, format_: str) -> None:
