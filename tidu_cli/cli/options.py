@@ -191,17 +191,6 @@ def load(file: str) -> Loaded:
     return loaded
 
 
-def on_document(function: Callable[..., Document]) -> Callable[..., None]:
-    """A function from document to document as one from FILE to OUT: for commands that have `document_output_options`."""
-
-    @wraps(function)
-    def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
-        document, came_in = load(file)
-        emit(function(document, **given), out, format_, came_in)
-
-    return transform
-
-
 def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
     """Read a document, or a library: then its ops with the built-in ones. And the format. Raises DocumentError."""
     from tidu_cli.formats.files import reading
@@ -273,6 +262,17 @@ def emit(document: Document, out: str | None, format_: str | None, came_in: str,
     if is_verbose():
         detail(f"result: {chosen}, {_told(document)}")
     _tell_of(length, out)
+
+
+def on_document(function: Callable[..., Document]) -> Callable[..., None]:
+    """A function from document to document as one from FILE to OUT: for commands that have `document_output_options`."""
+
+    @wraps(function)
+    def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
+        document, came_in = load(file)
+        emit(function(document, **given), out, format_, came_in)
+
+    return transform
 
 
 def require_printable(out: str | None, format_: str) -> None:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -75,7 +74,7 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
 
 def _about(name: str) -> str:
     # The first line of the command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
-    with open(Path(__file__).parents[1] / "commands" / f"{name}.py", encoding="utf-8") as source:
+    with open(os.path.join(os.path.dirname(__file__), "..", "commands", f"{name}.py"), encoding="utf-8") as source:
         return source.readline().strip().strip('"').partition(f"tidu {name}: ")[2]
 
 
