@@ -6,7 +6,7 @@ have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recordin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
-from tidu_cli.rules.captions import CaptionRule
+from tidu_cli.rules.catalogue import Catalogue as Catalogue
+from tidu_cli.rules.catalogue import Example as Example
 from tidu_cli.rules.flops import ONE_EACH
 
 if TYPE_CHECKING:
@@ -123,23 +124,6 @@ which tangents there are, of results of integers also those that come from float
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A typical application of a primitive, on which `tidu check --ops` tries its rules.
-
-    `operands` are types in which the letter T stands for each dtype of the primitive in turn, such as `T[2,3]` or `i32[2]`.
-    `within` are intervals, one per operand or one for all, away from kinks and poles, from which operands are drawn; the parts
-    of complex numbers are both drawn from it. `diagonals` are numbers, one per operand or one for all, that are added to the
-    diagonals of its matrices (the last two axes), so that they are positive definite or well conditioned. `attrs` are in their
-    file form; a dtype in them may be T, too.
-    """
-
-    operands: tuple[str, ...]
-    attrs: Mapping[str, Any] = field(default_factory=dict)
-    within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),)
-    diagonals: tuple[float, ...] = (0.0,)
-
-
 @dataclass(frozen=True)
 class Domain:
     """What an operation takes and gives, as far as types and attrs tell."""
@@ -223,20 +207,6 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Catalogue:
-    """What people are told of an operation, and what it is tried on."""
-
-    formula: str = ""
-    """Its result in terms of operands x, y, z and attrs."""
-    summary: str = ""
-    """What it is; what follows a semicolon are details."""
-    examples: tuple[Example, ...] = ()
-    """Typical applications, on which `tidu check --ops` tries its rules."""
-    caption: tuple[str, str] | CaptionRule | None = None
-    """What pictures and pages say of one application, where the formula in x, y and z cannot tell."""
-
-
-@dataclass(frozen=True)
 class Primitive:
     """One operation: its name, and its facets. `tidu_cli.rules.families` makes one in a few words."""
 
@@ -244,7 +214,7 @@ class Primitive:
     domain: Domain
     evaluation: Evaluation
     rules: Rules = Rules()
-    catalogue: Catalogue = Catalogue()
+    catalogue: Catalogue = field(default_factory=Catalogue)
 
     @property
     def without_derivative(self) -> str:

@@ -9,8 +9,9 @@ from typing import Any, TypeVar, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
-from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
+from tidu_cli.graph.types import RecordType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
+from tidu_cli.rules.hidden_types import as_declared, with_hidden_types
 from tidu_cli.rules.tangents import joined
 
 R = TypeVar("R")
@@ -114,45 +115,30 @@ class PrimitiveSet:
     ) -> Case:
         """The case of a node: checks arity and mask, and infers the result types.
 
-        `declared` are the result types that the node states, if any. An operand type of None (detached) is taken from the
-        others where all of the primitive's operands have one type. Raises UnknownNameError and TypeRuleError.
+        `declared` are the result types that the node states, if any. An operand type of None is hidden by a detached reference.
+        Raises UnknownNameError and TypeRuleError.
         """
-        primitive = self[op]
-        n = len(operands)
-        if primitive.domain.arity is None and n == 0:
+        domain, n = self[op].domain, len(operands)
+        if domain.arity is None and n == 0:
             raise TypeRuleError("takes at least 1 input, got 0")
-        if primitive.domain.arity is not None and n != primitive.domain.arity:
-            raise TypeRuleError(f"takes {primitive.domain.arity} input{'s' if primitive.domain.arity != 1 else ''}, got {n}")
+        if domain.arity is not None and n != domain.arity:
+            raise TypeRuleError(f"takes {domain.arity} input{'s' if domain.arity != 1 else ''}, got {n}")
         if mask is not None and len(mask) != n:
             raise TypeRuleError(f"active mask has {len(mask)} entries for {n} inputs")
-        known = [t for t in operands if t is not None]
-        if len(known) < n and primitive.domain.one_type:
-            type_ = known[0] if known else _operand_type(primitive, attrs, n, declared)
-            operands = operands if type_ is None else _completed(primitive, attrs, operands, type_, declared)
-            known = [t for t in operands if t is not None]
-        if len(known) < n and primitive.domain.hidden is not None:
-            operands = primitive.domain.hidden(attrs, operands, declared)
-            known = [t for t in operands if t is not None]
-        if len(known) < n:
-            if declared is None:
-                raise TypeRuleError(
-                    "reads a detached value, so its result types cannot be inferred; give the node's types or resolve first"
-                )
-            due = primitive.domain.n_results(attrs, n)
-            if len(declared) != due:
-                raise TypeRuleError(f"declares {len(declared)} result types, but has {due} result{'' if due == 1 else 's'}")
-            return Case(op, attrs, mask, tuple(operands), declared)
-        if not primitive.domain.records:
+        operands = with_hidden_types(domain, attrs, operands, declared) if None in operands else operands
+        if None in operands:
+            return Case(op, attrs, mask, tuple(operands), as_declared(domain, attrs, n, declared))
+        known = cast(ValueTypes, tuple(operands))
+        if not domain.records:
             for k, type_ in enumerate(known):
                 if isinstance(type_, RecordType):
                     raise TypeRuleError(f"input {k} is a record, {type_}, but it takes arrays; take its fields with the op 'field'")
-        taken = self._joined(tuple(known)) if primitive.domain.joins else tuple(known)
-        results: ValueTypes = primitive.domain.types(attrs, cast(Types, taken))
+        results: ValueTypes = domain.types(attrs, cast(Types, self._joined(known) if domain.joins else known))
         for result in results:
             require_possible(result)
         if declared is not None and declared != results:
             raise TypeRuleError(f"declares the result {_join(declared)}, but it is {_join(results)}")
-        return Case(op, attrs, mask, tuple(known), results)
+        return Case(op, attrs, mask, known, results)
 
     def _joined(self, types: ValueTypes) -> ValueTypes:
         """Types of tangents as the one in which they add up, if there is one."""
@@ -187,42 +173,6 @@ def _required(rule: R | None, kind: str, op: str) -> R:
     if rule is None:
         raise MissingRuleError(f"missing {kind} rule for {op}")
     return rule
-
-
-def _completed(
-    primitive: Primitive, attrs: CaseAttrs, operands: Sequence[Type | None], type_: Type, declared: ValueTypes | None
-) -> Sequence[Type | None]:
-    """Operand types with this one for those that are hidden; or with one that gives what is declared: a number that scales, say.
-
-    Unchanged where the primitive takes no operands of that one type.
-    """
-    others = () if declared is None or isinstance(type_, RecordType) else (type_.with_dtype("f64"),)
-    found = operands
-    for candidate in (type_, *others, *(declared or ())):
-        completed = [candidate if t is None else t for t in operands]
-        try:
-            results = primitive.domain.types(attrs, cast(Types, tuple(completed)))
-        except TypeRuleError:
-            continue  # the primitive does not take it
-        if declared is None or results == declared:
-            return completed
-        found = completed if candidate == type_ else found  # which says what is wrong with the declaration
-    return found
-
-
-def _operand_type(primitive: Primitive, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> Type | None:
-    """The type of n operands of one type that gives the declared results; None where there is none, or more than one."""
-    if declared is None or len(declared) != 1 or not isinstance(declared[0], TensorType):
-        return None
-    found: list[TensorType] = []
-    for dtype in primitive.domain.dtypes:
-        candidate = declared[0].with_dtype(dtype)
-        try:
-            if primitive.domain.types(attrs, (candidate,) * n) == declared:
-                found.append(candidate)
-        except TypeRuleError:
-            continue  # the primitive does not take it
-    return found[0] if len(found) == 1 else None
 
 
 def _join(types: ValueTypes) -> str:
