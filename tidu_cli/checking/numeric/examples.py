@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.graph.builder import GraphBuilder
@@ -31,15 +31,19 @@ def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tu
             yield example, primitives.case(primitive.name, primitives.parse_attrs(primitive.name, attrs), None, types)
 
 
-def one_node_document(case: Case) -> Document:
-    """A document of one graph, named like the op, of one node: inputs x0, x1, ..., outputs y0, y1, ..."""
+def one_node_document(
+    case: Case, inputs: Sequence[Key] = (), outputs: Sequence[Key] = (), primitives: PrimitiveSet | None = None
+) -> Document:
+    """A document of one graph, named like the op, of one node. The keys are by default x0, x1, ..., and y0, y1, ..."""
     assert None not in case.operands
-    cases = CaseTable()
+    cases = CaseTable(primitives)
     operands: list[Type] = [t for t in case.operands if t is not None]
-    builder = GraphBuilder(cases, [Input(Key(f"x{k}"), t) for k, t in enumerate(operands)])
+    x = inputs or [Key(f"x{k}") for k in range(len(operands))]
+    y = outputs or [Key(f"y{k}") for k in range(len(case.results))]
+    builder = GraphBuilder(cases, map(Input, x, operands))
     first = builder.append(cases.intern(case), range(len(operands)))
-    outputs = [Output(Key(f"y{k}"), first + k, t) for k, t in enumerate(case.results)]
-    return Document((builder.build(case.op, outputs),), cases)
+    made = [Output(key, first + k, t) for k, (key, t) in enumerate(zip(y, case.results, strict=True))]
+    return Document((builder.build(case.op, made),), cases)
 
 
 def interval_of(example: Example, k: int) -> tuple[float, float]:
