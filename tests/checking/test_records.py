@@ -14,7 +14,7 @@ from tests.checking.sets import changed
 from tests.record_graphs import record_graphs
 from tests.sketch import Value, function, key, op
 from tidu_cli.checking.closure import document_closure, primitive_closure
-from tidu_cli.checking.numeric.arrays import Place
+from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically, check_primitive_numerically
 from tidu_cli.checking.report import check_document
@@ -185,7 +185,7 @@ def test_points_are_told_as_dates() -> None:
     off = changed("sub", jvp=lambda node: [next(t for t in node.tangents if t)])
     document = function("f", {"e": "{at: datetime[s][]}", "t": "datetime[s][]"}, lambda e, t: number(sub(field(e, "at"), t)))
     found = {v.law: v for v in check_numerically(document, off)}
-    assert found["jvp"].at[Place(key("t"))].dtype == np.dtype("datetime64[s]")
+    assert found["jvp"].at[Leaf(key("t"))].dtype == np.dtype("datetime64[s]")
     assert list(map(str, found["jvp"].by)) == ["t"]
     report = check_document(document, off, ["numeric"], given={key("e"): (np.array(5),), key("t"): np.array(2)})
     assert any("jvp has relative error" in failure for failure in report.failures)

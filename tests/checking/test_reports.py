@@ -20,7 +20,7 @@ from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.families import linear_transpose, unary
 
-WRONG = linear_document((True, False))
+WRONG = linear_document((False, True), key="x@2", output="y@2")
 
 
 def encoded(document: Document) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tidu_cli.errors import EvaluationError, TypeRuleError
@@ -14,6 +15,7 @@ from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
+from tidu_cli.runtime.plans.interpreter import owned
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, needed_inputs, plain_program
 from tidu_cli.watching import watch
 
@@ -53,6 +55,8 @@ def evaluate_batch(
     for bit those of the items one by one; sums and products of matrices may be added in another order. Raises EvaluationError for
     axes that are not there and batches of different sizes, and MissingRuleError.
     """
+    import numpy as np
+
     needed = needed_inputs(graph)
     require_given([i for i in graph.inputs if i.key in axes or i.key in needed], inputs)
     items: dict[Key, Any] = {}
@@ -70,7 +74,7 @@ def evaluate_batch(
         raise EvaluationError(f"graph '{graph.name}': no input of it has a batch; leave --batch out")
     types = {o.key: _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
     run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
-    found = [_empty(o.type, size) for o in graph.outputs]
+    found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
     n_chunks = -(-size // chunk)
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
@@ -200,20 +204,9 @@ def _part(value: Any, begin: int, chunk: int) -> Any:
     return np.ascontiguousarray(value[begin : begin + chunk])
 
 
-def _empty(type_: Type, size: int) -> Any:
-    import numpy as np
-
-    from tidu_cli.graph.types import storage_dtype
-    from tidu_cli.lax.arrays.structural import numpy_dtype
-
-    if isinstance(type_, RecordType):
-        return tuple(_empty(field_type, size) for _, field_type in type_.fields)
-    return np.empty((size, *type_.shape), numpy_dtype(np, storage_dtype(type_.dtype)))
-
-
 def _fill(target: Any, begin: int, end: int, value: Any) -> None:
     if isinstance(target, tuple):
         for field, part in zip(target, value, strict=True):
             _fill(field, begin, end, part)
-    else:
-        target[begin:end] = 0 if value is None else value
+    elif value is not None:  # zeros are there
+        target[begin:end] = value
