@@ -14,14 +14,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.arrays import apart, together
+from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.checking.static import Finding
 from tidu_cli.custom.attrs import OwnAttrs
 from tidu_cli.custom.bodies import Body, kernel
 from tidu_cli.custom.definitions import KINDS, OpDefinition
 from tidu_cli.custom.patterns import ANY_AXES, ANY_DTYPE, instance, variables_of
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
+from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.contract import PrimitiveSet, ValueTypes
 
@@ -113,12 +113,7 @@ def judged(use: Use, primitives: PrimitiveSet, seed: int) -> list[Verdict]:
 
 def one_use_document(use: Use, primitives: PrimitiveSet) -> Document:
     """A document of one node, the op, with its names for inputs and outputs."""
-    case = primitives.case(use.definition.name, use.attrs, None, use.types)
-    cases = CaseTable(primitives)
-    builder = GraphBuilder(cases, [Input(key, t) for key, t in zip(use.definition.input_keys, use.types, strict=True)])
-    first = builder.append(cases.intern(case), range(len(use.types)))
-    outputs = [Output(k, first + n, t) for n, (k, t) in enumerate(zip(use.definition.output_keys, case.results, strict=True))]
-    return Document((builder.build(use.definition.name, outputs),), cases)
+    return one_node_document(case_of(use, primitives), primitives, use.definition.input_keys, use.definition.output_keys)
 
 
 def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import ITEMSIZE, Type
+from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.rules.contract import Example, Primitive, PrimitiveSet
 
 DTYPES = (*ITEMSIZE, "datetime[ms]", "duration[h]")
@@ -30,15 +30,19 @@ def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tu
             yield example, primitives.case(primitive.name, primitives.parse_attrs(primitive.name, attrs), None, types)
 
 
-def one_node_document(case: Case) -> Document:
-    """A document of one graph, named like the op, of one node: inputs x0, x1, ..., outputs y0, y1, ..."""
-    assert None not in case.operands
-    cases = CaseTable()
-    operands: list[Type] = [t for t in case.operands if t is not None]
-    builder = GraphBuilder(cases, [Input(Key(f"x{k}"), t) for k, t in enumerate(operands)])
-    first = builder.append(cases.intern(case), range(len(operands)))
-    outputs = [Output(Key(f"y{k}"), first + k, t) for k, t in enumerate(case.results)]
-    return Document((builder.build(case.op, outputs),), cases)
+def one_node_document(
+    case: Case, primitives: PrimitiveSet | None = None, inputs: Sequence[Key] = (), outputs: Sequence[Key] = ()
+) -> Document:
+    """A document of one graph, named like the op, of one node. Inputs are x0, x1, ..., outputs y0, y1, ..., or have these keys."""
+    cases = CaseTable(primitives)
+    types = [t for t in case.operands if t is not None]
+    assert len(types) == len(case.operands)
+    input_keys = inputs or [Key(f"x{k}") for k in range(len(types))]
+    output_keys = outputs or [Key(f"y{k}") for k in range(len(case.results))]
+    builder = GraphBuilder(cases, list(map(Input, input_keys, types)))
+    first = builder.append(cases.intern(case), range(len(types)))
+    ends = [Output(key, first + k, t) for k, (key, t) in enumerate(zip(output_keys, case.results, strict=True))]
+    return Document((builder.build(case.op, ends),), cases)
 
 
 def interval_of(example: Example, k: int) -> tuple[float, float]:
