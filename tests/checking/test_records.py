@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.checking.sets import changed
 from tests.record_graphs import record_graphs
 from tests.sketch import Value, function, key, op
-from tidu_cli.checking.closure import document_closure, primitive_closure
+from tidu_cli.checking.closure import document_closure, examples_closure
 from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically, check_primitive_numerically
@@ -193,7 +193,7 @@ def test_points_are_told_as_dates() -> None:
 
 @pytest.mark.parametrize("name", ["record", "field", "add", "difference", "retract", "sub", "convert_element_type", "reshape"])
 def test_primitives_of_records_and_times_are_tried(name: str) -> None:
-    assert not primitive_closure(BUILTIN[name], BUILTIN).missing
+    assert not examples_closure([BUILTIN[name]], BUILTIN).missing
     found = check_primitive_numerically(BUILTIN[name], BUILTIN, ["f64", "c128"])
     assert found and all(v.ok and v.error is not None for v in found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from tidu_cli.errors import EvaluationError, TypeRuleError
@@ -78,7 +79,9 @@ def evaluate_batch(
     n_chunks = -(-size // chunk)
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
-        part = {key: _part(items[key], begin, chunk) if key in size_of else items[key] for key in needed}
+        chosen = itemgetter(slice(begin, begin + chunk))
+        part = {key: _each(np.ascontiguousarray, _each(chosen, items[key])) for key in needed & size_of.keys()}
+        part |= {key: items[key] for key in needed - size_of.keys()}
         for target, value in zip(found, run(part), strict=True):
             _fill(target, begin, begin + chunk, value)
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
@@ -115,10 +118,11 @@ def _vectorized(
     batched, depend = vectorize(graph, keys, chunk)
     program = compile_graph(batched)
     check_memory(program, max_memory)
-    shared = [not d for d in depend]
 
     def run(part: Mapping[Key, Any]) -> list[Any]:
-        return [_repeated(value) if s else value for value, s in zip(program.run(part), shared, strict=True)]
+        # What is the same for all items gets an axis for them.
+        found = zip(program.run(part), depend, strict=True)
+        return [value if depends else _each(lambda x: x[None], value) for value, depends in found]
 
     return run, chunk
 
@@ -131,11 +135,6 @@ def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_me
         chunk = min(chunk, max_memory // per_item)
     chunk = max(min(chunk, size), 1)
     return -(-size // -(-size // chunk)) if size else 1
-
-
-def _repeated(value: Any) -> Any:
-    """What is the same for all items, with an axis for them."""
-    return tuple(map(_repeated, value)) if isinstance(value, tuple) else value[None]
 
 
 def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
@@ -152,10 +151,7 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
         at = axis % (t.rank + 1)
         return t.with_shape((*t.shape[:at], size, *t.shape[at:]))
 
-    def in_front(x: Any) -> Any:
-        return tuple(map(in_front, x)) if isinstance(x, tuple) else None if x is None else np.moveaxis(x, axis, 0)
-
-    return in_front(input_value(place, map_leaves(type_, with_batch), value)), size
+    return _each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
 
 
 def _of_batch(place: str, type_: Type, size: int) -> Type:
@@ -196,12 +192,11 @@ def _shape(value: object) -> tuple[int, ...]:
     return tuple(getattr(value, "shape", ()))
 
 
-def _part(value: Any, begin: int, chunk: int) -> Any:
-    import numpy as np
-
+def _each(function: Callable[[Any], Any], value: Any) -> Any:
+    """A function of arrays applied to each array of a value; what is structurally zero stays so."""
     if isinstance(value, tuple):
-        return tuple(None if field is None else _part(field, begin, chunk) for field in value)
-    return np.ascontiguousarray(value[begin : begin + chunk])
+        return tuple(_each(function, field) for field in value)
+    return None if value is None else function(value)
 
 
 def _fill(target: Any, begin: int, end: int, value: Any) -> None:
