@@ -59,8 +59,7 @@ def float_twin(
     twin: list[int | None] = [next(local_ids) if i.key in twin_key else None for i in graph.inputs]
     same = list(range(len(graph.inputs)))
 
-    for node, code in enumerate(graph.code):
-        case, operands = graph.cases[code], graph.operands(node)
+    for case, operands in graph.nodes():
         first = builder.append(builder.cases.intern(case), [same[a] for a in operands])
         results = range(first, first + len(case.results))
         twin += twinning.of(case, [same[a] for a in operands], [twin[a] for a in operands], results) or [None] * len(results)
