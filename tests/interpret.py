@@ -86,7 +86,7 @@ def stored(type_: Type, value: Array) -> Array:
     return np.asarray(value, numpy_dtype_of(type_))
 
 
-def require_type(value: Array, type_: Type, place: str) -> None:
+def require_type(value: Array, type_: Type, place: object) -> None:
     if isinstance(type_, RecordType):
         assert isinstance(value, tuple) and len(value) == len(type_.fields), f"{place}: {value} is no {type_}"
         for x, (name, t) in zip(value, type_.fields, strict=True):

@@ -27,7 +27,7 @@ def apply(case: Case, operands) -> list:
         results = BUILTIN[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)(*operands)
     results = list(results) if len(case.results) > 1 else [results]
     for result, type_ in zip(results, case.results, strict=True):
-        require_type(result, type_, str(case))
+        require_type(result, type_, case)
     return results
 
 
@@ -49,7 +49,7 @@ def jvp(case: Case, operands, tangents) -> list:
     found = interpret(template, cases, [*operands, *apply(case, operands), *tangents])
     for tangent, type_ in zip(found, case.results, strict=True):
         if tangent is not None:
-            require_type(tangent, tangent_type(type_), str(case))
+            require_type(tangent, tangent_type(type_), case)
     return found
 
 
@@ -61,7 +61,7 @@ def transpose(case: Case, operands, cotangents) -> list:
     found = interpret(template, cases, [*hidden, *cotangents])
     for cotangent, type_ in zip(found, case.operands, strict=True):
         if cotangent is not None:
-            require_type(cotangent, type_, str(case))
+            require_type(cotangent, type_, case)
     return found
 
 

@@ -32,7 +32,7 @@ from tidu_cli.transforms.linking import detach as _detach
 from tidu_cli.transforms.linking import inline as _inline
 from tidu_cli.transforms.linking import passes as _passes
 from tidu_cli.transforms.linking import resolve as _resolve
-from tidu_cli.transforms.linking.bind_constants import fix
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -152,7 +152,7 @@ def materialize(
         given = {a_key(k): v for k, v in set.items()}
         require_inputs(document, given)
         types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
-        document = fix(document, {k: input_constant(k, types[k], v) for k, v in given.items()})
+        document = bind_constants(document, {k: input_constant(k, types[k], v) for k, v in given.items()})
     found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs)
     return _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs) if inline else found
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample, without
-from tidu_cli.checking.closure import document_closure, emissions, primitive_closure, set_closure
+from tidu_cli.checking.closure import document_closure, emissions, examples_closure
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
@@ -19,7 +19,7 @@ from tidu_cli.transforms.transpose import transpose
 
 
 def test_the_built_in_set_is_closed() -> None:
-    found = set_closure(BUILTIN)
+    found = examples_closure(BUILTIN, BUILTIN)
     assert found.missing == []
     assert found.reached > 10 * len(BUILTIN.primitives)
 
@@ -31,13 +31,13 @@ def test_the_samples_are_closed(path: Path) -> None:
 
 def test_a_primitive_that_a_rule_emits_and_the_set_lacks() -> None:
     primitives = without("cos")
-    missing = primitive_closure(primitives["sin"], primitives).missing
+    missing = examples_closure([primitives["sin"]], primitives).missing
     assert "unknown op 'cos'; did you mean 'cosh'? (tidu ops lists them) (sin(f64[]); reached by sin)" in missing
     # Another's rule needs it on the way: sinh does not, sin of sinh does.
-    assert not primitive_closure(primitives["sinh"], primitives).missing
+    assert not examples_closure([primitives["sinh"]], primitives).missing
     document = applied("sin", "f64[]", primitives=primitives)
     assert document_closure(document, primitives).missing == [missing_of("f64[]", missing)]
-    assert set(missing) <= set(set_closure(primitives).missing)
+    assert set(missing) <= set(examples_closure(primitives, primitives).missing)
 
 
 def missing_of(type_: str, missing: list[str]) -> str:
@@ -47,41 +47,40 @@ def missing_of(type_: str, missing: list[str]) -> str:
 
 def test_a_missing_transpose_rule_and_the_chain_that_needs_it() -> None:
     primitives = changed("mul", transpose=None)
-    missing = primitive_closure(primitives["sin"], primitives).missing
+    missing = examples_closure([primitives["sin"]], primitives).missing
     assert "missing transpose rule for mul (mul(f64[], f64[]) linear in inputs [1]; reached by sin → mul)" in missing
-    assert not primitive_closure(primitives["neg"], primitives).missing
+    assert not examples_closure([primitives["neg"]], primitives).missing
 
 
 def test_a_missing_jvp_rule_far_down_the_chain() -> None:
     # digamma's derivative is polygamma's, whose derivative needs mul: the chain tells how it is reached.
     primitives = changed("polygamma", jvp=None)
-    missing = primitive_closure(primitives["lgamma"], primitives).missing
+    missing = examples_closure([primitives["lgamma"]], primitives).missing
     assert any("missing JVP rule for polygamma" in text and "reached by lgamma → digamma → polygamma" in text for text in missing)
-    assert not primitive_closure(primitives["exp"], primitives).missing
+    assert not examples_closure([primitives["exp"]], primitives).missing
 
 
 def test_a_linear_jvp_without_a_transpose() -> None:
     # Its JVP is itself, a linear node; that it has no transpose is found although nothing else emits it.
     double = unary("double", INEXACT, tangent=None, kernel=lambda *_: lambda x: x + x, formula="2x", summary="double")
     primitives = including(families.changed(double, jvp=linear_jvp("double")))
-    missing = primitive_closure(primitives["double"], primitives).missing
+    missing = examples_closure([primitives["double"]], primitives).missing
     assert missing and all("missing transpose rule for double" in text for text in missing)
 
 
 def test_a_missing_batch_rule() -> None:
     # Of the primitive itself, and of one that its derivative needs. Documents are not batched but on demand: theirs is no failure.
     primitives = changed("mul", batch=None)
-    assert (
-        "missing batch rule for mul (mul(f64[], f64[]); reached by mul)" in primitive_closure(primitives["mul"], primitives).missing
-    )
+    alone = "missing batch rule for mul (mul(f64[], f64[]); reached by mul)"
+    assert alone in examples_closure([primitives["mul"]], primitives).missing
     chained = "missing batch rule for mul (mul(f64[], f64[]) linear in inputs [1]; reached by sin → mul)"
-    assert chained in primitive_closure(primitives["sin"], primitives).missing
-    assert not primitive_closure(primitives["neg"], primitives).missing
+    assert chained in examples_closure([primitives["sin"]], primitives).missing
+    assert not examples_closure([primitives["neg"]], primitives).missing
     assert document_closure(applied("sin", "f64[]", primitives=primitives), primitives).missing == []
 
 
 def test_a_batch_rule_that_emits_what_the_set_lacks() -> None:
-    missing = primitive_closure(BUILTIN["max"], without("broadcast_in_dim")).missing
+    missing = examples_closure([BUILTIN["max"]], without("broadcast_in_dim")).missing
     assert any("unknown op 'broadcast_in_dim'" in text and "max(f64[2,3], f64[2,3])" in text for text in missing)
 
 
@@ -90,7 +89,7 @@ def test_a_rule_that_does_not_type() -> None:
     reduce_sum = op("reduce_sum")
     total = lambda x: reduce_sum(x, axes=tuple(range(x.type.rank)))  # noqa: E731
     bad = unary("bad", INEXACT, tangent=lambda t, x, y: total(x) * t, kernel=lambda *_: lambda x: x, formula="", summary="")
-    missing = primitive_closure(bad, including(bad)).missing
+    missing = examples_closure([bad], including(bad)).missing
     assert any("type mismatch: input 0 is f64[], input 1 is f64[2,3]" in text for text in missing)
 
 

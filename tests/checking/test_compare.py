@@ -178,10 +178,9 @@ def changes(doc: Document, g: int, n: int, what: str) -> list[tuple[int, list[in
     case, arguments = graph.case(n), list(graph.operands(n))
     if what == "operand":
         known = [v for v in range(graph.first_result(n)) if graph.type_of(v) in case.operands]
-        definitions = Definitions(doc)
 
         def digest(a: int) -> bytes:
-            h, v = definitions.place(g, a)
+            h, v = doc.graphs[g].place(g, a)
             return found[h][v]
 
         return [

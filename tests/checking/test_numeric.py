@@ -13,7 +13,7 @@ import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample
 from tests.sketch import function, op
-from tidu_cli.checking.numeric.arrays import Place
+from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.laws import Verdict, check_numerically, check_primitive_numerically
 from tidu_cli.checking.numeric.linear import linear_verdicts
 from tidu_cli.checking.report import _where, check_document, check_primitive
@@ -278,7 +278,7 @@ def test_what_is_wrong_is_so_by_all_steps(factor: float) -> None:
 
 def test_places_of_times_are_said_as_times() -> None:
     """In messages: dates, and not the format of a number."""
-    at = {Place(Key("s"), ("time",)): np.array(5000, "datetime64[ms]"), Place(Key("d")): np.array([0, 1], "datetime64[ns]")}
+    at = {Leaf(Key("s"), ("time",)): np.array(5000, "datetime64[ms]"), Leaf(Key("d")): np.array([0, 1], "datetime64[ns]")}
     said = _where(Verdict("jvp", 1.0, 1e-8, at=at))
     assert said == ", at s.time = 1970-01-01T00:00:05.000, d = [1970-01-01T00:00:00.000000000, 1970-01-01T00:00:00.000000001]"
 

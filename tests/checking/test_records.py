@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from tests.checking.sets import changed
 from tests.record_graphs import record_graphs
 from tests.sketch import Value, function, key, op
-from tidu_cli.checking.closure import document_closure, primitive_closure
-from tidu_cli.checking.numeric.arrays import Place
+from tidu_cli.checking.closure import document_closure, examples_closure
+from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically, check_primitive_numerically
 from tidu_cli.checking.report import check_document
@@ -185,7 +185,7 @@ def test_points_are_told_as_dates() -> None:
     off = changed("sub", jvp=lambda node: [next(t for t in node.tangents if t)])
     document = function("f", {"e": "{at: datetime[s][]}", "t": "datetime[s][]"}, lambda e, t: number(sub(field(e, "at"), t)))
     found = {v.law: v for v in check_numerically(document, off)}
-    assert found["jvp"].at[Place(key("t"))].dtype == np.dtype("datetime64[s]")
+    assert found["jvp"].at[Leaf(key("t"))].dtype == np.dtype("datetime64[s]")
     assert list(map(str, found["jvp"].by)) == ["t"]
     report = check_document(document, off, ["numeric"], given={key("e"): (np.array(5),), key("t"): np.array(2)})
     assert any("jvp has relative error" in failure for failure in report.failures)
@@ -193,7 +193,7 @@ def test_points_are_told_as_dates() -> None:
 
 @pytest.mark.parametrize("name", ["record", "field", "add", "difference", "retract", "sub", "convert_element_type", "reshape"])
 def test_primitives_of_records_and_times_are_tried(name: str) -> None:
-    assert not primitive_closure(BUILTIN[name], BUILTIN).missing
+    assert not examples_closure([BUILTIN[name]], BUILTIN).missing
     found = check_primitive_numerically(BUILTIN[name], BUILTIN, ["f64", "c128"])
     assert found and all(v.ok and v.error is not None for v in found)
 

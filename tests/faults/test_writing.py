@@ -18,7 +18,7 @@ from tests.cli.running import ROOT
 from tests.faults.dying import NEW, OLD
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats import replacing
-from tidu_cli.formats.files import write_bytes, write_pieces
+from tidu_cli.formats.files import write_pieces
 
 LEFT = ".tidu-0123456789abcdef.tmp"
 
@@ -122,7 +122,7 @@ def test_a_system_that_cannot_store(target, monkeypatch, number):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", refuse)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert target.read_bytes() == b"new"
 
 
@@ -138,7 +138,7 @@ def test_it_is_on_the_disk_before_it_has_a_name(target, monkeypatch, system):
 
     for name in ("fsync", "link", "replace"):
         monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert steps == [(name, OLD) for name in ("fsync", *(["link"] if system == "unnamed" else []), "replace")]
 
 
@@ -152,7 +152,7 @@ def test_a_system_whose_files_have_names(target, monkeypatch):
         return opened(path, flags, *mode)
 
     monkeypatch.setattr(os, "open", refuse)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert target.read_bytes() == b"new" and os.listdir(target.parent) == [target.name]
 
 
@@ -160,7 +160,7 @@ def test_a_system_without_proc(target, monkeypatch):
     exists = os.path.exists
     monkeypatch.setattr(os.path, "exists", lambda path: not str(path).startswith("/proc/") and exists(path))
     before = os.listdir("/proc/self/fd")
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert target.read_bytes() == b"new" and os.listdir(target.parent) == [target.name]
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
@@ -173,7 +173,7 @@ def test_permissions_and_owner_are_kept(target, system, mode):
     target.chmod(mode)
     owner = (4321, 4322) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
     os.chown(target, *owner)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     found = target.stat()
     assert (stat.S_IMODE(found.st_mode), (found.st_uid, found.st_gid), target.read_bytes()) == (mode, owner, b"new")
 
@@ -184,14 +184,14 @@ def test_an_owner_that_the_system_does_not_allow(target, monkeypatch):
 
     monkeypatch.setattr(os, "fchown", refuse)
     target.chmod(0o640)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert stat.S_IMODE(target.stat().st_mode) == 0o640 and target.read_bytes() == b"new"
 
 
 def test_a_new_file_follows_the_umask(tmp_path, system):
     before = os.umask(0o027)
     try:
-        write_bytes(b"new", str(tmp_path / "new.json"))
+        write_pieces([b"new"], str(tmp_path / "new.json"))
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "new.json").stat().st_mode) == 0o640
@@ -207,10 +207,10 @@ def age(path, seconds):
 def test_what_killed_writers_have_left_goes_with_the_next_write(target):
     left = target.parent / LEFT
     left.write_bytes(b"a part")
-    write_bytes(b"1", str(target))
+    write_pieces([b"1"], str(target))
     assert left.exists(), "too new: its writer may be about to lock it"
     age(left, 60)
-    write_bytes(b"2", str(target))
+    write_pieces([b"2"], str(target))
     assert os.listdir(target.parent) == [target.name]
 
 
@@ -219,9 +219,9 @@ def test_what_a_living_writer_holds_stays(target):
     with left.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         age(left, 3600)
-        write_bytes(b"1", str(target))
+        write_pieces([b"1"], str(target))
         assert left.exists()
-    write_bytes(b"2", str(target))
+    write_pieces([b"2"], str(target))
     assert not left.exists()
 
 
@@ -248,14 +248,14 @@ def test_files_of_other_names_stay(target, name):
     other = target.parent / name
     other.write_bytes(b"mine")
     age(other, 3600)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert other.read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("out.json", path)], ids=["folder", "fifo", "link"])
 def test_what_is_no_file_stays(target, make):
     make(target.parent / LEFT)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert sorted(os.listdir(target.parent)) == [LEFT, target.name]
 
 
@@ -266,5 +266,5 @@ def test_a_folder_that_cannot_be_listed(target, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(os, "scandir", refuse)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert target.read_bytes() == b"new"

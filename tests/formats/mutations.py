@@ -1,13 +1,25 @@
-"""Plain data of documents, changed at random places: values, fields and entries are replaced, dropped, repeated and renamed."""
+"""Documents changed at random: plain data whose values, fields and entries are replaced, dropped, repeated and renamed; bytes."""
 
 from __future__ import annotations
 
+import json
 import random
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
+from hypothesis import strategies as st
+
+from tests.formats.plain import documents, read
 from tests.fuzz.attr_values import HOSTILE
+from tests.fuzz.choices import Choices
+from tests.fuzz.mutation import mutate_bytes
 from tests.plain_data import places
+from tests.strategies import seeds
+from tidu_cli.formats.write import format_document
+
+VALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "valid").iterdir())
+CONTENTS = [path.read_bytes() for path in VALID]
 
 PARTS: tuple[Any, ...] = (
     "f64[1.5]",
@@ -119,3 +131,18 @@ def _change(rng: random.Random, parent: Any, last: Any) -> None:
         parent[rng.choice(NAMES)] = deepcopy(rng.choice((*HOSTILE, *PARTS)))
     else:
         parent[last] = deepcopy(rng.choice((*HOSTILE, *PARTS, *PARTS)))
+
+
+@st.composite
+def mutated_structures(draw: st.DrawFn) -> Any:
+    """Plain data of documents, with listed nodes or packed ones, with one to three changes."""
+    data = draw(documents())
+    if draw(st.booleans()):
+        data = json.loads(format_document(read(data), "json", listed=False))
+    return mutated(random.Random(draw(seeds)), data)
+
+
+mutated_bytes = st.builds(
+    lambda data, changes: mutate_bytes(Choices(changes), data), st.sampled_from(CONTENTS), st.binary(max_size=60)
+)
+"""Files of documents, with some bytes changed."""

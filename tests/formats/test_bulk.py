@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.formats.mutations import mutated_structures
 from tests.formats.plain import described, documents
-from tests.formats.test_fuzz import _mutated_structure
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes import bulk
 from tidu_cli.formats.nodes import reader as nodes
@@ -60,7 +60,7 @@ def test_documents(data: dict[str, object]) -> None:
         agree(made)
 
 
-@given(_mutated_structure())
+@given(mutated_structures())
 @settings(max_examples=300)
 def test_broken_documents(data: object) -> None:
     agree(json.dumps(data).encode())

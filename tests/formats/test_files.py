@@ -10,7 +10,7 @@ from array import array
 import pytest
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.files import AT_ONCE, read_bytes, write_bytes, write_pieces
+from tidu_cli.formats.files import AT_ONCE, read_bytes, write_pieces
 
 
 class Standard:
@@ -73,14 +73,14 @@ def test_small_pieces_are_written_at_once(size, n, calls, monkeypatch):
 @pytest.mark.parametrize("path", [None, "-", "/dev/stdout"])
 def test_writes_to_stdout(path, monkeypatch):
     monkeypatch.setattr(sys, "stdout", Standard())
-    write_bytes(b"abc", path)
+    write_pieces([b"abc"], path)
     assert sys.stdout.buffer.getvalue() == b"abc"
 
 
 def test_a_new_file_follows_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
-        write_bytes(b"abc", str(tmp_path / "f"))
+        write_pieces([b"abc"], str(tmp_path / "f"))
     finally:
         os.umask(before)
     assert (tmp_path / "f").read_bytes() == b"abc"
@@ -91,7 +91,7 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path):
     target = tmp_path / "f"
     target.write_bytes(b"old")
     target.chmod(0o604)
-    write_bytes(b"new", str(target))
+    write_pieces([b"new"], str(target))
     assert target.read_bytes() == b"new" and target.stat().st_mode & 0o777 == 0o604
     assert os.listdir(tmp_path) == ["f"]
 
@@ -100,7 +100,7 @@ def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "link").symlink_to("sub/target")
     for data in (b"one", b"two"):  # first the target does not exist yet
-        write_bytes(data, str(tmp_path / "link"))
+        write_pieces([data], str(tmp_path / "link"))
         assert (tmp_path / "link").is_symlink() and (tmp_path / "sub" / "target").read_bytes() == data
     assert os.listdir(tmp_path / "sub") == ["target"]
 
@@ -108,17 +108,17 @@ def test_a_link_stays_a_link(tmp_path):
 def test_what_cannot_be_written_is_told_in_one_line(tmp_path):
     for path, reason in [("", "is a directory"), ("absent/f", "no such directory")]:
         with pytest.raises(DocumentError, match=reason):
-            write_bytes(b"abc", str(tmp_path / path))
+            write_pieces([b"abc"], str(tmp_path / path))
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(DocumentError, match="loop"):
-        write_bytes(b"abc", str(tmp_path / "loop"))
+        write_pieces([b"abc"], str(tmp_path / "loop"))
 
 
 def test_devices_and_pipes_are_written_to(tmp_path):
-    write_bytes(b"abc", "/dev/null")
+    write_pieces([b"abc"], "/dev/null")
     fifo = str(tmp_path / "fifo")
     os.mkfifo(fifo)
-    writer = threading.Thread(target=write_bytes, args=(b"through", fifo))
+    writer = threading.Thread(target=write_pieces, args=([b"through"], fifo))
     writer.start()
     with open(fifo, "rb") as file:
         assert file.read() == b"through"
@@ -128,11 +128,11 @@ def test_devices_and_pipes_are_written_to(tmp_path):
 
 def test_a_full_device_is_told_in_one_line():
     with pytest.raises(DocumentError, match="/dev/full: cannot write: no space left on device"):
-        write_bytes(b"abc", "/dev/full")
+        write_pieces([b"abc"], "/dev/full")
 
 
 def test_stdout_by_name_works_wherever_it_goes(tmp_path):
-    program = "from tidu_cli.formats.files import write_bytes; write_bytes(b'abc', '/dev/stdout'); print('def')"
+    program = "from tidu_cli.formats.files import write_pieces; write_pieces([b'abc'], '/dev/stdout'); print('def')"
     with open(tmp_path / "out", "wb") as out:
         subprocess.run([sys.executable, "-c", program], stdout=out, check=True)
     assert (tmp_path / "out").read_bytes() == b"abcdef\n"

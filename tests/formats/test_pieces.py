@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.mutations import mutated_bytes, mutated_structures
 from tests.formats.plain import documents, read
 from tests.formats.test_bulk import SAMPLES, outcome
-from tests.formats.test_fuzz import _mutated_bytes, _mutated_structure
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.json import pieces
 from tidu_cli.formats.json import reader as json_reader
@@ -90,13 +90,13 @@ def test_documents(data, layout):
     agree(layout(data).encode())
 
 
-@given(_mutated_structure(), st.sampled_from(LAYOUTS))
+@given(mutated_structures(), st.sampled_from(LAYOUTS))
 @settings(max_examples=500)
 def test_broken_documents(data, layout):
     agree(layout(data).encode())
 
 
-@given(_mutated_bytes())
+@given(mutated_bytes)
 @settings(max_examples=500)
 def test_broken_bytes(data):
     agree(data)

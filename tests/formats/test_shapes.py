@@ -10,8 +10,8 @@ import msgpack
 import pytest
 from hypothesis import given, settings
 
+from tests.formats.mutations import CONTENTS, VALID, mutated_structures
 from tests.formats.plain import documents
-from tests.formats.test_fuzz import CONTENTS, VALID, _mutated_structure
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.read import columns_for_lists, parse, parse_document
 from tidu_cli.formats.shape.document import DocumentData, type_reader
@@ -53,7 +53,7 @@ def test_documents_are_taken(data):
     assert agrees(packed)
 
 
-@given(_mutated_structure())
+@given(mutated_structures())
 @settings(max_examples=500)
 def test_mutated_documents_are_taken_by_both_or_neither(data):
     agrees(data)

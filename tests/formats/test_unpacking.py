@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.formats.mutations import mutated_structures
 from tests.formats.plain import documents
-from tests.formats.test_fuzz import _mutated_structure
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.msgpack import reader as unpacking
 from tidu_cli.formats.msgpack import writer as write_msgpack
@@ -176,7 +176,7 @@ def test_columns_that_are_too_long_are_refused_before_anything_is_written(monkey
     assert format_document(document, "msgpack", listed=True)
 
 
-@given(_mutated_structure(), st.binary(max_size=3), st.integers(0, 2**20))
+@given(mutated_structures(), st.binary(max_size=3), st.integers(0, 2**20))
 def test_broken_bytes(data: object, put: bytes, at: int) -> None:
     try:
         whole = msgpack.packb(data)

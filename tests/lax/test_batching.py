@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -44,6 +45,7 @@ def subsets(n):
 
 def check(case, items, size):
     """The law: `items` has for each operand as many arrays as the batch has items."""
+    once = cache(lambda *at: apply(case, [xs[i] for xs, i in zip(items, at, strict=True)]))
     for batched in subsets(len(items)):
         shared = [None if b else xs[0] for xs, b in zip(items, batched, strict=True)]
         stacks = [
@@ -52,7 +54,7 @@ def check(case, items, size):
         ]
         operands = [s if b else x for s, x, b in zip(stacks, shared, batched, strict=True)]
         found = batch(case, operands, batched, size)
-        each = [apply(case, [xs[i] if b else xs[0] for xs, b in zip(items, batched, strict=True)]) for i in range(size)]
+        each = [once(*(i if b else 0 for b in batched)) for i in range(size)]
         for k, (result, type_) in enumerate(zip(found, case.results, strict=True)):
             check_alike(case, result, together([one[k] for one in each], type_), batched)
 

@@ -27,7 +27,7 @@ from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.inputs import input_constant, input_value, is_as_declared, value_of_input
-from tidu_cli.transforms.linking.bind_constants import fix
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.vectorize import vectorized
 
@@ -322,7 +322,7 @@ def test_a_tangent_or_cotangent_of_null_is_zero(text, path):
     axes = {Key("u", path): 0, Key("v"): 0}
     found, _ = evaluate_batch(graph, {Key("u", path): None, Key("v"): twice}, axes, vectorized)
     tree(np.testing.assert_array_equal, found[Key("y")], twice)
-    document = fix(Document((graph,), cases), {Key("u", path): input_constant(Key("u", path), type_(text), None)})
+    document = bind_constants(Document((graph,), cases), {Key("u", path): input_constant(Key("u", path), type_(text), None)})
     (found,) = evaluate(materialize(document).head, {Key("v"): value}).values()
     tree(np.testing.assert_array_equal, found, value)
 

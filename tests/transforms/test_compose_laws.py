@@ -25,7 +25,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import filled
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.bind_constants import fix
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.linking.compose import compose
 from tidu_cli.transforms.linking.rename import Renaming, rename
 from tidu_cli.transforms.linking.resolve import resolve
@@ -124,7 +124,7 @@ def test_the_vjps_of_the_parts_compose_as_documents(pair: tuple[Document, Docume
         if (back := o.key.cotangent(1)) not in taken:
             continue
         if a.value is None:
-            vjp_f = fix(vjp_f, {back: filled(taken[back], 0)})
+            vjp_f = bind_constants(vjp_f, {back: filled(taken[back], 0)})
         else:
             bind.append((back, a.key))
     parts = resolve([f, vjp_g, rename(vjp_f, Renaming(graphs={vjp_f.head.name: "vjp_f"}))], bind=bind, one_pass=[1])

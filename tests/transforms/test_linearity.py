@@ -29,7 +29,7 @@ from tidu_cli.graph.literals import filled
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.summands import zeros_due
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.bind_constants import fix
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
@@ -52,7 +52,7 @@ def derived(document: Document, policy: object) -> Iterator[Document]:
         second = linearize(one, wrt)
         yield from (second, transpose(second), materialize(second), recompute(materialize(transpose(second)), policy))
         for seed in one.head.inputs[:1]:
-            yield materialize(fix(second, {seed.key: filled(seed.type, 1.0)}))
+            yield materialize(bind_constants(second, {seed.key: filled(seed.type, 1.0)}))
         try:
             yield matrix(one)
         except TransformError:  # the blocks would be too large, or no real numbers

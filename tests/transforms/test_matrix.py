@@ -16,7 +16,7 @@ from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.bind_constants import fix
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
@@ -104,7 +104,7 @@ def test_once_the_seed_is_a_constant_names_say_d() -> None:
     document = load("samples/cube.json")
     (output,) = document.head.outputs
     gradient = transpose(linearize(document, [Key("x")]))
-    seeded = materialize(fix(gradient, {output.key.cotangent(1): filled(output.type, 1)}))
+    seeded = materialize(bind_constants(gradient, {output.key.cotangent(1): filled(output.type, 1)}))
     assert [str(o.key) for o in matrix(linearize(seeded, [Key("x")])).head.outputs] == ["d/x/x"]
 
 
@@ -142,7 +142,7 @@ def test_the_head_must_be_linear() -> None:
 
 def test_fixed_inputs_are_gone() -> None:
     document = load("samples/rosenbrock.json")
-    fixed = materialize(fix(document, {Key("y"): filled(TensorType("f64"), 2)}))
+    fixed = materialize(bind_constants(document, {Key("y"): filled(TensorType("f64"), 2)}))
     assert [str(i.key) for i in fixed.head.inputs] == ["x"]
     both = {Key("x"): 0.3, Key("y"): 2.0}
     assert evaluate(fixed, {Key("x"): 0.3}) == evaluate(document, both)
@@ -151,13 +151,13 @@ def test_fixed_inputs_are_gone() -> None:
 def test_fix_keeps_what_documents_of_several_graphs_compute() -> None:
     document = transpose(linearize(load("samples/rosenbrock.json"), [Key("x"), Key("y")]))
     key = next(k for k in free_inputs(document) if k.path)
-    fixed = fix(document, {key: filled(TensorType("f64"), 1)})
+    fixed = bind_constants(document, {key: filled(TensorType("f64"), 1)})
     values = {Key("x"): 0.3, Key("y"): 2.0}
     assert evaluate(fixed, values) == evaluate(document, {**values, key: 1.0})
     with pytest.raises(TransformError, match=f"input '{key}' is bound to a value of graph 'constants', so it cannot be set"):
-        fix(fixed, {key: filled(TensorType("f64"), 1)})
+        bind_constants(fixed, {key: filled(TensorType("f64"), 1)})
 
 
 def test_fix_wants_the_declared_type() -> None:
     with pytest.raises(TransformError, match=r"input 'x' is f64\[\], and cannot be set to a constant f32\[\]"):
-        fix(load("samples/cube.json"), {parse_key("x"): filled(TensorType("f32"), 1)})
+        bind_constants(load("samples/cube.json"), {parse_key("x"): filled(TensorType("f32"), 1)})

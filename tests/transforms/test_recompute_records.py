@@ -14,7 +14,7 @@ from tests.strategies import seeds
 from tests.transforms.test_recompute import All
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import moves
-from tidu_cli.runtime.cost import peak_bytes
+from tidu_cli.runtime.cost import evaluation
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Policy, Sqrt
@@ -58,7 +58,7 @@ def steps(n: int) -> Document:
 def test_the_peak_of_a_recurrence_falls(policy: Policy, part: int) -> None:
     gradient = transpose(linearize(steps(100), [key("p")]))
     kept, again = materialize(gradient), recompute(gradient, policy)
-    assert peak_bytes(again) < peak_bytes(kept) / part
+    assert evaluation(again).peak < evaluation(kept).peak / part
     assert bits(again, 0) == bits(kept, 0)
 
 

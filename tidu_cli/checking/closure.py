@@ -62,14 +62,9 @@ def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet) -> Closure:
     return _closure(cases, primitives, batch=True)
 
 
-def set_closure(primitives: PrimitiveSet) -> Closure:
-    """The closure of a whole set, of all its primitives' examples: under batch rules, too."""
-    return _closure((case for primitive in primitives for _, case in example_cases(primitives, primitive)), primitives, batch=True)
-
-
-def primitive_closure(primitive: Primitive, primitives: PrimitiveSet) -> Closure:
-    """The closure of one primitive's examples: under batch rules, too."""
-    return _closure((case for _, case in example_cases(primitives, primitive)), primitives, batch=True)
+def examples_closure(chosen: Iterable[Primitive], primitives: PrimitiveSet) -> Closure:
+    """The closure of the examples of these primitives of a set: under batch rules, too."""
+    return cases_closure((case for primitive in chosen for _, case in example_cases(primitives, primitive)), primitives)
 
 
 def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:

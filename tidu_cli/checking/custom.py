@@ -116,7 +116,7 @@ def judged(use: Use, primitives: PrimitiveSet, seed: int) -> list[Verdict]:
 
 def one_use_document(use: Use, primitives: PrimitiveSet) -> Document:
     """A document of one node, the op, with its names for inputs and outputs."""
-    return one_node_document(case_of(use, primitives), use.definition.input_keys, use.definition.output_keys, primitives)
+    return one_node_document(case_of(use, primitives), primitives, use.definition.input_keys, use.definition.output_keys)
 
 
 def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.closure import Closure, cases_closure, document_closure, primitive_closure
+from tidu_cli.checking.closure import Closure, cases_closure, document_closure, examples_closure
 from tidu_cli.checking.custom import Use, case_of, judged, trial_uses, unused, uses_in
 from tidu_cli.checking.custom import findings as definition_findings
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
@@ -134,7 +134,7 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
         ]
         report.failures += [f.text for f in report.static]
     if "closure" in parts:
-        report.closure = primitive_closure(primitive, primitives)
+        report.closure = examples_closure([primitive], primitives)
         report.inert = _inert([primitive.name], primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:

@@ -1,7 +1,7 @@
 """static: what can be said of a document without evaluating it, beyond what every reader checks.
 
-Readers refuse wrong types, references and masks. This looks at meaning: masks that do not follow the tangents, linear nodes that
-are not linear, values that nothing uses.
+Readers refuse wrong types and references, and linear graphs that are not linear. This looks at meaning: keys of other passes,
+masks outside of linear graphs that do not follow the tangents, linear nodes without transpose rules, values that nothing uses.
 """
 
 from __future__ import annotations
@@ -43,38 +43,25 @@ def _ports(graph: Graph) -> Iterator[Finding]:
     if graph.linear is not None:
         for key in [*(i.key for i in graph.inputs), *(o.key for o in graph.outputs)]:
             if not key.path or abs(key.path[-1]) != graph.linear:
-                yield Finding(
-                    True, f"graph '{graph.name}': '{key}' is no tangent or cotangent of pass {graph.linear}, in a linear graph"
-                )
-        for output in graph.outputs:
-            if output.value is not None and output.value < 0:
-                yield Finding(
-                    True, f"graph '{graph.name}': output '{output.key}' is a value of another graph, not linear in the inputs"
-                )
+                text = f"graph '{graph.name}': '{key}' is no tangent or cotangent of pass {graph.linear}, in a linear graph"
+                yield Finding(True, text)
 
 
 def _masks(graph: Graph) -> Iterator[Finding]:
-    """An operand is active just where it depends on the tangents: in a linear graph, where it is local.
+    """An operand is active only where it depends on tangents; or on constants alone, which materialize makes of given tangents.
 
-    In any other graph also where it depends on constants alone: materialize makes constants of tangents that are given.
+    In a linear graph readers have seen to it.
     """
-    linear, fixed = bytearray(graph.n_values), bytearray(graph.n_values)
-    for k in range(len(graph.inputs)):
-        linear[k] = graph.linear is not None or bool(graph.inputs[k].key.path)
-    for node, (code, arguments, first, after) in enumerate(forwards(graph, graph.args)):
-        case = graph.cases[code]
-        if case.mask is not None:
-            for k, argument in enumerate(arguments):
-                carries = argument >= 0 and bool(linear[argument] or (graph.linear is None and fixed[argument]))
-                if case.mask[k] and not carries:
-                    yield Finding(True, f"{graph.describe(node)}: input {k} is active, but no tangent reaches it")
-                elif graph.linear is not None and carries and not case.mask[k]:
-                    yield Finding(True, f"{graph.describe(node)}: input {k} is inactive, but it depends on the tangents")
-            for k in range(first, after):
-                linear[k] = 1
-        elif all(argument >= 0 and fixed[argument] for argument in arguments):
-            for k in range(first, after):
-                fixed[k] = 1
+    if graph.linear is not None:
+        return
+    carries = [bool(i.key.path) for i in graph.inputs]  # a tangent
+    fixed = [False] * len(carries)
+    for node, (case, arguments) in enumerate(graph.nodes()):
+        for k, argument in enumerate(arguments):
+            if case.mask is not None and case.mask[k] and (argument < 0 or not (carries[argument] or fixed[argument])):
+                yield Finding(True, f"{graph.describe(node)}: input {k} is active, but no tangent reaches it")
+        carries += [case.mask is not None] * len(case.results)
+        fixed += [case.mask is None and all(a >= 0 and fixed[a] for a in arguments)] * len(case.results)
 
 
 def _linearity(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:

@@ -42,17 +42,13 @@ def read_bytes(path: str) -> bytes:
     return data
 
 
-def write_bytes(data: bytes, path: str | None) -> None:
-    """Write to a file, or to stdout for None and "-". Raises DocumentError; BrokenPipeError if the reader has gone.
+def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
+    """Write what may be made meanwhile to a file, or to stdout for None and "-"; give its length.
 
     A file is replaced at once when all is written, under its old permissions, and left as it was if anything fails.
-    A link stays a link: the file that it points to is replaced. Devices and pipes are written to directly.
+    A link stays a link: the file that it points to is replaced. Devices and pipes are written to directly. Raises DocumentError;
+    BrokenPipeError if the reader has gone.
     """
-    write_pieces((data,), path)
-
-
-def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
-    """Likewise of what is made while it is written; give its length."""
     with _one_line_errors("stdout" if path in STDOUT else str(path), "write"):
         if path in STDOUT:
             if sys.stdout is None:

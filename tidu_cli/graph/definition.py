@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidu_cli.graph.graph import Case, Detached, Document, Externals, Input
-
-Place = tuple[int, int]
-"""A value: its graph number and local id; (DETACHED, k) for a detached one."""
+from tidu_cli.graph.graph import Case, Detached, Document, Externals, Input, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +35,9 @@ class Definitions:
             graph = self.document.graphs[g]
             if value >= len(graph.inputs):
                 node, slot = graph.producer(value)
-                return Application(g, node, graph.case(node), tuple(self.place(g, a) for a in graph.operands(node)), slot)
+                return Application(g, node, graph.case(node), tuple(graph.place(g, a) for a in graph.operands(node)), slot)
             declared = graph.inputs[value]
             if declared.key not in self._bound:
                 return declared
             g, value = self._bound[declared.key]
         return self.document.detached[value]
-
-    def place(self, g: int, argument: int) -> Place:
-        """The value that an argument of graph g stands for."""
-        if argument >= 0:
-            return g, argument
-        external = self.document.graphs[g].external
-        return external.graph[-1 - argument], external.value[-1 - argument]

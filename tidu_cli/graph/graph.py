@@ -23,6 +23,9 @@ from tidu_cli.graph.types import Type
 Meta = Mapping[str, object] | None
 """What users keep under `meta`; tidu carries it along and never looks inside."""
 
+Place = tuple[int, int]
+"""A value of a document: its graph number and local id; (DETACHED, k) for a detached one."""
+
 
 class CaseAttrs(Hashable, Protocol):
     """What the graph layer knows of attrs: they compare, hash, and have a file form."""
@@ -198,6 +201,19 @@ class Graph:
     def case(self, node: int) -> Case:
         """The case of one node."""
         return self.cases[self.code[node]]
+
+    def nodes(self) -> Iterator[tuple[Case, Sequence[int]]]:
+        """The case and the arguments of each node, in order. For reports and pictures, as `operands` is."""
+        end = 0
+        for code in self.code:
+            start, end = end, end + self.cases.arity[code]
+            yield self.cases[code], self.args[start:end]
+
+    def place(self, number: int, argument: int) -> Place:
+        """The value that an argument of this graph, which has this number, stands for."""
+        if argument >= 0:
+            return number, argument
+        return self.external.graph[-1 - argument], self.external.value[-1 - argument]
 
     def type_of(self, value: int) -> Type:
         """The type of a local value."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tidu_cli.errors import printable
-from tidu_cli.graph.graph import Document, Externals
+from tidu_cli.graph.graph import Document, Externals, Place
 from tidu_cli.graph.keys import Key
-from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, Place, describe_graph, op_counts, op_run, picture
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, picture
 from tidu_cli.render.text import name, port_text, short, type_text
 from tidu_cli.render.words.phrases import attrs_label
 

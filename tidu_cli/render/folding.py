@@ -47,12 +47,9 @@ def _feeding(graph: Graph, producers: list[int]) -> tuple[list[tuple[set[int], s
     """Of each node the constant nodes that it reads, and those it depends on, -1 for inputs; and whether it is constant itself."""
     feeding: list[tuple[set[int], set[int]]] = []
     constant: list[bool] = []
-    end = 0
-    for code in graph.code:
-        case = graph.cases[code]
-        start, end = end, end + len(case.operands)
+    for case, arguments in graph.nodes():
         fixed, moving, alone = set(), set(), True
-        for slot, argument in enumerate(graph.args[start:end]):
+        for slot, argument in enumerate(arguments):
             node = producers[argument] if argument >= 0 else -1
             if node >= 0 and constant[node]:
                 fixed.add(node)
@@ -91,10 +88,8 @@ def _readers(
         one = component[value_of]
         reader[one] = by if reader[one] in (-1, by) else _SEVERAL
 
-    end = 0
-    for node, code in enumerate(graph.code):
-        start, end = end, end + len(graph.cases[code].operands)
-        for argument in graph.args[start:end]:
+    for node, (_, arguments) in enumerate(graph.nodes()):
+        for argument in arguments:
             if argument >= 0 and (made_by := producers[argument]) >= 0 and component[made_by] != component[node]:
                 read(made_by, node)
     for output in graph.outputs:

@@ -13,16 +13,12 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, Document, Externals, Graph
+from tidu_cli.graph.graph import Case, Document, Externals, Graph, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.kind import MEANING, kind_of
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.folding import folds
 from tidu_cli.render.text import short
-
-Place = tuple[int, int]
-"""A value: its graph number and local id; (DETACHED, k) for a detached one."""
-
 
 _COMMUTATIVE = frozenset({"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
 """Ops whose edges are not numbered by operand, since the order changes nothing that a picture shows."""
@@ -122,17 +118,16 @@ def _edges_into_nodes(document: Document, leaders: Sequence[Sequence[int]]) -> I
         makers.append(own)
         several = {leader for node, leader in enumerate(leaders[g]) if node != leader}
         into: set[tuple[Place, int]] = set()
-        n, end = 0, 0
-        for leader, code in zip(leaders[g], graph.code, strict=True):
-            start, end = end, end + graph.cases.arity[code]
+        n = 0
+        for leader, (case, arguments) in zip(leaders[g], graph.nodes(), strict=True):
             if leader not in several:
-                n += end - start
+                n += len(arguments)
             else:
-                for h, value in (place_of(graph, g, argument) for argument in graph.args[start:end]):
+                for h, value in (graph.place(g, argument) for argument in arguments):
                     source = (h, value if h == Externals.DETACHED else makers[h][value])
                     if source != (g, leader):
                         into.add((source, leader))
-            own.extend([leader] * graph.cases.n_results[code])
+            own.extend([leader] * len(case.results))
         yield n + len(into)
 
 
@@ -146,11 +141,6 @@ def results(graph: Graph, node: int) -> range:
     """The local ids of a node's results."""
     first = graph.first_result(node)
     return range(first, first + len(graph.case(node).results))
-
-
-def place_of(graph: Graph, g: int, argument: int) -> Place:
-    """The value that an argument of graph g stands for."""
-    return (g, argument) if argument >= 0 else (graph.external.graph[-1 - argument], graph.external.value[-1 - argument])
 
 
 def accumulating(graph: Graph, flows: Sequence[Flow]) -> set[int]:
@@ -186,15 +176,12 @@ def _flows(document: Document) -> list[list[Flow]]:
     for g, graph in enumerate(document.graphs):
         own = [_flow_of(i.key) for i in graph.inputs]
         flows.append(own)
-        end = 0
-        for code in graph.code:
-            case = graph.cases[code]
-            start, end = end, end + len(case.operands)
+        for case, arguments in graph.nodes():
             flow = Flow.PRIMAL
             if case.mask is not None:
-                for argument, active in zip(graph.args[start:end], case.mask, strict=True):
+                for argument, active in zip(arguments, case.mask, strict=True):
                     if active:
-                        flow = max(flow, _flow_at(flows, place_of(graph, g, argument)), key=order.index)
+                        flow = max(flow, _flow_at(flows, graph.place(g, argument)), key=order.index)
             own.extend([flow] * len(case.results))
     return flows
 
@@ -212,8 +199,7 @@ def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
     for node, leader in enumerate(leaders):
         members.setdefault(leader, []).append(node)
     value = len(graph.inputs)
-    for node, code in enumerate(graph.code):
-        case = graph.cases[code]
+    for node, (case, _) in enumerate(graph.nodes()):
         flow = flows[g][value] if case.results else Flow.PRIMAL
         value += len(case.results)
         if len(nodes := members.get(node, ())) > 1:
@@ -234,16 +220,14 @@ def _id_of(document: Document, leaders: Sequence[Sequence[int]], place: Place) -
 
 
 def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
-    graph, end = document.graphs[g], 0
+    graph = document.graphs[g]
     several = {leader for node, leader in enumerate(leaders[g]) if node != leader}
     into: dict[tuple[str, str], Edge] = {}  # edges into an item of several nodes: one from each source
-    for node, code in enumerate(graph.code):
-        case = graph.cases[code]
-        start, end = end, end + len(case.operands)
+    for node, (case, arguments) in enumerate(graph.nodes()):
         target = f"g{g}n{leaders[g][node]}"
         slots = _slots(case)
-        for slot, argument in enumerate(graph.args[start:end]):
-            place = place_of(graph, g, argument)
+        for slot, argument in enumerate(arguments):
+            place = graph.place(g, argument)
             source = _id_of(document, leaders, place)
             active = _flow_at(flows, place) if case.mask is not None and case.mask[slot] else None
             if leaders[g][node] not in several:
@@ -253,7 +237,7 @@ def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
     yield from into.values()
     for k, output in enumerate(graph.outputs):
         if output.value is not None:
-            place = place_of(graph, g, output.value)
+            place = graph.place(g, output.value)
             active = _flow_at(flows, place)
             shown = None if active is Flow.PRIMAL else active
             yield Edge(_id_of(document, leaders, place), f"g{g}o{k}", place, shown, place[0] != g)

@@ -15,11 +15,11 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.graph import Graph, Place
 from tidu_cli.graph.types import Type
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.graphviz import draw
-from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, describe_graph, op_counts, op_run, place_of, results
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, results
 from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
 from tidu_cli.render.words.numbers import value_text
 from tidu_cli.render.words.words import Words
@@ -151,7 +151,7 @@ def _about_output(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]
     lines = [f"output of {graph.name}, type {output.type}", what]
     if output.value is None:
         return str(output.key), [*lines, "always zero"]
-    place = place_of(graph, item.graph, output.value)
+    place = graph.place(item.graph, output.value)
     return str(output.key), [*lines, f"is {told.words.name(place)}", _value(told, place)]
 
 
@@ -188,7 +188,7 @@ def _end(told: _Told, g: int) -> dict[str, object]:
     head = told.words.document.head
     captions, numbers = [], []
     for output in head.outputs:
-        place = None if output.value is None else place_of(head, g, output.value)
+        place = None if output.value is None else head.place(g, output.value)
         complete = " is complete" if output.key.path and output.key.path[-1] < 0 else ""
         meaning = f": {key_words(output.key)}{complete}" if output.key.path else ""
         captions.append(f"{name(output.key)} = {'0' if place is None else told.words.name(place)}{meaning}")

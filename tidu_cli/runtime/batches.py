@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from tidu_cli.errors import EvaluationError, TypeRuleError
@@ -14,6 +16,7 @@ from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
+from tidu_cli.runtime.plans.interpreter import owned
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, needed_inputs, plain_program
 from tidu_cli.watching import watch
 
@@ -53,6 +56,8 @@ def evaluate_batch(
     for bit those of the items one by one; sums and products of matrices may be added in another order. Raises EvaluationError for
     axes that are not there and batches of different sizes, and MissingRuleError.
     """
+    import numpy as np
+
     needed = needed_inputs(graph)
     require_given([i for i in graph.inputs if i.key in axes or i.key in needed], inputs)
     items: dict[Key, Any] = {}
@@ -70,11 +75,13 @@ def evaluate_batch(
         raise EvaluationError(f"graph '{graph.name}': no input of it has a batch; leave --batch out")
     types = {o.key: _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
     run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
-    found = [_empty(o.type, size) for o in graph.outputs]
+    found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
     n_chunks = -(-size // chunk)
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
-        part = {key: _part(items[key], begin, chunk) if key in size_of else items[key] for key in needed}
+        chosen = itemgetter(slice(begin, begin + chunk))
+        part = {key: _each(np.ascontiguousarray, _each(chosen, items[key])) for key in needed & size_of.keys()}
+        part |= {key: items[key] for key in needed - size_of.keys()}
         for target, value in zip(found, run(part), strict=True):
             _fill(target, begin, begin + chunk, value)
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
@@ -111,10 +118,11 @@ def _vectorized(
     batched, depend = vectorize(graph, keys, chunk)
     program = compile_graph(batched)
     check_memory(program, max_memory)
-    shared = [not d for d in depend]
 
     def run(part: Mapping[Key, Any]) -> list[Any]:
-        return [_repeated(value) if s else value for value, s in zip(program.run(part), shared, strict=True)]
+        # What is the same for all items gets an axis for them.
+        found = zip(program.run(part), depend, strict=True)
+        return [value if depends else _each(lambda x: x[None], value) for value, depends in found]
 
     return run, chunk
 
@@ -127,11 +135,6 @@ def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_me
         chunk = min(chunk, max_memory // per_item)
     chunk = max(min(chunk, size), 1)
     return -(-size // -(-size // chunk)) if size else 1
-
-
-def _repeated(value: Any) -> Any:
-    """What is the same for all items, with an axis for them."""
-    return tuple(map(_repeated, value)) if isinstance(value, tuple) else value[None]
 
 
 def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
@@ -148,10 +151,7 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
         at = axis % (t.rank + 1)
         return t.with_shape((*t.shape[:at], size, *t.shape[at:]))
 
-    def in_front(x: Any) -> Any:
-        return tuple(map(in_front, x)) if isinstance(x, tuple) else None if x is None else np.moveaxis(x, axis, 0)
-
-    return in_front(input_value(place, map_leaves(type_, with_batch), value)), size
+    return _each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
 
 
 def _of_batch(place: str, type_: Type, size: int) -> Type:
@@ -192,28 +192,16 @@ def _shape(value: object) -> tuple[int, ...]:
     return tuple(getattr(value, "shape", ()))
 
 
-def _part(value: Any, begin: int, chunk: int) -> Any:
-    import numpy as np
-
+def _each(function: Callable[[Any], Any], value: Any) -> Any:
+    """A function of arrays applied to each array of a value; what is structurally zero stays so."""
     if isinstance(value, tuple):
-        return tuple(None if field is None else _part(field, begin, chunk) for field in value)
-    return np.ascontiguousarray(value[begin : begin + chunk])
-
-
-def _empty(type_: Type, size: int) -> Any:
-    import numpy as np
-
-    from tidu_cli.graph.types import storage_dtype
-    from tidu_cli.lax.arrays.structural import numpy_dtype
-
-    if isinstance(type_, RecordType):
-        return tuple(_empty(field_type, size) for _, field_type in type_.fields)
-    return np.empty((size, *type_.shape), numpy_dtype(np, storage_dtype(type_.dtype)))
+        return tuple(_each(function, field) for field in value)
+    return None if value is None else function(value)
 
 
 def _fill(target: Any, begin: int, end: int, value: Any) -> None:
     if isinstance(target, tuple):
         for field, part in zip(target, value, strict=True):
             _fill(field, begin, end, part)
-    else:
-        target[begin:end] = 0 if value is None else value
+    elif value is not None:  # zeros are there
+        target[begin:end] = value

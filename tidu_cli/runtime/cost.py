@@ -65,11 +65,6 @@ def evaluation(document: Document, primitives: PrimitiveSet | None = None) -> Ev
     return Evaluation(sum(used.values()), walk.depth, _flops(cases, used, primitives), None if hidden else walk.given + walk.peak)
 
 
-def peak_bytes(document: Document) -> int | None:
-    """The greatest number of bytes alive at once in an evaluation of the head; None where a detached reference hides a type."""
-    return evaluation(document).peak
-
-
 def _flops(cases: list[Case], counts: Mapping[int, int], primitives: PrimitiveSet) -> Flops:
     known = unknown = 0
     for code, n in counts.items():

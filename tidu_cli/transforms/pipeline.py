@@ -13,7 +13,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.transforms import linearize, materialize, matrix, transpose
-from tidu_cli.transforms.linking import bind_constants as fix
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 
 
 class Stage(Protocol):
@@ -65,7 +65,7 @@ class Materialize:
 
     def apply(self, document: Document) -> Document:
         """Make one graph, with inputs made constants."""
-        return materialize.materialize(fix.fix(document, self.fixed), outputs=self.outputs)
+        return materialize.materialize(bind_constants(document, self.fixed), outputs=self.outputs)
 
 
 class Pipeline:

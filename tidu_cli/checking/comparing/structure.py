@@ -95,17 +95,13 @@ def _nodes(x: Graph, of_x: list[Reference], y: Graph, of_y: list[Reference]) -> 
     if x.n_nodes != y.n_nodes:
         yield f"it has {x.n_nodes} nodes in A, {y.n_nodes} in B"
     unlike: dict[tuple[int, int], str] = {}
-    end_x = end_y = 0
-    for node, (c, d) in enumerate(zip(x.code, y.code, strict=False)):
-        start_x, end_x = end_x, end_x + x.cases.arity[c]
-        start_y, end_y = end_y, end_y + y.cases.arity[d]
+    codes = zip(x.code, y.code, strict=False)
+    for node, ((c, d), (_, reads_x), (_, reads_y)) in enumerate(zip(codes, x.nodes(), y.nodes(), strict=False)):
         what = unlike.get((c, d))
         if what is None:
             what = unlike[c, d] = _unlike(x.cases[c], y.cases[d])
-        if not what and any(
-            p != q if p >= 0 or q >= 0 else of_x[p] != of_y[q]
-            for p, q in zip_longest(x.args[start_x:end_x], y.args[start_y:end_y], fillvalue=0)
-        ):
+        pairs = zip_longest(reads_x, reads_y, fillvalue=0)
+        if not what and any(p != q if p >= 0 or q >= 0 else of_x[p] != of_y[q] for p, q in pairs):
             what = "other inputs"
         if what:
             yield f"node {node} ({x.cases[c].op}) has {what} in B"

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tidu_cli.graph.definition import Application, Definitions, Place
-from tidu_cli.graph.graph import Document, Externals, Output
+from tidu_cli.graph.definition import Application, Definitions
+from tidu_cli.graph.graph import Document, Externals, Output, Place
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
@@ -156,7 +156,7 @@ class _Side:
     def place_of(self, slot: _Slot) -> Place | None:
         """The value of an output; None for a structural zero."""
         g, output = self.outputs[slot]
-        return None if output.value is None else self.definitions.place(g, output.value)
+        return None if output.value is None else self.document.graphs[g].place(g, output.value)
 
     def find(self, digest: bytes) -> Place:
         """The first place that has this digest."""

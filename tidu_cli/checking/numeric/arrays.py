@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tidu_cli.graph.graph import Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.records.records import zeros
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Place(NamedTuple):
+class Leaf(NamedTuple):
     """An array of an input or output: itself, or the one at `path` in a record. As text `x`, `p.x`, `p.a.0`."""
 
     key: Key
@@ -24,24 +24,26 @@ class Place(NamedTuple):
         return ".".join([str(self.key), *self.path])
 
 
-Arrays = dict[Place, "NDArray[Any]"]
+Arrays = dict[Leaf, "NDArray[Any]"]
 """Arrays, of times the numbers that hold them, by place."""
 
 
-def places(key: Key, type_: Type) -> dict[Place, TensorType]:
+def leaf_types(key: Key, type_: Type) -> dict[Leaf, TensorType]:
     """The arrays of a value of this type, which is called `key`."""
-    return {Place(key, path): leaf for path, leaf in leaves(type_)}
+    return {Leaf(key, path): leaf for path, leaf in leaves(type_)}
 
 
-def together(arrays: Mapping[Place, NDArray[Any]], key: Key, type_: Type, path: Path = ()) -> Any:
+def together(arrays: Mapping[Leaf, NDArray[Any]], key: Key, type_: Type, path: Path = ()) -> Any:
     """The value of this type that the arrays make up, as evaluation has it: an array, or a tuple of values.
 
     Arrays that are not there are zeros.
     """
     if isinstance(type_, RecordType):
         return tuple(together(arrays, key, field, (*path, name)) for name, field in type_.fields)
-    found = arrays.get(Place(key, path))
-    return zeros(type_) if found is None else found
+    import numpy as np
+
+    found = arrays.get(Leaf(key, path))
+    return zeros(np, type_) if found is None else found
 
 
 def apart(ports: Sequence[Input | Output], values: Iterable[Any]) -> Arrays:
@@ -59,11 +61,4 @@ def _take_apart(found: Arrays, key: Key, path: Path, type_: Type, value: Any) ->
         return
     import numpy as np
 
-    found[Place(key, path)] = zeros(type_) if value is None else np.asarray(value)
-
-
-def zeros(type_: TensorType) -> NDArray[Any]:
-    """An array of zeros."""
-    import numpy as np
-
-    return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))
+    found[Leaf(key, path)] = np.asarray(zeros(np, type_) if value is None else value)

@@ -12,14 +12,12 @@ from dataclasses import replace
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output
+from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
-
-Place = tuple[int, int]
 
 
 def cotangent_owners(document: Document) -> Mapping[int, Sequence[Place]]:
@@ -69,11 +67,11 @@ def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Docum
     attrs = BUILTIN.parse_attrs(BUILTIN.add, {})
 
     def moved(argument: int) -> int:
-        return new[argument] if argument >= 0 else builder.refer(*_external(graph, argument))
+        return new[argument] if argument >= 0 else builder.refer(*graph.place(g, argument))
 
-    for node, code in enumerate(graph.code):
-        made = builder.append(code, [moved(argument) for argument in graph.operands(node)])
-        for slot, type_ in enumerate(document.cases[code].results):
+    for case, arguments in graph.nodes():
+        made = builder.append(document.cases.intern(case), [moved(argument) for argument in arguments])
+        for slot, type_ in enumerate(case.results):
             v = len(new)
             add = document.cases.intern(BUILTIN.case(BUILTIN.add, attrs, None, [type_, type_])) if v in e_of else None
             new.append(made + slot if add is None else builder.append(add, [made + slot, e_of[v]]))
@@ -91,9 +89,9 @@ def _depending(document: Document, last: int, wrt: Collection[Key]) -> Sequence[
     for graph in document.graphs[: last + 1]:
         own = [i.key in wanted or (i.key in bound and depends[bound[i.key][0]][bound[i.key][1]]) for i in graph.inputs]
         external = [g != Externals.DETACHED and depends[g][v] for g, v in graph.external]
-        for node, code in enumerate(graph.code):
-            active = any(own[a] if a >= 0 else external[-1 - a] for a in graph.operands(node))
-            own += [active] * document.cases.n_results[code]
+        for case, arguments in graph.nodes():
+            active = any(own[a] if a >= 0 else external[-1 - a] for a in arguments)
+            own += [active] * len(case.results)
         depends.append(own)
     return depends[last]
 
@@ -111,16 +109,11 @@ def _numbered(document: Document, numbers: dict[Hashable, int], added: Collectio
         external = [
             number("detached", document.detached[v].digest) if g == Externals.DETACHED else found[g][v] for g, v in graph.external
         ]
-        for node in range(graph.n_nodes):
-            case = graph.case(node)
-            operands = [own[a] if a >= 0 else external[-1 - a] for a in graph.operands(node)]
+        for case, arguments in graph.nodes():
+            operands = [own[a] if a >= 0 else external[-1 - a] for a in arguments]
             if extra and len(operands) == 2 and operands[1] in extra:
                 own.append(operands[0])
                 continue
             own += [number(case.op, case.attrs, case.mask, slot, *operands) for slot in range(len(case.results))]
         found.append(own)
     return found
-
-
-def _external(graph: Graph, argument: int) -> Place:
-    return graph.external.graph[-1 - argument], graph.external.value[-1 - argument]

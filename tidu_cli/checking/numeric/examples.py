@@ -10,7 +10,7 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import ITEMSIZE, Type
+from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.rules.contract import Example, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -32,18 +32,18 @@ def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tu
 
 
 def one_node_document(
-    case: Case, inputs: Sequence[Key] = (), outputs: Sequence[Key] = (), primitives: PrimitiveSet | None = None
+    case: Case, primitives: PrimitiveSet | None = None, inputs: Sequence[Key] = (), outputs: Sequence[Key] = ()
 ) -> Document:
-    """A document of one graph, named like the op, of one node. The keys are by default x0, x1, ..., and y0, y1, ..."""
-    assert None not in case.operands
+    """A document of one graph, named like the op, of one node. Inputs are x0, x1, ..., outputs y0, y1, ..., or have these keys."""
     cases = CaseTable(primitives)
-    operands: list[Type] = [t for t in case.operands if t is not None]
-    x = inputs or [Key(f"x{k}") for k in range(len(operands))]
-    y = outputs or [Key(f"y{k}") for k in range(len(case.results))]
-    builder = GraphBuilder(cases, map(Input, x, operands))
-    first = builder.append(cases.intern(case), range(len(operands)))
-    made = [Output(key, first + k, t) for k, (key, t) in enumerate(zip(y, case.results, strict=True))]
-    return Document((builder.build(case.op, made),), cases)
+    types = [t for t in case.operands if t is not None]
+    assert len(types) == len(case.operands)
+    input_keys = inputs or [Key(f"x{k}") for k in range(len(types))]
+    output_keys = outputs or [Key(f"y{k}") for k in range(len(case.results))]
+    builder = GraphBuilder(cases, list(map(Input, input_keys, types)))
+    first = builder.append(cases.intern(case), range(len(types)))
+    ends = [Output(key, first + k, t) for k, (key, t) in enumerate(zip(output_keys, case.results, strict=True))]
+    return Document((builder.build(case.op, ends),), cases)
 
 
 def interval_of(example: Example, k: int) -> tuple[float, float]:

@@ -7,7 +7,7 @@ can be compared. So the twin of an integer is a float, that of a datetime a dura
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
@@ -49,7 +49,7 @@ def float_twin(
     the point where inputs equal their twins, so do all values. None if no output has a twin.
     """
     (graph,) = document.graphs
-    twin_key = {i.key: Key(f"\0{k}") for k, i in enumerate(graph.inputs) if _holds(i.type, dtypes)}
+    twin_key = {i.key: Key(f"\0{k}") for k, i in enumerate(graph.inputs) if holds(i.type, dtypes)}
     if not twin_key:
         return None
     twin_inputs = [Input(twin_key[i.key], real_type(i.type)) for i in graph.inputs if i.key in twin_key]
@@ -59,8 +59,7 @@ def float_twin(
     twin: list[int | None] = [next(local_ids) if i.key in twin_key else None for i in graph.inputs]
     same = list(range(len(graph.inputs)))
 
-    for node, code in enumerate(graph.code):
-        case, operands = graph.cases[code], graph.operands(node)
+    for case, operands in graph.nodes():
         first = builder.append(builder.cases.intern(case), [same[a] for a in operands])
         results = range(first, first + len(case.results))
         twin += twinning.of(case, [same[a] for a in operands], [twin[a] for a in operands], results) or [None] * len(results)
@@ -82,7 +81,8 @@ def real_type(type_: Type) -> Type:
     return map_leaves(type_, tensor_tangent_type)
 
 
-def _holds(type_: Type | None, dtypes: Collection[str]) -> bool:
+def holds(type_: Type | None, dtypes: Container[str]) -> bool:
+    """Whether an array in values of this type is of one of these dtypes."""
     return type_ is not None and any(leaf.dtype in dtypes for _, leaf in leaves(type_))
 
 
@@ -105,10 +105,10 @@ class _Twinning:
         if not moved or _is_step(case):
             return None
         # A float that is rounded to an integer is no number any more; an integer is one that is made of integers, or is moved.
-        exact = primitive.rules.integers == "moved" or any(_holds(types[k], EXACT) for k in moved)
+        exact = primitive.rules.integers == "moved" or any(holds(types[k], EXACT) for k in moved)
         if exact and primitive.rules.integers == "steps":
             return None
-        has_twin = [moves(t) and (exact or not _holds(t, EXACT) or isinstance(t, RecordType)) for t in case.results]
+        has_twin = [moves(t) and (exact or not holds(t, EXACT) or isinstance(t, RecordType)) for t in case.results]
         if not any(has_twin):
             return None
         as_real = [

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tidu_cli.checking.numeric.arrays import places
-from tidu_cli.checking.numeric.laws import EXACT, Verdict, compiled, least_precision
+from tidu_cli.checking.numeric.arrays import leaf_types
+from tidu_cli.checking.numeric.laws import EXACT, Verdict, least_precision
+from tidu_cli.checking.numeric.maps import compiled
 from tidu_cli.checking.numeric.quotients import cast, relative
 from tidu_cli.checking.numeric.sampling import Drawing, draw_all, shown
 from tidu_cli.graph.graph import Document
@@ -45,8 +46,8 @@ def _of_head(document: Document, primitives: PrimitiveSet, given: Mapping[Key, A
 
     f = compiled(document, primitives)
     free = [i for i in f.program.inputs if i.key in {own.key for own in document.head.inputs}]
-    types = {p: t for i in free for p, t in places(i.key, i.type).items()}
-    results = [t for o in f.outputs for _, t in places(o.key, o.type).items()]
+    types = {p: t for i in free for p, t in leaf_types(i.key, i.type).items()}
+    results = [t for o in f.outputs for _, t in leaf_types(o.key, o.type).items()]
     bound = EXACT[least_precision([*types.values(), *results])]
     rng = np.random.default_rng([seed, len(document.graphs)])
     x = Drawing(f.program.inputs, given, {}, {}, seed).finite_point(f, rng)

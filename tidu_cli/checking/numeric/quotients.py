@@ -10,7 +10,7 @@ from tidu_cli.checking.numeric.arrays import Arrays
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tidu_cli.checking.numeric.arrays import Place
+    from tidu_cli.checking.numeric.arrays import Leaf
 
 TOLERANCE = {"f64": 1e-8, "f32": 2e-2}
 """By the real dtype of the least precise value: what a difference quotient can resolve, relative to the result."""
@@ -35,7 +35,7 @@ def cast(x: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(x, like.dtype)
 
 
-def difference(f: Callable[[Arrays], Arrays], x: Arrays, v: Arrays, derivative: Arrays, images: Container[Place]) -> float | None:
+def difference(f: Callable[[Arrays], Arrays], x: Arrays, v: Arrays, derivative: Arrays, images: Container[Leaf]) -> float | None:
     """The relative error of the derivative along v; None if the difference quotients do not converge, as near a kink."""
     import numpy as np
 

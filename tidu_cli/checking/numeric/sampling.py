@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.arrays import Arrays, Place, apart, places
+from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types
 from tidu_cli.checking.numeric.examples import with_diagonal
 from tidu_cli.graph.graph import Input
 from tidu_cli.graph.keys import Key
@@ -44,9 +44,9 @@ class Drawing:
                     x |= apart([i], [self.given[i.key]])
                     continue
                 within, added = self.intervals.get(i.key, interval), self.diagonals.get(i.key, 0.0)
-                x |= {p: with_diagonal(draw(rng, t, within), added) for p, t in places(i.key, i.type).items()}
+                x |= {p: with_diagonal(draw(rng, t, within), added) for p, t in leaf_types(i.key, i.type).items()}
             drawn = [i for i in self.inputs if i.key not in self.given]
-            _tell_apart([x[p] for i in drawn for p, t in places(i.key, i.type).items() if t.dtype in DATETIMES])
+            _tell_apart([x[p] for i in drawn for p, t in leaf_types(i.key, i.type).items() if t.dtype in DATETIMES])
             if all(np.isfinite(y).all() for y in f(x).values()):
                 return x
         return None
@@ -63,13 +63,13 @@ def _tell_apart(datetimes: Sequence[NDArray[Any]]) -> None:
         start += array.size
 
 
-def shown(x: Arrays, inputs: Sequence[Input]) -> dict[Place, NDArray[Any]]:
+def shown(x: Arrays, inputs: Sequence[Input]) -> dict[Leaf, NDArray[Any]]:
     """A point for people: datetimes as NumPy's, which print as dates."""
-    types = {p: t for i in inputs for p, t in places(i.key, i.type).items()}
+    types = {p: t for i in inputs for p, t in leaf_types(i.key, i.type).items()}
     return {p: a.view(f"datetime64[{unit_of(types[p].dtype)}]") if types[p].dtype in DATETIMES else a for p, a in x.items()}
 
 
-def draw_all(rng: Any, types: Mapping[Place, TensorType]) -> Arrays:
+def draw_all(rng: Any, types: Mapping[Leaf, TensorType]) -> Arrays:
     """Random tangents of these types."""
     return {place: draw(rng, type_, (-1.0, 1.0)) for place, type_ in types.items()}
 

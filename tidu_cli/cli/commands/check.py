@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tidu_cli.graph.keys import Key
 
 _DTYPES = ("f64", "c128")
-_DTYPES_HELP = "The dtypes that --ops tries derivatives in; repeats. [default: f64, c128]"
 
 
 @click.command(

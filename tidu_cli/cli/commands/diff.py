@@ -15,7 +15,7 @@ from tidu_cli.graph.graph import Document
 
 if TYPE_CHECKING:
     from tidu_cli.checking.comparing.values import Comparison, Difference, TypesDiffer
-    from tidu_cli.graph.definition import Place
+    from tidu_cli.graph.graph import Place
 
 _LISTED = 10  # how many structural differences are told
 

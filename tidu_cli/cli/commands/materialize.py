@@ -83,9 +83,9 @@ def command(
     from tidu_cli.transforms.materialize import materialize
 
     if settings:
-        from tidu_cli.transforms.linking.bind_constants import fix
+        from tidu_cli.transforms.linking.bind_constants import bind_constants
 
-        document = fix(document, given_constants(document, settings))
+        document = bind_constants(document, given_constants(document, settings))
     if inline:
         from tidu_cli.transforms.linking.inline import inline as inlined
 

@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass
-class Place:
+class Cursor:
     """Where the word to complete stands in the command line of a subcommand.
 
     `parameter` is the option or argument that it is a value of, or None for a word that begins like an option; `incomplete` is the
@@ -78,11 +78,11 @@ def _about(name: str) -> str:
         return source.readline().strip().strip('"').partition(f"tidu {name}: ")[2]
 
 
-def find(command: click.Command, words: Sequence[str], at: int) -> Place:
+def find(command: click.Command, words: Sequence[str], at: int) -> Cursor:
     """Where word `at` stands among the words after the command's name."""
     options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
     positional = [param for param in command.params if isinstance(param, click.Argument)]
-    place = Place()
+    place = Cursor()
     n_before, only_arguments, owner = 0, False, None
     for k, word in enumerate(words):
         here = k == at
@@ -132,7 +132,7 @@ def _options(command: click.Command, incomplete: str) -> list[Candidate]:
     return [Candidate(name, param.help or "") for param in params for name in param.opts if name.startswith(incomplete)]
 
 
-def _of_parameter(place: Place) -> Iterable[Candidate]:
+def _of_parameter(place: Cursor) -> Iterable[Candidate]:
     param = place.parameter
     assert param is not None
     if isinstance(param.type, click.Choice):
@@ -152,7 +152,7 @@ def _of_parameter(place: Place) -> Iterable[Candidate]:
 # Keys of files.
 
 
-def _documents(place: Place) -> Iterator[dict[str, Any]]:
+def _documents(place: Cursor) -> Iterator[dict[str, Any]]:
     for path in place.arguments:
         path = os.path.expanduser(path)
         if os.path.isfile(path) and os.path.getsize(path) <= LARGEST:
@@ -175,7 +175,7 @@ def _plain(data: bytes) -> dict[str, Any]:
     return plain
 
 
-def _ports(place: Place, kind: str) -> Iterator[tuple[str, str]]:
+def _ports(place: Cursor, kind: str) -> Iterator[tuple[str, str]]:
     """Text and type of each input or output, once each, the head's first."""
     from tidu_cli.graph.keys import key_from_json
 
@@ -192,7 +192,7 @@ def _ports(place: Place, kind: str) -> Iterator[tuple[str, str]]:
                     yield text, str(port.get("type", ""))
 
 
-def _typed_inputs(place: Place) -> Iterator[tuple[str, Type]]:
+def _typed_inputs(place: Cursor) -> Iterator[tuple[str, Type]]:
     """Text and type of each input."""
     from tidu_cli.formats.shape.types import record_types
     from tidu_cli.graph.text.types import parse_value_type
@@ -203,7 +203,7 @@ def _typed_inputs(place: Place) -> Iterator[tuple[str, Type]]:
     return ((text, parse_value_type(type_, records)) for text, type_ in _ports(place, "inputs"))
 
 
-def _differentiable(place: Place) -> Iterator[Candidate]:
+def _differentiable(place: Cursor) -> Iterator[Candidate]:
     """Inputs of which a part is no integer: by integers one may differentiate, but one seldom means to."""
     taken = place.values("--wrt")
     return (
@@ -213,7 +213,7 @@ def _differentiable(place: Place) -> Iterator[Candidate]:
     )
 
 
-def _tangents(place: Place) -> Iterator[Candidate]:
+def _tangents(place: Cursor) -> Iterator[Candidate]:
     from tidu_cli.cli.shell.tangent_candidates import tangent_texts
 
     wrt = place.values("--wrt")
@@ -226,7 +226,7 @@ def _tangents(place: Place) -> Iterator[Candidate]:
             yield Candidate(before, str(type_), goes_on=True)
 
 
-def _policies(place: Place) -> Iterator[Candidate]:
+def _policies(place: Cursor) -> Iterator[Candidate]:
     yield Candidate("sqrt", "compute anew all but some √n checkpoints")
     yield Candidate("cheap", "compute anew what takes at most 1 operation for each byte")
     yield Candidate("cheap=", "at most so many", goes_on=True)
@@ -240,25 +240,25 @@ def _policies(place: Place) -> Iterator[Candidate]:
         yield Candidate("graph=", "compute the values of a graph anew", goes_on=True)
 
 
-def _outputs(place: Place) -> Iterator[Candidate]:
+def _outputs(place: Cursor) -> Iterator[Candidate]:
     taken = place.values("--output")
     return (Candidate(text, type_) for text, type_ in _ports(place, "outputs") if text not in taken)
 
 
-def _shared(place: Place) -> Iterator[Candidate]:
+def _shared(place: Cursor) -> Iterator[Candidate]:
     taken = place.values("--share")
     return (Candidate(text, type_) for text, type_ in _ports(place, "inputs") if text not in taken)
 
 
-def _settings(place: Place) -> Iterator[Candidate]:
+def _settings(place: Cursor) -> Iterator[Candidate]:
     return _assigned(place, "--set", _ports(place, "inputs"))
 
 
-def _moves(place: Place) -> Iterator[Candidate]:
+def _moves(place: Cursor) -> Iterator[Candidate]:
     return _assigned(place, "--move", ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_)))
 
 
-def _assigned(place: Place, option: str, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
+def _assigned(place: Cursor, option: str, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
     for text, type_ in ports:
         if place.incomplete.startswith(f"{text}=@"):
             yield from _files(place.incomplete[len(text) + 2 :], (".npy",), before=f"{text}=@")
@@ -266,11 +266,11 @@ def _assigned(place: Place, option: str, ports: Iterable[tuple[str, str]]) -> It
             yield Candidate(f"{text}=", type_, goes_on=True)
 
 
-def _highlights(place: Place) -> Iterator[Candidate]:
+def _highlights(place: Cursor) -> Iterator[Candidate]:
     return (Candidate(*port) for port in chain(_ports(place, "inputs"), _ports(place, "outputs")))
 
 
-def _bindings(place: Place) -> Iterator[Candidate]:
+def _bindings(place: Cursor) -> Iterator[Candidate]:
     for text, type_ in _ports(place, "inputs"):
         if place.incomplete.startswith(f"{text}="):
             yield from (Candidate(f"{text}={output}", of) for output, of in _ports(place, "outputs") if of in (type_, ""))
@@ -281,7 +281,7 @@ def _bindings(place: Place) -> Iterator[Candidate]:
 # What is to be built.
 
 
-def _declarations(place: Place) -> Iterator[Candidate]:
+def _declarations(place: Cursor) -> Iterator[Candidate]:
     taken = [declaration.rpartition(":")[0] for declaration in place.values("-i")]
     for source in place.arguments[:1]:
         file, _, function = source.rpartition(":")
@@ -309,7 +309,7 @@ def _parameters(file: str, function: str) -> Iterable[str]:
     return [] if node is None else [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
-def _sources(place: Place) -> Iterator[Candidate]:
+def _sources(place: Cursor) -> Iterator[Candidate]:
     file, colon, _ = place.incomplete.rpartition(":")
     if colon and file.endswith(".py"):
         yield from (Candidate(f"{file}:{name}", ast.get_docstring(node) or "") for name, node in _functions(file).items())
@@ -341,15 +341,15 @@ def _files(incomplete: str, suffixes: tuple[str, ...], before: str = "") -> Iter
             yield Candidate(path, is_path=True)
 
 
-def _with_suffix(*suffixes: str) -> Callable[[Place], Iterator[Candidate]]:
+def _with_suffix(*suffixes: str) -> Callable[[Cursor], Iterator[Candidate]]:
     return lambda place: _files(place.incomplete, suffixes)
 
 
-def _subjects(place: Place) -> Iterator[Candidate]:
+def _subjects(place: Cursor) -> Iterator[Candidate]:
     return _primitives(place) if "--ops" in place.flags else _files(place.incomplete, _DOCUMENTS)
 
 
-def _primitives(place: Place) -> Iterator[Candidate]:
+def _primitives(place: Cursor) -> Iterator[Candidate]:
     from tidu_cli.custom.packages import announced
     from tidu_cli.lax.builtin import BUILTIN
 
@@ -358,7 +358,7 @@ def _primitives(place: Place) -> Iterator[Candidate]:
     return (candidate for candidate in (*built_in, *installed) if candidate.word not in place.arguments)
 
 
-def _plugins(place: Place) -> Iterator[Candidate]:
+def _plugins(place: Cursor) -> Iterator[Candidate]:
     from tidu_cli.custom.packages import announced
 
     taken = place.values("--plugins")
@@ -366,7 +366,7 @@ def _plugins(place: Place) -> Iterator[Candidate]:
     return (Candidate(name, text) for name, text in sorted(found.items()) if name not in taken)
 
 
-_OFFERS: dict[str, Callable[[Place], Iterator[Candidate]]] = {
+_OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--wrt": _differentiable,
     "--tangent": _tangents,
     "--recompute": _policies,

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.graph.graph import Document, Externals, Graph
+from tidu_cli.graph.graph import Document, Externals, Graph, Place
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.render.picture import Flow, Item, Kind, Picture, Place, accumulating, op_run, place_of, results
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, accumulating, op_run, results
 from tidu_cli.render.text import key_words, name
 from tidu_cli.render.words.phrases import phrase
 from tidu_cli.rules.captions import Caption
@@ -40,7 +40,7 @@ class Words:
     def places(self, g: int, node: int) -> list[Place]:
         """The values that a node reads."""
         graph = self.document.graphs[g]
-        return [place_of(graph, g, argument) for argument in graph.operands(node)]
+        return [graph.place(g, argument) for argument in graph.operands(node)]
 
     def formula(self, g: int, node: int, numbers: Mapping[Place, str] | None = None) -> str:
         """What a node computes, of the names of its operands: `c2 + c1`; or of their `numbers`, where each has one, else ''."""

@@ -13,7 +13,7 @@ from tidu_cli.graph.columns.blocks import array_of, blocks, counts, spans, taken
 from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.runtime.plans.groups import LIST, SCALARS, GroupedProgram, Place, Single, is_flat, vector_kernel
+from tidu_cli.runtime.plans.groups import LIST, SCALARS, Cell, GroupedProgram, Single, is_flat, vector_kernel
 from tidu_cli.runtime.plans.steps import Steps
 from tidu_cli.watching import watch
 
@@ -152,7 +152,7 @@ def _laid_out(
     numbers = sorted(lengths.keys() - {LIST})
     compact = {number: k for k, number in enumerate(numbers)} | {LIST: LIST}
 
-    def at(value: int) -> Place:
+    def at(value: int) -> Cell:
         return compact[int(array[value])], int(place[value])
 
     first = order[begins]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SCALARS = tuple(dtype for dtype in ("bool", *sorted(ALL - {"bool", "bf16"})))
 """The dtypes whose scalars lie in flat arrays: those that NumPy has itself."""
 
-Place = tuple[int, int]
+Cell = tuple[int, int]
 """Where a value is: the number of a flat array and of its element; or LIST and the number of an entry."""
 
 LIST = -1
@@ -43,8 +43,8 @@ LIST = -1
 class Single:
     """A step that runs by itself: where its operands and its results are."""
 
-    reads: tuple[Place, ...]
-    writes: tuple[Place, ...]
+    reads: tuple[Cell, ...]
+    writes: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +60,9 @@ class GroupedProgram:
     graph: Graph
     primitives: PrimitiveSet
     inputs: tuple[Input, ...]
-    input_places: tuple[Place, ...]
+    input_places: tuple[Cell, ...]
     outputs: tuple[Output, ...]
-    output_places: tuple[Place | None, ...]
+    output_places: tuple[Cell | None, ...]
     dtypes: tuple[str, ...]
     lengths: tuple[int, ...]
     n_entries: int
@@ -136,7 +136,7 @@ class Workspace:
         next_operand = [0] * len(program.operands)
         kernels: dict[int, tuple[Any, ...]] = {}
         alone = iter(program.singles)
-        known: set[Place] = set()
+        known: set[Cell] = set()
         for code, size, begin in _rows_of(program.code, program.size, program.begin):
             case = program.graph.cases[code]
             if code not in kernels:
@@ -198,7 +198,7 @@ class Workspace:
                     self._single(kernel, out, entries)
         return [None if at is None else self._value(at, entries) for at in program.output_places]
 
-    def _value(self, place: Place, entries: list[Any]) -> Any:
+    def _value(self, place: Cell, entries: list[Any]) -> Any:
         array, k = place
         return entries[k] if array == LIST else self.flat[array][k]
 

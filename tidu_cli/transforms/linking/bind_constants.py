@@ -1,4 +1,4 @@
-"""fix: make inputs constants."""
+"""Make inputs constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-def fix(document: Document, values: Mapping[Key, Constant], *, primitives: PrimitiveSet | None = None) -> Document:
+def bind_constants(document: Document, values: Mapping[Key, Constant], *, primitives: PrimitiveSet | None = None) -> Document:
     """Bind inputs to constants, which are a new first graph; those of records are put together of constants.
 
     Raises UnknownNameError for a key that no graph declares, TransformError for an input that is bound and for a constant of

@@ -1,0 +1,120 @@
+"""Compiled graphs as functions of arrays, and the twins of graphs that difference quotients are taken of instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types, together
+from tidu_cli.checking.numeric.float_twins import float_twin, holds
+from tidu_cli.checking.numeric.quotients import relative
+from tidu_cli.graph.graph import Document, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import DATETIMES, DURATIONS, INEXACT, INTEGERS, TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.plans.program import Program, compile_graph
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.inline import inline
+from tidu_cli.transforms.materialize import materialize
+
+CONTINUOUS = INEXACT | DURATIONS | DATETIMES
+"""Dtypes of arrays that are moved for difference quotients: datetimes as durations, by their twins."""
+
+
+@dataclass
+class Map:
+    """A compiled graph as a function of arrays. Outputs are called by their keys less the last `drop` passes: y of y@1."""
+
+    program: Program | GroupedProgram
+    drop: int = 0
+
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """The outputs' arrays; inputs of which there are none are zeros."""
+        found = self.program.run({i.key: together(arrays, i.key, i.type) for i in self.program.inputs})
+        return apart(self.outputs, found)
+
+    @cached_property
+    def outputs(self) -> list[Output]:
+        """The outputs, as they are called."""
+        return [replace(o, key=Key(o.key.name, o.key.path[: len(o.key.path) - self.drop])) for o in self.program.outputs]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """What difference quotients are taken of, and its derivative; by the keys of inputs, those that move in their place.
+
+    `types` are those of its inputs, and `live` the outputs that it computes. A graph may be its own twin, with neither.
+    """
+
+    f: Map
+    jvp: Map
+    twin_of: Mapping[Key, Key]
+    types: Mapping[Leaf, TensorType]
+    live: frozenset[Key] = frozenset()
+
+    def at(self, x: Arrays) -> Arrays:
+        """The point x, with the twins where their inputs are."""
+        if not self.twin_of:
+            return x
+        import numpy as np
+
+        return x | {p: a.astype(numpy_dtype(np, self.types[p].dtype)) for p, a in self.of(x).items() if p in self.types}
+
+    def of(self, arrays: Arrays) -> Arrays:
+        """Arrays of inputs, or of directions, as those of their twins."""
+        return {Leaf(self.twin_of.get(p.key, p.key), p.path): a for p, a in arrays.items()}
+
+    def agrees(self, y: Arrays, x: Arrays, bound: float) -> bool:
+        """Whether the twin has the same values at x: integers may wrap, as floats do not."""
+        of_twin = self.f(self.at(x))
+        both = [p for p in of_twin if p.key in self.live]
+        wraps = relative({p: y[p] for p in both}, {p: of_twin[p] for p in both})
+        return wraps is not None and wraps <= bound
+
+
+@dataclass(frozen=True)
+class MovedTwin:
+    """The twin in which datetimes, and integers that floats move, are moved as real numbers; all inputs that move are doubled."""
+
+    document: Document
+    twin_of: Mapping[Key, Key]
+
+    def moves_output(self, k: int) -> bool:
+        """Whether output number k moves."""
+        return self.document.head.outputs[k].value is not None
+
+    def compiled(self, moving: Sequence[Input], outputs: Sequence[Output], first: int, primitives: PrimitiveSet) -> Twin:
+        """These outputs of the twin, and their derivative, of pass `first`, by the twins of these inputs."""
+        keys = [o.key for o in outputs]
+        wrt = [self.twin_of[i.key] for i in moving]
+        derived = linearize(self.document, wrt, outputs=keys, pass_number=first, primitives=primitives)
+        chosen = [k for k, o in enumerate(self.document.head.outputs) if o.key in keys]
+        f = Map(compile_graph(self.document.head, primitives, chosen))
+        return twin_map(f, compiled(derived, primitives, drop=1), self.twin_of, self.document)
+
+
+def twin_map(f: Map, jvp: Map, twin_of: Mapping[Key, Key], document: Document) -> Twin:
+    """The twin that a document is, by the keys of inputs that of the one that stands for each."""
+    types = {p: t for i in document.head.inputs for p, t in leaf_types(i.key, i.type).items()}
+    return Twin(f, jvp, twin_of, types, frozenset(o.key for o in document.head.outputs if o.value is not None))
+
+
+def moved_twin(whole: Document, primitives: PrimitiveSet, moving: Sequence[Input]) -> MovedTwin | None:
+    """The twin, where difference quotients cannot be taken of the graph itself: None where they can."""
+    inlined = inline(whole, primitives=primitives)
+    graph = inlined.head
+    cases = [graph.cases[code] for code in set(graph.code)]
+    if not any(holds(i.type, DATETIMES) for i in moving) and not any(
+        primitives[c.op].rules.integers == "moved" and any(holds(t, DATETIMES | INTEGERS) for t in c.results) for c in cases
+    ):
+        return None
+    found = float_twin(inlined, primitives, CONTINUOUS)
+    return None if found is None else MovedTwin(*found)
+
+
+def compiled(document: Document, primitives: PrimitiveSet, drop: int = 0) -> Map:
+    """The head of a document, materialized, as a function of arrays."""
+    return Map(compile_graph(materialize(document).head, primitives), drop)
