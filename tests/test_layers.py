@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,18 @@ def test_imports_point_down_only(path: Path) -> None:
     layer = layer_of(path)
     for imported, line in imported_layers(path):
         assert imported == layer or imported in MAY_IMPORT[layer], f"line {line}: {layer} may not import {imported}"
+
+
+def imported_modules(path: Path) -> Iterator[Path]:
+    """The modules that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+            yield from (found for name in names if (found := ROOT.parent / f"{name.replace('.', '/')}.py").is_file())
+
+
+def test_no_modules_import_one_another() -> None:
+    list(TopologicalSorter({path: list(imported_modules(path)) for path in MODULES}).static_order())  # raises CycleError
 
 
 def string_literals(path: Path) -> Iterator[tuple[str, int]]:

@@ -65,13 +65,6 @@ def test_only_blocks_have_reasons_not_to_run(page: Path) -> None:
     assert len(NOT_RUN.findall(page.read_text())) == sum(block.not_run is not None for block in blocks(page.read_text()))
 
 
-def test_the_layers_are_those_that_are_tested() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w, ]*)\|$", (ROOT / "docs" / "design.md").read_text(), flags=re.M)
-    shown = {layer: set(re.findall(r"\w+", imports)) for layer, imports in rows}
-    for_all = {"errors", "limits", "watching"}
-    assert shown == {layer: imports - for_all for layer, imports in MAY_IMPORT.items() if layer not in for_all and "_" not in layer}
-
-
 def test_the_numbers_are_those_of_the_performance_page() -> None:
     measured = {}
     for row in (ROOT / "docs" / "performance.md").read_text().partition("DAG of 64 inputs")[2].partition("\n### ")[0].split("\n"):

@@ -17,6 +17,7 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules import families
 from tidu_cli.rules.contract import JVP, Kernel, Transposition
 from tidu_cli.rules.families import changed
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -156,7 +157,7 @@ def ignoring(rule: str) -> PrimitiveSet:
         return [node.cotangents[0] if node.active[0] else None, None]
 
     change = {"jvp": half_of_add} if rule == "jvp" else {"transpose": half_of_add_transposed}
-    return PrimitiveSet(dict(BUILTIN.primitives) | {"add": dataclasses.replace(BUILTIN["add"], **change)})
+    return PrimitiveSet(dict(BUILTIN.primitives) | {"add": families.changed(BUILTIN["add"], **change)})
 
 
 @pytest.mark.parametrize("rule", ["jvp", "transpose"])
@@ -174,7 +175,7 @@ def test_a_cotangent_that_a_rule_ignores_is_not_computed() -> None:
     def nothing(node: Transposition) -> object:
         return [None]
 
-    primitives = PrimitiveSet(dict(BUILTIN.primitives) | {"neg": dataclasses.replace(BUILTIN["neg"], transpose=nothing)})
+    primitives = PrimitiveSet(dict(BUILTIN.primitives) | {"neg": families.changed(BUILTIN["neg"], transpose=nothing)})
     f = function("f", {"x": "f64[]"}, lambda x: add(sin(x.sketch.apply("neg", x)), x), primitives=primitives)
     back = transpose(linearize(f, [X], primitives=primitives), primitives=primitives)
     assert listing(back.head) == [] and ports(back.head) == (["y@-1"], {"x@-1": 0})
