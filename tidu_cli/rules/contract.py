@@ -38,6 +38,12 @@ class JVP:
     results: Sequence[Term]
     tangents: Sequence[Term | None]
 
+    @property
+    def tangent(self) -> Term:
+        """The tangent of a primitive's one operand, or of the first."""
+        assert self.tangents[0] is not None
+        return self.tangents[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Transposition:
@@ -52,6 +58,13 @@ class Transposition:
     types: Types
     active: tuple[bool, ...]
     cotangents: Sequence[Term | None]
+
+    @property
+    def cotangent(self) -> Term:
+        """The cotangent of a primitive's one result."""
+        (ct,) = self.cotangents
+        assert ct is not None
+        return ct
 
 
 @dataclass(frozen=True, slots=True)

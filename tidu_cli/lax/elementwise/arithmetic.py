@@ -44,6 +44,7 @@ from tidu_cli.rules.families import (
     conj,
     elementwise,
     elementwise_examples,
+    linear_transpose,
     numpy_function,
     primitive,
     require_dtype,
@@ -83,19 +84,11 @@ def _sub_jvp(node: JVP) -> Sequence[Term | None]:
     return [-ty if tx is None else tx - ty]
 
 
-def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,) = node.cotangents
-    assert ct is not None
-    x, y = node.active
-    return [ct if x else None, -ct if y else None]
-
-
 def _div_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, divisor) = node.cotangents, node.operands
+    _, divisor = node.operands
     if divisor is None:
         raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
-    assert ct is not None
-    return [ct / conj(divisor), None]
+    return [node.cotangent / conj(divisor), None]
 
 
 def _div_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
@@ -142,8 +135,7 @@ def _integer_pow_kernel(np: Any, attrs: IntegerPowAttrs, operands: Types, result
 
 
 def _integer_pow_jvp(node: JVP) -> Sequence[Term | None]:
-    (x,), (t,), n = node.operands, node.tangents, node.attrs.y
-    assert t is not None
+    (x,), t, n = node.operands, node.tangent, node.attrs.y
     if n == 0:
         return [None]
     if n == 1:
@@ -277,7 +269,7 @@ PRIMITIVES = (
         2,
         NUMERIC | TIMES,
         _sub_jvp,
-        transpose=_sub_transpose,
+        transpose=linear_transpose(lambda node, ct, type_: ct, lambda node, ct, type_: -ct),
         fresh=True,
         kernel=_sub_kernel,
         result=_between,
@@ -319,7 +311,7 @@ PRIMITIVES = (
         linear=((0, 1),),
         flops=per_element(dividing),
     ),
-    unary("neg", ADDABLE, "-x", "negation", adjoint=lambda attrs, ct, type_: -ct, kernel="negative"),
+    unary("neg", ADDABLE, "-x", "negation", adjoint=lambda node, ct, type_: -ct, kernel="negative"),
     primitive(
         "integer_pow",
         1,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
-from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Transposition, Types
-from tidu_cli.rules.families import elementwise, unary
+from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Types
+from tidu_cli.rules.families import elementwise, linear_transpose, unary
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -38,11 +38,6 @@ def _complex_jvp(node: JVP) -> Sequence[Term | None]:
     return [make_complex(0 if re is None else re, im)]
 
 
-def _complex_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (re, im) = node.cotangents, node.active
-    return [real(ct) if re else None, imag(ct) if im else None]
-
-
 def _part(t: TensorType) -> TensorType:
     return t.with_dtype(real_dtype(t.dtype))
 
@@ -53,7 +48,7 @@ PRIMITIVES = (
         COMPLEXES,
         "conj z",
         "complex conjugate",
-        adjoint=lambda attrs, ct, type_: conj(ct),
+        adjoint=lambda node, ct, type_: conj(ct),
         kernel="conjugate",
         flops=lambda attrs, operands, results: results[0].size,
     ),
@@ -62,19 +57,19 @@ PRIMITIVES = (
         COMPLEXES,
         "Re z",
         "real part",
-        adjoint=lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype),
+        adjoint=lambda node, ct, type_: convert(ct, new_dtype=type_.dtype),
         result=_part,
         flops=free,
     ),
     unary(
-        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda attrs, ct, type_: make_complex(0, ct), result=_part, flops=free
+        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda node, ct, type_: make_complex(0, ct), result=_part, flops=free
     ),
     elementwise(
         "complex",
         2,
         _F32_F64,
         _complex_jvp,
-        transpose=_complex_transpose,
+        transpose=linear_transpose(lambda node, ct, type_: real(ct), lambda node, ct, type_: imag(ct)),
         kernel=_complex_kernel,
         result=lambda t: t.with_dtype(complex_dtype(t.dtype)),
         linear=TOGETHER,

@@ -57,7 +57,7 @@ PRIMITIVES = (
         "reduce_precision",
         of_one_type(FLOATS),
         _kernel,
-        lambda attrs, ct, type_: reduce_precision(ct, **dict(attrs)),
+        lambda node, ct, type_: reduce_precision(ct, **dict(node.attrs)),
         attrs=ReducePrecisionAttrs,
         dtypes=FLOATS,
         examples=(Example(("T[2,3]",), {"exponent_bits": 11, "mantissa_bits": 52}),),

@@ -126,8 +126,7 @@ def _cholesky_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
 def _cholesky_jvp(node: JVP) -> Sequence[Term | None]:
     # I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 8: L' = L Φ(L⁻¹ A' L⁻ᴴ). The lower triangle
     # is what is read, so that it alone makes A'.
-    (t,), (factor,) = node.tangents, node.results
-    assert t is not None
+    t, (factor,) = node.tangent, node.results
     half = _lower_half(t)
     hermitian = half + _turned(conj(half))
     right = triangular_solve(factor, hermitian, lower=True, transpose_a=True, conjugate_a=factor.type.complex)
@@ -203,12 +202,11 @@ def _solve_jvp(node: JVP) -> Sequence[Term | None]:
 
 def _solve_transpose(node: Transposition) -> Sequence[Term | None]:
     # The adjoint of op(a)⁻¹ is the inverse of op(a)ᴴ.
-    (ct,), a, attrs = node.cotangents, node.operands[0], node.attrs
+    a, attrs = node.operands[0], node.attrs
     if a is None:
         raise MissingRuleError("missing transpose rule for triangular_solve with an active matrix: it is linear in b alone")
-    assert ct is not None
     turned = {"transpose_a": not attrs.transpose_a, "conjugate_a": (not attrs.conjugate_a) and a.type.complex}
-    return [None, triangular_solve(a, ct, **(dict(attrs) | turned))]
+    return [None, triangular_solve(a, node.cotangent, **(dict(attrs) | turned))]
 
 
 def _solve_batch(node: Batching) -> Sequence[Term]:
@@ -278,8 +276,7 @@ def _lu_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
 def _lu_jvp(node: JVP) -> Sequence[Term | None]:
     # From P A = L U: with F = L⁻¹ P A' U⁻¹ the part of F below the diagonal is L⁻¹ L', the rest U' U⁻¹. Where the matrix is not
     # square, L or U is made so by columns or rows of the identity.
-    (t,), (lu, _, permutation) = node.tangents, node.results
-    assert t is not None
+    t, (lu, _, permutation) = node.tangent, node.results
     m, n = lu.type.shape[-2:]
     left, right = _extended(lu, 0, m - n), _extended(lu, n - m, 0)
     if n > m:

@@ -114,8 +114,7 @@ def _record_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 def _record_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,) = node.cotangents
-    assert ct is not None
+    ct = node.cotangent
     return [field(ct, name) if active else None for name, active in zip(node.attrs.names, node.active, strict=True)]
 
 
@@ -151,15 +150,14 @@ def zeros(np: Any, type_: Type) -> Any:
 
 
 def _field_jvp(node: JVP) -> Sequence[Term | None]:
-    (t,) = node.tangents
-    assert t is not None
+    t = node.tangent
     return [field(t, node.attrs.name) if moves(node.results[0].value_type) else None]
 
 
 def _field_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (type_,) = node.cotangents, node.types
-    assert ct is not None and isinstance(type_, RecordType)
-    return [record(type_, {node.attrs.name: ct})]
+    (type_,) = node.types
+    assert isinstance(type_, RecordType)
+    return [record(type_, {node.attrs.name: node.cotangent})]
 
 
 _FIELDS = 4

@@ -64,8 +64,7 @@ def adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes
 
 def add_transpose(node: Transposition) -> Sequence[Term | None]:
     """The cotangent for both, in the type of each."""
-    (ct,) = node.cotangents
-    assert ct is not None
+    ct = node.cotangent
     if node.types[0] == node.types[1]:
         return [ct if a else None for a in node.active]
     return [converted_cotangent(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]

@@ -108,8 +108,7 @@ def _reaches(x: Term, attrs: CumulativeAttrs) -> Iterator[int]:
 
 def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
     # d[i] = x[i] d[i-1] + y[i-1] t[i]; d[i - reach] is carried on by the product of the `reach` elements up to x[i].
-    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
-    assert t is not None
+    (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     window, found = x, _shifted(y, 1, attrs, 1) * t
     for reach in _reaches(x, attrs):
         if reach > 1:
@@ -120,8 +119,7 @@ def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
 
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     # Elements with the same y are neighbours: a run. Its elements share in the tangents of those of them, so far, that attain y.
-    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
-    assert t is not None
+    (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     taken = eq(x, y)
     total, ties = select_n(taken, 0, t), convert(taken, new_dtype=t.type.dtype)
     for reach in _reaches(x, attrs):
@@ -133,8 +131,7 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
 
 def _logsumexp_jvp(node: JVP) -> Sequence[Term | None]:
     # d[i] = exp(y[i-1] - y[i]) d[i-1] + exp(x[i] - y[i]) t[i], and the factors over several steps telescope.
-    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
-    assert t is not None
+    (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     x, y = _without_infinities(x), _without_infinities(y)
     lowest = -_GREATEST[real_dtype(x.type.dtype)]
     found = exp(x - y) * t
@@ -202,7 +199,7 @@ PRIMITIVES = (
         NUMERIC | DURATIONS,
         _kernel(_sum_along),
         formula="Σ x",
-        adjoint=lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse),
+        adjoint=lambda node, ct, type_: cumsum(ct, axis=node.attrs.axis, reverse=not node.attrs.reverse),
     ),
     _cumulative("cumprod", "product", NUMERIC, _kernel(_product_along), multiplying, formula="Π x", jvp=_cumprod_jvp),
     _extreme("max", "maximum"),

@@ -108,16 +108,14 @@ def _position(function: str) -> KernelRule:
 
 
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
-    (x,), (y,), (t,), axes = node.operands, node.results, node.tangents, node.attrs.axes
-    assert t is not None
+    (x,), (y,), t, axes = node.operands, node.results, node.tangent, node.attrs.axes
     taken = convert(eq(x, _spread(y, axes, x.type)), new_dtype=t.type.dtype)
     ties = reduce_sum(taken, axes=axes)
     return [reduce_sum(taken * t, axes=axes) / ties]
 
 
 def _reduce_prod_jvp(node: JVP) -> Sequence[Term | None]:
-    (x,), (t,), axes = node.operands, node.tangents, node.attrs.axes
-    assert t is not None
+    (x,), t, axes = node.operands, node.tangent, node.attrs.axes
     n = prod(x.type.shape[axis] for axis in axes)
     return [reduce_sum(_product_of_the_others(x, axes) * t if n > 1 else t, axes=axes)]
 
@@ -215,7 +213,7 @@ PRIMITIVES = (
         _accumulated("add"),
         ("sum", "summed"),
         formula="Σ x",
-        adjoint=lambda attrs, ct, type_: _spread(ct, attrs.axes, type_),
+        adjoint=lambda node, ct, type_: _spread(ct, node.attrs.axes, type_),
     ),
     _reduction(
         "prod",

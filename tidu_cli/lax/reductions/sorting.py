@@ -149,8 +149,7 @@ def _top_k_kernel(np: Any, attrs: TopKAttrs, operands: Types, results: Types) ->
 
 
 def _top_k_jvp(node: JVP) -> Sequence[Term | None]:
-    (t,), (_, places) = node.tangents, node.results
-    assert t is not None
+    t, (_, places) = node.tangent, node.results
     return [_taken(t, places, node.attrs.axis), None]
 
 
