@@ -118,6 +118,19 @@ def _way_out(dtype: str, dtypes: frozenset[str]) -> str:
     return "; use convert_element_type to f64 first" if dtype in TIMES and "f64" in dtypes else ""
 
 
+def require_axis(name: str, axis: int, operand: TensorType, what: str = "operand") -> None:
+    """Raises TypeRuleError unless the axis that an attr names is one of the operand's."""
+    if axis >= operand.rank:
+        raise TypeRuleError(f"{name} {axis}: the {what} {operand} has no such axis")
+
+
+def require_axes(name: str, axes: Sequence[int], operand: TensorType) -> None:
+    """Raises TypeRuleError unless the axes that an attr names are the operand's."""
+    for axis in axes:
+        if axis >= operand.rank:
+            raise TypeRuleError(f"{name} {list(axes)}: the operand {operand} has no axis {axis}")
+
+
 def require_one_type(types: Types) -> None:
     """Raises TypeRuleError if operand types differ: shapes never broadcast by themselves."""
     for k, t in enumerate(types):

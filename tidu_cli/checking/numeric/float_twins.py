@@ -25,7 +25,7 @@ from tidu_cli.graph.types import (
     tangent_type,
     tensor_tangent_type,
 )
-from tidu_cli.lax.records.records import field, record
+from tidu_cli.rules.record_terms import field, record
 from tidu_cli.rules.recording import Template, Term, Trace, op
 from tidu_cli.rules.tangent_conversion import converted
 from tidu_cli.rules.units import is_step

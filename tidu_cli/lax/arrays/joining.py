@@ -16,7 +16,16 @@ from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
 from tidu_cli.rules.captions import Caption, listed, shape_words
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear, linear_jvp, linear_transpose, no_tangent, primitive, require_dtype
+from tidu_cli.rules.families import (
+    linear,
+    linear_jvp,
+    linear_transpose,
+    no_tangent,
+    primitive,
+    require_axes,
+    require_axis,
+    require_dtype,
+)
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -67,12 +76,6 @@ class IotaAttrs(Attrs):
     dtype: DTypeName
     shape: Shape
     dimension: Axis
-
-
-def _require_axes(axes: Sequence[int], operand: TensorType) -> None:
-    for axis in axes:
-        if axis >= operand.rank:
-            raise TypeRuleError(f"dimensions {list(axes)}: the operand {operand} has no axis {axis}")
 
 
 def _pad_types(attrs: PadAttrs, operands: Types) -> Types:
@@ -157,8 +160,7 @@ def _of_padding(node: Transposition, ct: Term, type_: TensorType) -> Term:
 
 def _concatenate_types(attrs: ConcatenateAttrs, operands: Types) -> Types:
     first, axis = operands[0], attrs.dimension
-    if axis >= first.rank:
-        raise TypeRuleError(f"dimension {axis}: the operand {first} has no such axis")
+    require_axis("dimension", axis, first)
     for k, t in enumerate(operands):
         if t.dtype != first.dtype or t.rank != first.rank:
             raise TypeRuleError(f"type mismatch: input 0 is {first}, input {k} is {t}")
@@ -191,7 +193,7 @@ def _part(ct: Term, axis: int, start: int, limit: int) -> Term:
 
 def _squeeze_types(attrs: SqueezeAttrs, operands: Types) -> Types:
     (operand,) = operands
-    _require_axes(attrs.dimensions, operand)
+    require_axes("dimensions", attrs.dimensions, operand)
     for axis in attrs.dimensions:
         if operand.shape[axis] != 1:
             raise TypeRuleError(f"axis {axis} of the operand {operand} has {operand.shape[axis]} elements; only axes of 1 can go")
@@ -213,15 +215,14 @@ def _reshaped_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
 
 
 def _rev_types(attrs: RevAttrs, operands: Types) -> Types:
-    _require_axes(attrs.dimensions, operands[0])
+    require_axes("dimensions", attrs.dimensions, operands[0])
     return operands
 
 
 def _iota_types(attrs: IotaAttrs, operands: Types) -> Types:
     result = TensorType(attrs.dtype, attrs.shape)
     require_dtype(NUMERIC, (result,), what="result")
-    if attrs.dimension >= result.rank:
-        raise TypeRuleError(f"dimension {attrs.dimension}: the result {result} has no such axis")
+    require_axis("dimension", attrs.dimension, result, what="result")
     return (result,)
 
 

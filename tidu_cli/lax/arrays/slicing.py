@@ -17,7 +17,7 @@ from tidu_cli.rules.attrs.kinds import Axis, Shape
 from tidu_cli.rules.batching import later, preceded, sized, stacked
 from tidu_cli.rules.captions import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear, linear_transpose
+from tidu_cli.rules.families import linear, linear_transpose, require_axis
 from tidu_cli.rules.recording import Term, op
 
 broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter, slice_ = map(
@@ -228,8 +228,7 @@ def _dynamic_slice_caption(case: Case, operands: Sequence[str]) -> Caption:
 
 def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
     (operand,) = operands
-    if attrs.axis >= operand.rank:
-        raise TypeRuleError(f"axis {attrs.axis}: the operand {operand} has no such axis")
+    require_axis("axis", attrs.axis, operand)
     if sum(attrs.sizes) != operand.shape[attrs.axis]:
         raise TypeRuleError(
             f"sizes {list(attrs.sizes)} add up to {sum(attrs.sizes)}; "

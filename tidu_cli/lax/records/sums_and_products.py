@@ -52,7 +52,7 @@ def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -
 def add_jvp(node: JVP) -> Sequence[Term | None]:
     """The sum of the tangents, in the natural type of the result."""
     natural = tangent_type(node.results[0].value_type)
-    return [summed([None if t is None else converted(t, natural) for t in node.tangents])]
+    return [summed([t and converted(t, natural) for t in node.tangents])]
 
 
 def adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:

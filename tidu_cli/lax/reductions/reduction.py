@@ -14,7 +14,7 @@ from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_dtype
+from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_axes, require_dtype
 from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
 from tidu_cli.rules.recording import Term, op
 
@@ -34,9 +34,7 @@ def _reduced(dtypes: frozenset[str]) -> TypeRule:
     def types(attrs: AxesAttrs, operands: Types) -> Types:
         require_dtype(dtypes, operands)
         (operand,) = operands
-        for axis in attrs.axes:
-            if axis >= operand.rank:
-                raise TypeRuleError(f"axes {list(attrs.axes)}: the operand {operand} has no axis {axis}")
+        require_axes("axes", attrs.axes, operand)
         return (operand.with_shape(tuple(n for k, n in enumerate(operand.shape) if k not in attrs.axes)),)
 
     return types
@@ -61,7 +59,7 @@ def _spread(y: Term, axes: tuple[int, ...], type_: TensorType) -> Term:
 
 
 def _accumulated(function: str) -> KernelRule:
-    """The kernel that folds with NumPy's addition or multiplication, in the operand's dtype."""
+    """The kernel that folds with a function of NumPy's, in the operand's dtype."""
 
     def kernel(np: Any, attrs: AxesAttrs, operands: Types, results: Types) -> Kernel:
         fold, dtype = getattr(np, function).reduce, numpy_dtype(np, results[0].dtype)
@@ -87,14 +85,6 @@ def _extremum(function: str, of_nothing: Callable[[Any, Any], Any]) -> KernelRul
         if operand.dtype == "bool":
             empty = empty > 0
         return lambda x: np.full(results[0].shape, empty, dtype).view(x.dtype)
-
-    return kernel
-
-
-def _bitwise(function: str) -> KernelRule:
-    def kernel(np: Any, attrs: AxesAttrs, operands: Types, results: Types) -> Kernel:
-        fold = getattr(np, function).reduce
-        return lambda x: fold(x, axis=attrs.axes)
 
     return kernel
 
@@ -183,7 +173,7 @@ def _extreme(name: str, of: str, of_nothing: Callable[[Any, Any], Any]) -> Primi
 
 
 def _bits(name: str, of: str, function: str) -> Primitive:
-    kernel, words, formula = _bitwise(f"bitwise_{name}"), (function, f"joined by {of}"), f"x₁ {name} x₂ {name} …"
+    kernel, words, formula = _accumulated(f"bitwise_{name}"), (function, f"joined by {of}"), f"x₁ {name} x₂ {name} …"
     return _reduction(name, f"bitwise {of}", INTEGERS | {"bool"}, kernel, words, formula=formula, jvp=no_tangent)
 
 
