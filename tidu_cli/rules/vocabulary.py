@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
+from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
 from tidu_cli.rules.hidden_types import as_declared, with_hidden_types
@@ -146,15 +146,6 @@ class PrimitiveSet:
             return types
         found = joined(types, self.records)
         return types if found is None else (found,) * len(types)
-
-    def fields_taken(self, cases: CaseTable) -> dict[int, str]:
-        """The numbers of the cases that take a field of a record, with its name."""
-        found = {}
-        for number, case in enumerate(cases.cases):
-            takes = self[case.op].domain.takes
-            if takes is not None:
-                found[number] = takes(case.attrs)
-        return found
 
     def jvp_rule(self, op: str) -> JVPRule:
         """The JVP rule of a primitive. Raises MissingRuleError."""

@@ -12,7 +12,7 @@ from tidu_cli.graph.text.instants import NOT_A_TIME
 from tidu_cli.graph.types import DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
 from tidu_cli.lax.arrays.slicing import zeros
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
-from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator, transposed
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.attrs.kinds import Shape
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
@@ -137,7 +137,7 @@ def _jvp(node: JVP) -> Sequence[Term | None]:
 
 
 def _adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term:
-    numbers = node.attrs.dimension_numbers.transposed()
+    numbers = transposed(node.attrs.dimension_numbers)
     return scatter_add(zeros(type_, ct), node.operands[1], ct, dimension_numbers=numbers, mode=node.attrs.mode)
 
 

@@ -13,7 +13,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, REALS, TIMES, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows
+from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows, transposed
 from tidu_cli.lax.records.ordered_times import ordered_dtype
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
@@ -133,7 +133,7 @@ def _tangents(node: JVP) -> tuple[Term, Term]:
 def _read_back(x: Term, indices: Term, attrs: Any, updates: TensorType, fill_value: int | None = None) -> Term:
     """Of each update, the values of x that it is put on: gather is scatter's inverse."""
     windows = scatter_windows(attrs.dimension_numbers, x.type, indices.type, updates.with_dtype(x.type.dtype))
-    numbers, mode = attrs.dimension_numbers.transposed(), attrs.mode
+    numbers, mode = transposed(attrs.dimension_numbers), attrs.mode
     fill_value = fill_value if mode == "fill" else None
     return gather(x, indices, dimension_numbers=numbers, slice_sizes=windows.sizes, mode=mode, fill_value=fill_value)
 
