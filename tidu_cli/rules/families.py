@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
@@ -152,10 +153,17 @@ def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorTyp
     return types
 
 
-def numpy_function(name: str) -> KernelRule:
-    """The kernel that is NumPy's function of that name."""
+def computed(function: Kernel) -> KernelRule:
+    """The kernel that is a function of NumPy and the operands."""
+    return lambda np, attrs, operands, results: partial(function, np)
+
+
+def numpy_function(name: str, unless: frozenset[str] = frozenset(), instead: Kernel | None = None) -> KernelRule:
+    """The kernel that is NumPy's function of that name; of dtypes among `unless` a function of NumPy and operands `instead`."""
 
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+        if instead is not None and operands[0].dtype in unless:
+            return partial(instead, np)
         if operands[0].rank == 0 and not operands[0].complex and name in _OPERATORS:
             return _OPERATORS[name]
         function: Kernel = getattr(np, name)
@@ -179,9 +187,14 @@ def by_partials(*partials: Partial | None) -> JVPRule:
 
     def jvp(node: JVP) -> Sequence[Term | None]:
         seen = (*node.operands, *node.results)
-        return [summed([t and partial and partial(t, *seen) for partial, t in zip(partials, node.tangents, strict=True)])]
+        return [summed([t and rule and rule(t, *seen) for rule, t in zip(partials, node.tangents, strict=True)])]
 
     return jvp
+
+
+def weighted(slope: Callable[..., Term]) -> Partial:
+    """The tangent multiplied by a slope, which is a function of all operands and the result."""
+    return lambda t, *seen: slope(*seen) * t
 
 
 def by_counts(rule: JVPRule) -> JVPRule:
@@ -292,8 +305,8 @@ def unary(
 
     Without it is zero everywhere; or it is linear, with an `adjoint`.
     """
-    partial = tangent if slope is None else lambda t, x, y: slope(x, y) * t
-    return elementwise(name, 1, dtypes, by_partials(partial), formula=formula, summary=summary, **rest)
+    contribution = tangent if slope is None else weighted(slope)
+    return elementwise(name, 1, dtypes, by_partials(contribution), formula=formula, summary=summary, **rest)
 
 
 def binary(

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, REALS, TIMES, TensorType
+from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows, transposed
-from tidu_cli.lax.records.ordered_times import ordered_dtype
+from tidu_cli.lax.records.ordered_times import ORDERED, ordered_dtype
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
     JVP,
@@ -53,11 +53,9 @@ class ScatterAttrs(Attrs):
     mode: Mode
 
 
-class UniqueScatterAttrs(Attrs):
+class UniqueScatterAttrs(ScatterAttrs):
     """`dimension_numbers`, `mode`: as scatter-add's. `unique_indices` promises that no windows overlap."""
 
-    dimension_numbers: ScatterDimensionNumbers
-    mode: Mode
     unique_indices: bool = False
 
 
@@ -305,7 +303,7 @@ def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Ad
 def _extreme(name: str, extremum: str, extrema: str) -> Primitive:
     return _primitive(
         f"scatter-{name}",
-        REALS | {"bool"} | TIMES,
+        ORDERED,
         _combine(extremum),
         by_counts(_extremum_jvp),
         None,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
-from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Types
-from tidu_cli.rules.families import elementwise, linear_transpose, unary
+from tidu_cli.rules.contract import JVP, TOGETHER
+from tidu_cli.rules.families import computed, elementwise, linear_transpose, unary
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.recording import Term, op
 
@@ -19,16 +19,11 @@ _F32_F64 = frozenset({"f32", "f64"})
 conj, convert, imag, make_complex, real = map(op, ("conj", "convert_element_type", "imag", "complex", "real"))
 
 
-def _complex_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    dtype = {"c64": np.complex64, "c128": np.complex128}[results[0].dtype]
-
-    def make(re: Any, im: Any) -> Any:
-        # Filled part by part: re + 1j * im would turn an infinite im into a NaN re.
-        z = np.empty(np.shape(re), dtype)
-        z.real, z.imag = re, im
-        return z
-
-    return make
+def _of_parts(np: Any, re: Any, im: Any) -> Any:
+    # Filled part by part: re + 1j * im would turn an infinite im into a NaN re.
+    z = np.empty(np.shape(re), f"c{2 * re.dtype.itemsize}")
+    z.real, z.imag = re, im
+    return z
 
 
 def _complex_jvp(node: JVP) -> Sequence[Term | None]:
@@ -70,7 +65,7 @@ PRIMITIVES = (
         _F32_F64,
         _complex_jvp,
         transpose=linear_transpose(lambda node, ct, type_: real(ct), lambda node, ct, type_: imag(ct)),
-        kernel=_complex_kernel,
+        kernel=computed(_of_parts),
         result=lambda t: t.with_dtype(complex_dtype(t.dtype)),
         linear=TOGETHER,
         flops=free,

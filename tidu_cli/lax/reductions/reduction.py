@@ -7,9 +7,9 @@ from math import prod
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, REALS, TIMES, TensorType, storage_dtype
+from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, TensorType, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
@@ -41,7 +41,7 @@ def _reduced(dtypes: frozenset[str]) -> TypeRule:
 
 
 def _arg_types(attrs: ArgExtremumAttrs, operands: Types) -> Types:
-    (result,), (operand,), (axis,) = _reduced(_ORDERED)(attrs, operands), operands, attrs.axes
+    (result,), (operand,), (axis,) = _reduced(ORDERED)(attrs, operands), operands, attrs.axes
     if attrs.index_dtype not in INTEGERS:
         raise TypeRuleError(f"index_dtype is {attrs.index_dtype}; positions are integers")
     if operand.shape[axis] == 0:
@@ -132,7 +132,6 @@ def _exclusive(x: Term, axis: int, *, reverse: bool) -> Term:
     return cumprod(pad(x, one, padding_config=config), axis=axis, reverse=reverse)
 
 
-_ORDERED = REALS | {"bool"} | TIMES
 _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
 
 
@@ -169,7 +168,7 @@ def _reduction(
 def _extreme(name: str, of: str, of_nothing: Callable[[Any, Any], Any]) -> Primitive:
     kernel, ties = in_order(_extremum(of, of_nothing)), "; its derivative is shared equally among ties"
     jvp = by_counts(_extremum_jvp)
-    return _reduction(name, of, _ORDERED, kernel, (name, of), formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
+    return _reduction(name, of, ORDERED, kernel, (name, of), formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
 
 
 def _bits(name: str, of: str, function: str) -> Primitive:
@@ -186,7 +185,7 @@ def _arg_extremum(name: str, extremum: str) -> Primitive:
         jvp=no_tangent,
         batch=itself(name, axes=later),
         attrs=ArgExtremumAttrs,
-        dtypes=_ORDERED,
+        dtypes=ORDERED,
         examples=(Example(("T[2,3]",), {"axes": [1], "index_dtype": "i32"}),),
         flops=reducing(),
         formula=f"{name} x along an axis",

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, REALS, TIMES, storage_dtype
+from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, storage_dtype
 from tidu_cli.lax.arrays.taking import taken
-from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
@@ -102,11 +102,8 @@ def _sort_jvp(node: JVP) -> Sequence[Term | None]:
     return [None if t is None else taken(t, places, axis) for t in node.tangents]
 
 
-_ORDERED = REALS | {"bool"} | TIMES
-
-
 def _top_k_types(attrs: TopKAttrs, operands: Types) -> Types:
-    require_dtype(_ORDERED, operands)
+    require_dtype(ORDERED, operands)
     (operand,) = operands
     require_axis("axis", attrs.axis, operand)
     n = operand.shape[attrs.axis]
@@ -167,7 +164,7 @@ PRIMITIVES = (
         attrs=TopKAttrs,
         n_results=lambda attrs, n_operands: 2,
         integers="exact",
-        dtypes=_ORDERED,
+        dtypes=ORDERED,
         examples=(Example(("T[5]",), {"k": 2, "axis": 0}), Example(("T[2,3]",), {"k": 2, "axis": 1})),
         flops=sorting(lambda attrs: attrs.axis),
         formula="the k greatest elements along an axis, and their positions",
