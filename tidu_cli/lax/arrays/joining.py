@@ -14,7 +14,7 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
-from tidu_cli.rules.captions import Caption, listed, shape_words
+from tidu_cli.rules.catalogue import Caption, listed, shape_words
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import (
     linear,

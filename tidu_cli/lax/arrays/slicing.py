@@ -15,7 +15,7 @@ from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.rules.attrs.fields import Bounded, Sized
 from tidu_cli.rules.attrs.kinds import Axis, Shape
 from tidu_cli.rules.batching import later, preceded, sized, stacked
-from tidu_cli.rules.captions import Caption, arrays, shape_words
+from tidu_cli.rules.catalogue import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, require_axis
 from tidu_cli.rules.recording import Term, op

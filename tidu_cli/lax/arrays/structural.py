@@ -26,7 +26,7 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
-from tidu_cli.rules.captions import Caption, arrays, axes_words, listed, shape_words
+from tidu_cli.rules.catalogue import Caption, arrays, axes_words, listed, shape_words
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, no_tangent, primitive, unary
 from tidu_cli.rules.flops import free

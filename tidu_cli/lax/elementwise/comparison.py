@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import ANY, TensorType
 from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.batching import itself_with_scalars
-from tidu_cli.rules.captions import Caption
+from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import binary, linear, numpy_function, primitive, require_dtype, require_one_type, summed
 from tidu_cli.rules.flops import per_case, per_element

@@ -81,10 +81,10 @@ def _complex_square(np: Any, z: Any) -> Any:
     return found
 
 
-_EXP2, _EXPM1, _LOG1P, _SQUARE = (
-    numpy_function(function.__name__.removeprefix("_complex_"), COMPLEXES, function)
-    for function in (_complex_exp2, _complex_expm1, _complex_log1p, _complex_square)
-)
+_EXP2 = numpy_function("exp2", COMPLEXES, _complex_exp2)
+_EXPM1 = numpy_function("expm1", COMPLEXES, _complex_expm1)
+_LOG1P = numpy_function("log1p", COMPLEXES, _complex_log1p)
+_SQUARE = numpy_function("square", COMPLEXES, _complex_square)
 
 PRIMITIVES = (
     unary("exp", INEXACT, "e^x", "exponential", slope=lambda x, y: y),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
@@ -26,13 +27,13 @@ lgamma, log, log1p, max_, polygamma, select_n, sign, square, zeta = map(
 _EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 
 
-def _scipy(function: str | Callable[[Any, Any], Kernel]) -> KernelRule:
-    """The kernel of arrays in single or double precision: a function of scipy.special, or what (numpy, scipy.special) give."""
+def _scipy(function: str | Kernel) -> KernelRule:
+    """The kernel of arrays in single or double precision: scipy.special's, or a function of (numpy, scipy.special, operands)."""
 
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
         from scipy import special  # type: ignore[import-untyped]  # slow to import
 
-        compute: Kernel = getattr(special, function) if isinstance(function, str) else function(np, special)
+        compute: Kernel = getattr(special, function) if isinstance(function, str) else partial(function, np, special)
         if operands[0].dtype not in ("f16", "bf16"):
             return compute
         dtype = numpy_dtype(np, operands[0].dtype)
@@ -41,70 +42,59 @@ def _scipy(function: str | Callable[[Any, Any], Kernel]) -> KernelRule:
     return kernel
 
 
-def _erfc(np: Any, special: Any) -> Kernel:
-    def erfc(x: Any) -> Any:
-        found = np.array(special.erfc(x))
-        if found.dtype == np.float64:
-            # e^(-x^2) with x^2 rounded would lose log2(x^2) bits: h has 24 bits, so that its square is exact.
-            tail = np.greater(x, 1)
-            t = np.minimum(x[tail], 30)
-            h = t.astype(np.float32).astype(np.float64)
-            found[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
-        return found
-
-    return erfc
+def _erfc(np: Any, special: Any, x: Any) -> Any:
+    found = np.array(special.erfc(x))
+    if found.dtype == np.float64:
+        # e^(-x^2) with x^2 rounded would lose log2(x^2) bits: h has 24 bits, so that its square is exact.
+        tail = np.greater(x, 1)
+        t = np.minimum(x[tail], 30)
+        h = t.astype(np.float32).astype(np.float64)
+        found[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
+    return found
 
 
-def _lgamma(np: Any, special: Any) -> Kernel:
+@lru_cache
+def _lgamma_series(np: Any, special: Any) -> list[float]:
+    """lgamma(2 + t) = (1 - γ) t + Σ (-1)^k (ζ(k) - 1) t^k / k; Abramowitz and Stegun 6.1.33."""
     orders = np.arange(30, 1, -1)
-    # lgamma(2 + t) = (1 - γ) t + Σ (-1)^k (ζ(k) - 1) t^k / k; Abramowitz and Stegun 6.1.33.
-    series = [*(special.zetac(orders) * (-1.0) ** orders / orders), 1 - np.euler_gamma, 0.0]
-
-    def log_gamma(x: Any) -> Any:
-        found = np.array(special.gammaln(x))
-        found[np.isneginf(x)] = np.inf
-        if found.dtype == np.float64:
-            # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
-            near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
-            t = x[near]
-            left = t < 1.5
-            t = np.where(left, t - 1, t - 2)
-            found[near] = np.polyval(series, t) - np.where(left, np.log1p(t), 0)
-        return found
-
-    return log_gamma
+    return [*(special.zetac(orders) * (-1.0) ** orders / orders), 1 - np.euler_gamma, 0.0]
 
 
-def _digamma(np: Any, special: Any) -> Kernel:
-    return lambda x: np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
+def _lgamma(np: Any, special: Any, x: Any) -> Any:
+    found = np.array(special.gammaln(x))
+    found[np.isneginf(x)] = np.inf
+    if found.dtype == np.float64:
+        # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
+        near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
+        t = x[near]
+        left = t < 1.5
+        t = np.where(left, t - 1, t - 2)
+        found[near] = np.polyval(_lgamma_series(np, special), t) - np.where(left, np.log1p(t), 0)
+    return found
 
 
-def _zeta(np: Any, special: Any) -> Kernel:
-    def hurwitz(s: Any, q: Any) -> Any:
-        # SciPy sums from q < 0 upwards, one by one. Instead the sum over all of q + Z, less that over the numbers below q.
-        offset = q - np.rint(q)
-        above, below = np.where(offset > 0, offset, 1 + offset), np.where(offset > 0, 1 - offset, -offset)
-        parity = np.where(np.fmod(s, 2) == 0, s.dtype.type(1), s.dtype.type(-1))
-        whole = special.zeta(s, above) + parity * special.zeta(s, below)
-        reflected = whole - parity * special.zeta(s, np.where(q < 0, 1 - q, 1))
-        reflected = np.where(offset == 0, np.where(parity > 0, np.inf, np.nan), reflected)
-        integral = (np.rint(s) == s) & (s > 1)
-        at_left = np.where(integral, reflected, np.where(s == 1, np.inf, np.nan))
-        return np.where(q > 0, special.zeta(s, np.maximum(q, 0)), at_left).astype(s.dtype, copy=False)
-
-    return hurwitz
+def _digamma(np: Any, special: Any, x: Any) -> Any:
+    return np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
 
 
-def _polygamma(np: Any, special: Any) -> Kernel:
-    hurwitz, psi = _zeta(np, special), _digamma(np, special)
+def _zeta(np: Any, special: Any, s: Any, q: Any) -> Any:
+    # SciPy sums from q < 0 upwards, one by one. Instead the sum over all of q + Z, less that over the numbers below q.
+    offset = q - np.rint(q)
+    above, below = np.where(offset > 0, offset, 1 + offset), np.where(offset > 0, 1 - offset, -offset)
+    parity = np.where(np.fmod(s, 2) == 0, s.dtype.type(1), s.dtype.type(-1))
+    whole = special.zeta(s, above) + parity * special.zeta(s, below)
+    reflected = whole - parity * special.zeta(s, np.where(q < 0, 1 - q, 1))
+    reflected = np.where(offset == 0, np.where(parity > 0, np.inf, np.nan), reflected)
+    integral = (np.rint(s) == s) & (s > 1)
+    at_left = np.where(integral, reflected, np.where(s == 1, np.inf, np.nan))
+    return np.where(q > 0, special.zeta(s, np.maximum(q, 0)), at_left).astype(s.dtype, copy=False)
 
-    def kernel(m: Any, x: Any) -> Any:
-        odd = np.fmod(m, 2) == 1
-        found = np.where(odd, 1, -1) * special.gamma(m + 1) * hurwitz(m + 1, x)
-        found = np.where((m > 0) & (np.rint(m) == m), found, np.nan)
-        return np.where(m == 0, psi(x), found).astype(x.dtype, copy=False)
 
-    return kernel
+def _polygamma(np: Any, special: Any, m: Any, x: Any) -> Any:
+    odd = np.fmod(m, 2) == 1
+    found = np.where(odd, 1, -1) * special.gamma(m + 1) * _zeta(np, special, m + 1, x)
+    found = np.where((m > 0) & (np.rint(m) == m), found, np.nan)
+    return np.where(m == 0, _digamma(np, special, x), found).astype(x.dtype, copy=False)
 
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
@@ -155,7 +145,7 @@ def _special(
     name: str,
     formula: str,
     summary: str,
-    function: str | Callable[[Any, Any], Kernel],
+    function: str | Kernel,
     *slopes: Callable[..., Term] | None,
     reason: str = "",
     within: Intervals = ((-2.0, 2.0),),
@@ -205,7 +195,7 @@ PRIMITIVES = (
         "erf_inv",
         "the y with erf y = x",
         "inverse error function",
-        lambda np, special: lambda x: np.copysign(special.erfinv(x), x),
+        lambda np, special, x: np.copysign(special.erfinv(x), x),
         lambda x, y: exp(square(y)) * (math.sqrt(math.pi) / 2),
         within=((-0.75, 0.75),),
     ),
@@ -288,7 +278,7 @@ PRIMITIVES = (
         "bessel_i1e",
         "e^-|x| I₁(x)",
         "modified Bessel function of order 1, scaled",
-        lambda np, special: lambda x: np.copysign(special.i1e(x), x),  # SciPy's loses the sign of -0
+        lambda np, special, x: np.copysign(special.i1e(x), x),  # SciPy's loses the sign of -0
         _bessel_i1e_slope,
         within=_POSITIVE,
     ),

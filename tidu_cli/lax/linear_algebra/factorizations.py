@@ -14,7 +14,7 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.taking import taken
 from tidu_cli.rules.batching import itself, stacked
-from tidu_cli.rules.captions import Caption, arrays
+from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import conj, primitive, require_dtype, summed
 from tidu_cli.rules.flops import cholesky_factor, lu_factors, triangular_systems

@@ -36,7 +36,7 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.captions import Caption, short
+from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
 from tidu_cli.rules.families import primitive, summed
 from tidu_cli.rules.record_terms import field, fieldwise

@@ -17,7 +17,7 @@ from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized
 from tidu_cli.rules.batching import stacked
-from tidu_cli.rules.captions import Caption, short
+from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import linear_transpose, primitive
 from tidu_cli.rules.flops import free
