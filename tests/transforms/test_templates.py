@@ -9,7 +9,7 @@ from tests.sketch import Value, function, key
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules import templates
+from tidu_cli.rules.recording import templates
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 
@@ -48,5 +48,7 @@ def test_another_rule_makes_another_template() -> None:
 
     document = function("f", {"x": "f64[]"}, body)
     usual = linearize(document, [key("x")])
-    changed = replace(BUILTIN, primitives={p.name: replace(p, jvp=doubled) if p.name == "neg" else p for p in BUILTIN})
+    changed = replace(
+        BUILTIN, primitives={p.name: replace(p, rules=replace(p.rules, jvp=doubled)) if p.name == "neg" else p for p in BUILTIN}
+    )
     assert [usual.head.case(0).op, linearize(document, [key("x")], primitives=changed).head.case(0).op] == ["neg", "add"]

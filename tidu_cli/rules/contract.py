@@ -1,7 +1,7 @@
 """The primitive contract: everything tidu needs to know of an operation, in one place.
 
 Rules are pure functions of attrs, operand types and active mask. They are written with `Term`s, which stand for values and
-have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recording`), once per distinct case.
+have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recording.trace`), once per distinct case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidu_cli.rules.catalogue import Example as Example
 from tidu_cli.rules.flops import ONE_EACH
 
 if TYPE_CHECKING:
-    from tidu_cli.rules.recording import Term
+    from tidu_cli.rules.recording.trace import Term
 
 Types = tuple[TensorType, ...]
 ValueTypes = tuple[Type, ...]

@@ -12,7 +12,7 @@ from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
 from tidu_cli.rules.hidden_types import as_declared, with_hidden_types
-from tidu_cli.rules.tangents import joined
+from tidu_cli.rules.tangents.types import joined
 
 R = TypeVar("R")
 
@@ -35,7 +35,7 @@ class PrimitiveSet:
     `extended` adds such to another set, and `require_written_out` raises LimitError, naming an op, if those of graphs stand for too
     many nodes to go through; `plugins` are the packages whose primitives are in the set, too, `announced` are the ops of all that
     are installed, and `installed` imports the primitive that one of `plugins` brings; None if no package does.
-    `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.templates`).
+    `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.recording.templates`).
     """
 
     primitives: Mapping[str, Primitive]

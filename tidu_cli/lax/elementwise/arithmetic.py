@@ -51,7 +51,7 @@ from tidu_cli.rules.families import (
     unary,
 )
 from tidu_cli.rules.flops import dividing, multiplying, per_element, per_power
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 _abs, convert, eq, integer_pow, log, power, real, select_n, sign = map(
     op, ("abs", "convert_element_type", "eq", "integer_pow", "log", "pow", "real", "select_n", "sign")
@@ -65,7 +65,7 @@ class IntegerPowAttrs(Attrs):
 
 
 def _duration_between(np: Any, x: Any, y: Any) -> Any:
-    from tidu_cli.rules.units import between  # here, as times are rare
+    from tidu_cli.rules.tangents.units import between  # here, as times are rare
 
     return between(np, x, y)
 

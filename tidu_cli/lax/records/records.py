@@ -21,8 +21,8 @@ from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import linear_transpose, primitive
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.record_terms import field, record
-from tidu_cli.rules.recording import Term
+from tidu_cli.rules.recording.records import field, record
+from tidu_cli.rules.recording.trace import Term
 
 
 def _record_type(value: object, records: Records) -> RecordType:

@@ -1,7 +1,7 @@
 """Arithmetic of vectors that are no arrays of numbers: durations, and records of tangents.
 
 A number scales them: one for each element of durations, a single one for all of a record. Tangents of one thing add up whichever
-types they have, for what is added are natural ones (`tidu_cli.rules.tangents.joined`): here operands become those.
+types they have, for what is added are natural ones (`tidu_cli.rules.tangents.types.joined`): here operands become those.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Types, ValueTypes
-from tidu_cli.rules.graphs import as_output, kernel, recorded
-from tidu_cli.rules.record_terms import field, fieldwise
-from tidu_cli.rules.recording import Term, Trace, op
-from tidu_cli.rules.tangent_conversion import converted
-from tidu_cli.rules.tangents import scaled_operand
+from tidu_cli.rules.recording.graphs import as_output, kernel, recorded
+from tidu_cli.rules.recording.records import field, fieldwise
+from tidu_cli.rules.recording.trace import Term, Trace, op
+from tidu_cli.rules.tangents.conversion import converted
+from tidu_cli.rules.tangents.types import scaled_operand
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 

@@ -22,8 +22,8 @@ from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves, tangent_type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.contract import JVP, Primitive, ValueTypes
-from tidu_cli.rules.graphs import expanded
-from tidu_cli.rules.recording import Emitted, Trace
+from tidu_cli.rules.recording.graphs import expanded
+from tidu_cli.rules.recording.trace import Emitted, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Flags = tuple[bool, ...]

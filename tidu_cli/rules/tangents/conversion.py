@@ -1,4 +1,4 @@
-"""Conversions of tangents and cotangents between the types that one primal type admits (`tidu_cli.rules.tangents`)."""
+"""Conversions of tangents and cotangents between the types that one primal type admits (`tidu_cli.rules.tangents.types`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.rules.contract import Transposition
-from tidu_cli.rules.record_terms import field, fieldwise, record
-from tidu_cli.rules.recording import Template, Term, Trace
+from tidu_cli.rules.recording.records import field, fieldwise, record
+from tidu_cli.rules.recording.trace import Template, Term, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
