@@ -55,7 +55,7 @@ def measure(n: int, *, computed: bool, dense: bool) -> list[str]:
     import numpy as np
 
     from tidu_cli.graph.keys import parse_key
-    from tidu_cli.rules import scattered
+    from tidu_cli.rules.recording import scattered
     from tidu_cli.runtime.cost import evaluation
     from tidu_cli.runtime.plans.program import compile_graph
     from tidu_cli.transforms.linearize import linearize

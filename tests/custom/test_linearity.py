@@ -18,7 +18,7 @@ from tidu_cli.graph.graph import CaseTable, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, leaves, parse_type
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.linearity import require_linear
+from tidu_cli.rules.recording.linearity import require_linear
 
 
 def found_linear(case, moving) -> list[bool]:

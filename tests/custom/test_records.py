@@ -16,7 +16,7 @@ from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.contract import Batching
-from tidu_cli.rules.recording import Trace
+from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.inline import inline

@@ -12,7 +12,7 @@ from tidu_cli.graph.graph import Document, Externals
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.summands import is_vector
+from tidu_cli.rules.recording.linearity import is_vector
 
 DIGESTS = ["sha256:" + digit * 64 for digit in "0a"]
 

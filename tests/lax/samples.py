@@ -18,7 +18,7 @@ from tests.lax.sample import ORDER, SHAPES, Sample, draw, each, wrap, wrapped
 from tests.templates import type_of
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS, SIGNED, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.tangents import admitted
+from tidu_cli.rules.tangents.types import admitted
 
 
 def _div(x, y):

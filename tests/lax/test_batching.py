@@ -18,7 +18,7 @@ from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, leaves, stor
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules import families
-from tidu_cli.rules.templates import batch_template
+from tidu_cli.rules.recording.templates import batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 WITH_OPERANDS = [p.name for p in BUILTIN if p.domain.arity != 0]

@@ -16,7 +16,7 @@ from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.templates import transpose_template
+from tidu_cli.rules.recording.templates import transpose_template
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (0,), (3, 4), (2, 1, 3, 2)])

@@ -20,7 +20,7 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.lax.records.record_types import with_records
 from tidu_cli.rules.contract import NoAttrs
-from tidu_cli.rules.tangents import admitted, chosen, structural
+from tidu_cli.rules.tangents.types import admitted, chosen, structural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.linking.resolve import resolve

@@ -21,7 +21,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import INTEGERS, Type, leaves, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.tangents import natural
+from tidu_cli.rules.tangents.types import natural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.linking.resolve import resolve

@@ -27,7 +27,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.literals import filled
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.summands import zeros_due
+from tidu_cli.rules.recording.linearity import zeros_due
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.linking.detach import detach

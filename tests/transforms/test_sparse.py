@@ -17,9 +17,9 @@ from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules import scattered
-from tidu_cli.rules.scattered import FEW, merging_template, positions_template, reads_few
-from tidu_cli.rules.templates import transpose_template
+from tidu_cli.rules.recording import scattered
+from tidu_cli.rules.recording.scattered import FEW, merging_template, positions_template, reads_few
+from tidu_cli.rules.recording.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.cost import evaluation
 from tidu_cli.transforms.linearize import linearize

@@ -9,8 +9,8 @@ from tests.sketch import Value, function, key
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules import templates
 from tidu_cli.rules.families import changed
+from tidu_cli.rules.recording import templates
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

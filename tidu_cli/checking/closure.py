@@ -21,8 +21,8 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.types import TensorType, Type, leaves, moves
 from tidu_cli.rules.contract import Primitive
-from tidu_cli.rules.recording import Template
-from tidu_cli.rules.templates import batch_template, jvp_template, transpose_template
+from tidu_cli.rules.recording.templates import batch_template, jvp_template, transpose_template
+from tidu_cli.rules.recording.trace import Template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _MAX_ACTIVE = 4

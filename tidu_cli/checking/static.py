@@ -13,7 +13,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.walk import forwards
-from tidu_cli.rules.templates import transpose_template
+from tidu_cli.rules.recording.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

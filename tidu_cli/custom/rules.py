@@ -17,9 +17,9 @@ from tidu_cli.graph.graph import CaseTable, Graph, Input
 from tidu_cli.graph.types import TensorType, Type, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, Transposition, Types, ValueTypes
 from tidu_cli.rules.families import changed, primitive
-from tidu_cli.rules.graphs import as_output, kernel, recorded
-from tidu_cli.rules.linearity import require_linear
-from tidu_cli.rules.recording import HIDDEN, Term, Trace
+from tidu_cli.rules.recording.graphs import as_output, kernel, recorded
+from tidu_cli.rules.recording.linearity import require_linear
+from tidu_cli.rules.recording.trace import HIDDEN, Term, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 from tidu_cli.transforms.dead import drop_dead_nodes

@@ -6,7 +6,7 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, literal_to_numbers
 from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, Type, itemsize, parse_type
-from tidu_cli.rules.captions import short as short
+from tidu_cli.rules.catalogue import short as short
 
 _ATTRS = 56
 _ELEMENTS = 3

@@ -11,9 +11,10 @@ from typing import Any
 
 from tidu_cli.graph.types import RecordType, of_batch
 from tidu_cli.rules.contract import Batching, BatchRule
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.records import field, fieldwise
+from tidu_cli.rules.recording.trace import Term, op
 
-broadcast_in_dim, field, record = op("broadcast_in_dim"), op("field"), op("record")
+broadcast_in_dim = op("broadcast_in_dim")
 
 AttrShift = Callable[[Any, int], Any]
 """From (an attr's value, the size of the batch) to its value with the batch as first axis."""
@@ -47,8 +48,7 @@ def stacked(node: Batching, k: int) -> Term:
 def repeated(x: Term, size: int) -> Term:
     """x once for each item of a batch; of a record, each of its arrays."""
     if isinstance(x.value_type, RecordType):
-        fields = [repeated(field(x, name=name), size) for name in x.value_type.names]
-        return record(*fields, type=of_batch(x.value_type, size))
+        return fieldwise(of_batch(x.value_type, size), lambda name, _: repeated(field(x, name), size))
     return broadcast_in_dim(x, shape=(size, *x.type.shape), broadcast_dimensions=tuple(range(1, x.type.rank + 1)))
 
 

@@ -1,7 +1,7 @@
 """The primitive contract: everything tidu needs to know of an operation, in one place.
 
 Rules are pure functions of attrs, operand types and active mask. They are written with `Term`s, which stand for values and
-have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recording`), once per distinct case.
+have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recording.trace`), once per distinct case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidu_cli.rules.catalogue import Example as Example
 from tidu_cli.rules.flops import ONE_EACH
 
 if TYPE_CHECKING:
-    from tidu_cli.rules.recording import Term
+    from tidu_cli.rules.recording.trace import Term
 
 Types = tuple[TensorType, ...]
 ValueTypes = tuple[Type, ...]
@@ -38,6 +38,12 @@ class JVP:
     results: Sequence[Term]
     tangents: Sequence[Term | None]
 
+    @property
+    def tangent(self) -> Term:
+        """The tangent of a primitive's one operand, or of the first."""
+        assert self.tangents[0] is not None
+        return self.tangents[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Transposition:
@@ -52,6 +58,13 @@ class Transposition:
     types: Types
     active: tuple[bool, ...]
     cotangents: Sequence[Term | None]
+
+    @property
+    def cotangent(self) -> Term:
+        """The cotangent of a primitive's one result."""
+        (ct,) = self.cotangents
+        assert ct is not None
+        return ct
 
 
 @dataclass(frozen=True, slots=True)

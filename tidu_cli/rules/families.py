@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
 
@@ -50,7 +52,7 @@ from tidu_cli.rules.contract import (
     in_span,
 )
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 _CLASSES = {
     FLOATS: "floats",
@@ -82,8 +84,11 @@ _ROUNDING = frozenset({
 })  # fmt: skip
 """The functions of one operand that NumPy does not compute exactly, or rounded once."""
 
-Adjoint = Callable[[Any, Term, TensorType], Term]
-"""From (attrs, cotangent, operand type) to the cotangent of the one operand."""
+Adjoint = Callable[[Transposition, Term, TensorType], Term | None]
+"""From (the node, its cotangent, an operand's type) to the cotangent of that operand."""
+
+Partial = Callable[..., Term]
+"""From (an operand's tangent, all operands, the result) to what the tangent contributes to that of the result."""
 
 Intervals = tuple[tuple[float, float], ...]
 """From which operands are drawn, one for each, or one for all."""
@@ -114,6 +119,19 @@ def _way_out(dtype: str, dtypes: frozenset[str]) -> str:
     return "; use convert_element_type to f64 first" if dtype in TIMES and "f64" in dtypes else ""
 
 
+def require_axis(name: str, axis: int, operand: TensorType, what: str = "operand") -> None:
+    """Raises TypeRuleError unless the axis that an attr names is one of the operand's."""
+    if axis >= operand.rank:
+        raise TypeRuleError(f"{name} {axis}: the {what} {operand} has no such axis")
+
+
+def require_axes(name: str, axes: Sequence[int], operand: TensorType) -> None:
+    """Raises TypeRuleError unless the axes that an attr names are the operand's."""
+    for axis in axes:
+        if axis >= operand.rank:
+            raise TypeRuleError(f"{name} {list(axes)}: the operand {operand} has no axis {axis}")
+
+
 def require_one_type(types: Types) -> None:
     """Raises TypeRuleError if operand types differ: shapes never broadcast by themselves."""
     for k, t in enumerate(types):
@@ -135,10 +153,17 @@ def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorTyp
     return types
 
 
-def numpy_function(name: str) -> KernelRule:
-    """The kernel that is NumPy's function of that name."""
+def computed(function: Kernel) -> KernelRule:
+    """The kernel that is a function of NumPy and the operands."""
+    return lambda np, attrs, operands, results: partial(function, np)
+
+
+def numpy_function(name: str, unless: frozenset[str] = frozenset(), instead: Kernel | None = None) -> KernelRule:
+    """The kernel that is NumPy's function of that name; of dtypes among `unless` a function of NumPy and operands `instead`."""
 
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+        if instead is not None and operands[0].dtype in unless:
+            return partial(instead, np)
         if operands[0].rank == 0 and not operands[0].complex and name in _OPERATORS:
             return _OPERATORS[name]
         function: Kernel = getattr(np, name)
@@ -155,6 +180,21 @@ def through_f32(np: Any, function: Kernel) -> Kernel:
 def no_tangent(node: JVP) -> Sequence[Term | None]:
     """The JVP rule of piecewise constant primitives."""
     return [None] * len(node.results)
+
+
+def by_partials(*partials: Partial | None) -> JVPRule:
+    """The JVP rule that adds up what the tangents contribute; None is of a derivative that is zero everywhere."""
+
+    def jvp(node: JVP) -> Sequence[Term | None]:
+        seen = (*node.operands, *node.results)
+        return [summed([t and rule and rule(t, *seen) for rule, t in zip(partials, node.tangents, strict=True)])]
+
+    return jvp
+
+
+def weighted(slope: Callable[..., Term]) -> Partial:
+    """The tangent multiplied by a slope, which is a function of all operands and the result."""
+    return lambda t, *seen: slope(*seen) * t
 
 
 def by_counts(rule: JVPRule) -> JVPRule:
@@ -258,22 +298,15 @@ def unary(
     summary: str = "",
     *,
     slope: Callable[[Term, Term], Term] | None = None,
-    tangent: Callable[[Term, Term, Term], Term] | None = None,
+    tangent: Partial | None = None,
     **rest: Any,
 ) -> Primitive:
     """An elementwise function of one operand, by its derivative: the `slope` by which tangents are multiplied, or a `tangent` rule.
 
     Without it is zero everywhere; or it is linear, with an `adjoint`.
     """
-
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        (t,), (x,), (y,) = node.tangents, node.operands, node.results
-        assert t is not None
-        if slope is not None:
-            return [slope(x, y) * t]
-        return [None if tangent is None else tangent(t, x, y)]
-
-    return elementwise(name, 1, dtypes, jvp, formula=formula, summary=summary, **rest)
+    contribution = tangent if slope is None else weighted(slope)
+    return elementwise(name, 1, dtypes, by_partials(contribution), formula=formula, summary=summary, **rest)
 
 
 def binary(
@@ -282,18 +315,11 @@ def binary(
     formula: str = "",
     summary: str = "",
     *,
-    tangents: tuple[Callable[[Term, Term, Term, Term], Term], ...] | None = None,
+    tangents: tuple[Partial | None, Partial | None] = (None, None),
     **rest: Any,
 ) -> Primitive:
     """An elementwise function of two operands. Without `tangents` it has derivatives that are zero everywhere."""
-
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        (x, y), (z,) = node.operands, node.results
-        if tangents is None:
-            return [None]
-        return [summed([t and rule(t, x, y, z) for rule, t in zip(tangents, node.tangents, strict=True)])]
-
-    return elementwise(name, 2, dtypes, jvp, formula=formula, summary=summary, **rest)
+    return elementwise(name, 2, dtypes, by_partials(*tangents), formula=formula, summary=summary, **rest)
 
 
 def linear(
@@ -338,9 +364,9 @@ def bilinear(
         active = [k for k, a in enumerate(node.active) if a]
         if len(active) != 1:
             raise MissingRuleError(f"missing transpose rule for {name} with active inputs {active}: it is linear in one at a time")
-        (k,), (ct,), other = active, node.cotangents, node.operands[1 - active[0]]
-        assert ct is not None and other is not None
-        contribution = adjoint(node, k, other, ct)
+        (k,), other = active, node.operands[1 - active[0]]
+        assert other is not None
+        contribution = adjoint(node, k, other, node.cotangent)
         return [contribution, None] if k == 0 else [None, contribution]
 
     return primitive(name, 2, types, kernel, jvp=jvp, transpose=transpose, linear=EACH, **rest)
@@ -365,12 +391,11 @@ def linear_jvp(name: str, indices: tuple[int, int | None] = (0, 0)) -> JVPRule:
     return jvp
 
 
-def linear_transpose(adjoint: Adjoint) -> TransposeRule:
-    """The transpose rule of a primitive of one operand."""
+def linear_transpose(*adjoints: Adjoint | None) -> TransposeRule:
+    """The transpose rule of a primitive of one result, by the adjoint of each operand; indices have None, or none."""
 
     def transpose(node: Transposition) -> Sequence[Term | None]:
-        (ct,), (type_,) = node.cotangents, node.types
-        assert ct is not None
-        return [adjoint(node.attrs, ct, type_)]
+        rules = zip_longest(adjoints, node.active, node.types)
+        return [adjoint(node, node.cotangent, type_) if adjoint and active else None for adjoint, active, type_ in rules]
 
     return transpose

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Graph
+from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
 from tidu_cli.rules.hidden_types import as_declared, with_hidden_types
-from tidu_cli.rules.tangents import joined
+from tidu_cli.rules.tangents.types import joined
 
 R = TypeVar("R")
 
@@ -35,7 +35,7 @@ class PrimitiveSet:
     `extended` adds such to another set, and `require_written_out` raises LimitError, naming an op, if those of graphs stand for too
     many nodes to go through; `plugins` are the packages whose primitives are in the set, too, `announced` are the ops of all that
     are installed, and `installed` imports the primitive that one of `plugins` brings; None if no package does.
-    `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.templates`).
+    `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.recording.templates`).
     """
 
     primitives: Mapping[str, Primitive]
@@ -146,15 +146,6 @@ class PrimitiveSet:
             return types
         found = joined(types, self.records)
         return types if found is None else (found,) * len(types)
-
-    def fields_taken(self, cases: CaseTable) -> dict[int, str]:
-        """The numbers of the cases that take a field of a record, with its name."""
-        found = {}
-        for number, case in enumerate(cases.cases):
-            takes = self[case.op].domain.takes
-            if takes is not None:
-                found[number] = takes(case.attrs)
-        return found
 
     def jvp_rule(self, op: str) -> JVPRule:
         """The JVP rule of a primitive. Raises MissingRuleError."""

@@ -15,7 +15,7 @@ from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, tensor_tangent_type
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.rules.contract import NoAttrs
-from tidu_cli.rules.tangents import admitted, chosen, structural
+from tidu_cli.rules.tangents.types import admitted, chosen, structural
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import input_value, record_fields
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Graph, column
 from tidu_cli.graph.walk import forwards
-from tidu_cli.rules.templates import Templates, batch_template
+from tidu_cli.rules.recording.templates import Templates, batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch

@@ -10,8 +10,8 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.rules import tangents
-from tidu_cli.rules.tangent_conversion import conversion
+from tidu_cli.rules.tangents import types as tangents
+from tidu_cli.rules.tangents.conversion import conversion
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.derivative import Derivative
 

@@ -20,7 +20,7 @@ from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.templates import Templates, jvp_template
+from tidu_cli.rules.recording.templates import Templates, jvp_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.derivative import Derivative
 from tidu_cli.transforms.directions import natural_seeds, require_known_paths, tangent_inputs

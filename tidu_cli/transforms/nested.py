@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.graphs import spliced
-from tidu_cli.rules.recording import Term, Trace
-from tidu_cli.rules.tangents import natural
+from tidu_cli.rules.recording.graphs import spliced
+from tidu_cli.rules.recording.trace import Term, Trace
+from tidu_cli.rules.tangents.types import natural
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose

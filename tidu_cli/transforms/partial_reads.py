@@ -1,9 +1,9 @@
 """Nodes of a linear graph that read a part of a value: what they contribute to its cotangent waits, and is added all at once.
 
-A node that reads few elements of an array (`tidu_cli.rules.scattered`) contributes no array of zeros with a few cotangents
-in it: its contribution waits until the cotangent of the array is needed, until a contribution to the whole comes, or until as many
-elements wait as the array has. So each element that is read costs a constant, and contributions are still added in the order in
-which they arose.
+A node that reads few elements of an array (`tidu_cli.rules.recording.scattered`) contributes no array of zeros with a few
+cotangents in it: its contribution waits until the cotangent of the array is needed, until a contribution to the whole comes, or
+until as many elements wait as the array has. So each element that is read costs a constant, and contributions are still added in
+the order in which they arose.
 
 Likewise a node that takes a field of a record contributes to that field alone. What comes to a field is added up, and when the
 cotangent of the record is needed, one record is made of the fields that there are: the others are zero.
@@ -18,9 +18,9 @@ from typing import cast
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import RecordType, TensorType
 from tidu_cli.rules.contract import Types
-from tidu_cli.rules.recording import Template
-from tidu_cli.rules.scattered import merging_template, operand_type, positions_template, reads_few
-from tidu_cli.rules.templates import Templates
+from tidu_cli.rules.recording.scattered import merging_template, operand_type, positions_template, reads_few
+from tidu_cli.rules.recording.templates import Templates
+from tidu_cli.rules.recording.trace import Template
 from tidu_cli.transforms.cotangents import Cotangents
 
 

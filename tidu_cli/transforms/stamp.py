@@ -14,7 +14,7 @@ from operator import itemgetter
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, column
 from tidu_cli.limits import limits, require
-from tidu_cli.rules.recording import Template
+from tidu_cli.rules.recording.trace import Template
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.walk import backwards
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.templates import Templates, transpose_template
+from tidu_cli.rules.recording.templates import Templates, transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.cotangents import Cotangents
 from tidu_cli.transforms.derivative import Derivative

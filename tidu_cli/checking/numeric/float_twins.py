@@ -25,10 +25,10 @@ from tidu_cli.graph.types import (
     tangent_type,
     tensor_tangent_type,
 )
-from tidu_cli.lax.records.records import field, record
-from tidu_cli.rules.recording import Template, Term, Trace, op
-from tidu_cli.rules.tangent_conversion import converted
-from tidu_cli.rules.units import is_step
+from tidu_cli.rules.recording.records import field, record
+from tidu_cli.rules.recording.trace import Template, Term, Trace, op
+from tidu_cli.rules.tangents.conversion import converted
+from tidu_cli.rules.tangents.units import is_step
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 

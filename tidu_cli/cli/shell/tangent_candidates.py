@@ -83,7 +83,7 @@ def _place(primal: Type, begun: str) -> tuple[str, Type | _Fields | None, bool]:
 
 def _admitted(primal: Type) -> list[tuple[str, str]]:
     """The types of tangents that a type admits, the natural one first: of records that, and those of one field each."""
-    from tidu_cli.rules.tangents import admitted, structural
+    from tidu_cli.rules.tangents.types import admitted, structural
 
     if not moves(primal):
         return []

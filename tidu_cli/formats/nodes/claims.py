@@ -1,7 +1,8 @@
 """What readers verify of linear graphs: that they are linear in their inputs.
 
-Each case of a linearized node says what of its operands must be structural zeros (`tidu_cli.rules.summands`); what a linear
-graph reads of its own depends on its inputs, and nothing else does. Only nodes whose case asks for zeros are looked at one by one.
+Each case of a linearized node says what of its operands must be structural zeros (`tidu_cli.rules.recording.linearity`); what a
+linear graph reads of its own depends on its inputs, and nothing else does. Only nodes whose case asks for zeros are looked at one
+by one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from operator import eq
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.columns.large import is_large
 from tidu_cli.graph.graph import Binding, CaseTable, Column, Externals, Graph
-from tidu_cli.rules.summands import makes_zeros, not_zero
+from tidu_cli.rules.recording.linearity import makes_zeros, not_zero
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Due = Mapping[int, tuple[int, ...]]

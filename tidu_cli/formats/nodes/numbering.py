@@ -19,7 +19,7 @@ from tidu_cli.graph.graph import CaseTable, Column, Detached
 from tidu_cli.graph.types import Type
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Attrs
-from tidu_cli.rules.summands import zeros_due
+from tidu_cli.rules.recording.linearity import zeros_due
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched
 

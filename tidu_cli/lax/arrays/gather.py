@@ -12,12 +12,12 @@ from tidu_cli.graph.text.instants import NOT_A_TIME
 from tidu_cli.graph.types import DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
 from tidu_cli.lax.arrays.slicing import zeros
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
-from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator, transposed
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.attrs.kinds import Shape
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.families import linear, linear_transpose
+from tidu_cli.rules.recording.trace import Term, op
 
 gather, scatter_add = op("gather"), op("scatter-add")
 
@@ -136,11 +136,9 @@ def _jvp(node: JVP) -> Sequence[Term | None]:
     return [gather(t, indices, **(attrs | {"fill_value": 0 if node.attrs.mode == "fill" else None}))]
 
 
-def _transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, indices), attrs = node.cotangents, node.operands, node.attrs
-    assert ct is not None
-    numbers = attrs.dimension_numbers.transposed()
-    return [scatter_add(zeros(node.types[0], ct), indices, ct, dimension_numbers=numbers, mode=attrs.mode), None]
+def _adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term:
+    numbers = transposed(node.attrs.dimension_numbers)
+    return scatter_add(zeros(type_, ct), node.operands[1], ct, dimension_numbers=numbers, mode=node.attrs.mode)
 
 
 def _reads(attrs: GatherAttrs, positions: Term, others: Sequence[Term]) -> Term:
@@ -173,7 +171,7 @@ PRIMITIVES = (
         _kernel,
         arity=2,
         jvp=_jvp,
-        transpose=_transpose,
+        transpose=linear_transpose(_adjoint),
         batch=_batch,
         indices=(1, 2),
         attrs=GatherAttrs,

@@ -14,11 +14,20 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
-from tidu_cli.rules.captions import Caption, listed, shape_words
+from tidu_cli.rules.catalogue import Caption, listed, shape_words
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear, linear_jvp, no_tangent, primitive, require_dtype
+from tidu_cli.rules.families import (
+    linear,
+    linear_jvp,
+    linear_transpose,
+    no_tangent,
+    primitive,
+    require_axes,
+    require_axis,
+    require_dtype,
+)
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 concatenate, copy, expand_dims, pad, reduce_sum, rev, select_n, slice_, squeeze = map(
     op, ("concatenate", "copy", "expand_dims", "pad", "reduce_sum", "rev", "select_n", "slice", "squeeze")
@@ -69,12 +78,6 @@ class IotaAttrs(Attrs):
     dimension: Axis
 
 
-def _require_axes(axes: Sequence[int], operand: TensorType) -> None:
-    for axis in axes:
-        if axis >= operand.rank:
-            raise TypeRuleError(f"dimensions {list(axes)}: the operand {operand} has no axis {axis}")
-
-
 def _pad_types(attrs: PadAttrs, operands: Types) -> Types:
     operand, value = operands
     if value != TensorType(operand.dtype):
@@ -109,14 +112,8 @@ def _pad_kernel(np: Any, attrs: PadAttrs, operands: Types, results: Types) -> Ke
     return padded
 
 
-def _pad_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), type_, config = node.cotangents, operand_type(node, 0), node.attrs.padding_config
-    assert ct is not None
-    to_operand, to_value = node.active
-    return [_unpadded(ct, type_, config) if to_operand else None, _of_padding(ct, type_, config) if to_value else None]
-
-
-def _unpadded(ct: Term, type_: TensorType, config: Sequence[tuple[int, int, int]]) -> Term:
+def _unpadded(node: Transposition, ct: Term, type_: TensorType) -> Term:
+    config = node.attrs.padding_config
     taken = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in config)
     if any(any(edges) for edges in taken):
         ct = pad(ct, zeros(TensorType(type_.dtype), ct), padding_config=taken)
@@ -154,17 +151,16 @@ def _pad_batch(node: Batching) -> Sequence[Term]:
     return [select_n(repeated(is_padding, node.size), padded, spread(value, padded.type.shape))]
 
 
-def _of_padding(ct: Term, type_: TensorType, config: Sequence[tuple[int, int, int]]) -> Term:
+def _of_padding(node: Transposition, ct: Term, type_: TensorType) -> Term:
     """The sum of the cotangents of the padding: by a mask, since the difference of sums would lose digits, or be inf - inf."""
     true = ct.trace.full(1, TensorType("bool"))
-    is_padding = pad(zeros(type_.with_dtype("bool"), ct), true, padding_config=config)
+    is_padding = pad(zeros(operand_type(node, 0).with_dtype("bool"), ct), true, padding_config=node.attrs.padding_config)
     return reduce_sum(select_n(is_padding, 0, ct), axes=tuple(range(ct.type.rank)))
 
 
 def _concatenate_types(attrs: ConcatenateAttrs, operands: Types) -> Types:
     first, axis = operands[0], attrs.dimension
-    if axis >= first.rank:
-        raise TypeRuleError(f"dimension {axis}: the operand {first} has no such axis")
+    require_axis("dimension", axis, first)
     for k, t in enumerate(operands):
         if t.dtype != first.dtype or t.rank != first.rank:
             raise TypeRuleError(f"type mismatch: input 0 is {first}, input {k} is {t}")
@@ -182,8 +178,7 @@ def _concatenate_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 def _concatenate_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), axis = node.cotangents, node.attrs.dimension
-    assert ct is not None
+    ct, axis = node.cotangent, node.attrs.dimension
     if len(node.types) == 1:
         return [ct]
     sizes = [operand_type(node, k).shape[axis] for k in range(len(node.types))]
@@ -198,7 +193,7 @@ def _part(ct: Term, axis: int, start: int, limit: int) -> Term:
 
 def _squeeze_types(attrs: SqueezeAttrs, operands: Types) -> Types:
     (operand,) = operands
-    _require_axes(attrs.dimensions, operand)
+    require_axes("dimensions", attrs.dimensions, operand)
     for axis in attrs.dimensions:
         if operand.shape[axis] != 1:
             raise TypeRuleError(f"axis {axis} of the operand {operand} has {operand.shape[axis]} elements; only axes of 1 can go")
@@ -220,15 +215,14 @@ def _reshaped_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
 
 
 def _rev_types(attrs: RevAttrs, operands: Types) -> Types:
-    _require_axes(attrs.dimensions, operands[0])
+    require_axes("dimensions", attrs.dimensions, operands[0])
     return operands
 
 
 def _iota_types(attrs: IotaAttrs, operands: Types) -> Types:
     result = TensorType(attrs.dtype, attrs.shape)
     require_dtype(NUMERIC, (result,), what="result")
-    if attrs.dimension >= result.rank:
-        raise TypeRuleError(f"dimension {attrs.dimension}: the result {result} has no such axis")
+    require_axis("dimension", attrs.dimension, result, what="result")
     return (result,)
 
 
@@ -244,7 +238,7 @@ PRIMITIVES = (
         _pad_types,
         _pad_kernel,
         arity=2,
-        transpose=_pad_transpose,
+        transpose=linear_transpose(_unpadded, _of_padding),
         batch=_pad_batch,
         fresh=True,
         attrs=PadAttrs,
@@ -277,7 +271,7 @@ PRIMITIVES = (
         "squeeze",
         _squeeze_types,
         _reshaped_kernel,
-        lambda attrs, ct, type_: expand_dims(ct, dimensions=attrs.dimensions),
+        lambda node, ct, type_: expand_dims(ct, dimensions=node.attrs.dimensions),
         shifts={"dimensions": later},
         attrs=SqueezeAttrs,
         examples=(Example(("T[1,3,1]",), {"dimensions": [0, 2]}),),
@@ -289,7 +283,7 @@ PRIMITIVES = (
         "expand_dims",
         _expand_dims_types,
         _reshaped_kernel,
-        lambda attrs, ct, type_: squeeze(ct, dimensions=attrs.dimensions),
+        lambda node, ct, type_: squeeze(ct, dimensions=node.attrs.dimensions),
         shifts={"dimensions": later},
         attrs=ExpandDimsAttrs,
         examples=(Example(("T[3]",), {"dimensions": [0, 2]}),),
@@ -301,7 +295,7 @@ PRIMITIVES = (
         "rev",
         _rev_types,
         lambda np, attrs, operands, results: lambda x: np.flip(x, attrs.dimensions),
-        lambda attrs, ct, type_: rev(ct, dimensions=attrs.dimensions),
+        lambda node, ct, type_: rev(ct, dimensions=node.attrs.dimensions),
         shifts={"dimensions": later},
         attrs=RevAttrs,
         examples=(Example(("T[2,3]",), {"dimensions": [1]}),),
@@ -328,7 +322,7 @@ PRIMITIVES = (
         "copy",
         lambda attrs, operands: operands,
         lambda np, attrs, operands, results: lambda x: x,
-        lambda attrs, ct, type_: copy(ct),
+        lambda node, ct, type_: copy(ct),
         examples=(Example(("T[2,3]",)),),
         one_type=True,
         formula="x",

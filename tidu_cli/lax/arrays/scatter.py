@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, REALS, TIMES, TensorType
+from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows
-from tidu_cli.lax.records.ordered_times import ordered_dtype
+from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows, transposed
+from tidu_cli.lax.records.ordered_times import ORDERED, ordered_dtype
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
     JVP,
@@ -32,9 +32,9 @@ from tidu_cli.rules.contract import (
     TypeRule,
     Types,
 )
-from tidu_cli.rules.families import by_counts, conj, linear_jvp, primitive, require_dtype, summed
+from tidu_cli.rules.families import Adjoint, by_counts, conj, linear_jvp, linear_transpose, primitive, require_dtype, summed
 from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
     op,
@@ -53,11 +53,9 @@ class ScatterAttrs(Attrs):
     mode: Mode
 
 
-class UniqueScatterAttrs(Attrs):
+class UniqueScatterAttrs(ScatterAttrs):
     """`dimension_numbers`, `mode`: as scatter-add's. `unique_indices` promises that no windows overlap."""
 
-    dimension_numbers: ScatterDimensionNumbers
-    mode: Mode
     unique_indices: bool = False
 
 
@@ -133,24 +131,28 @@ def _tangents(node: JVP) -> tuple[Term, Term]:
 def _read_back(x: Term, indices: Term, attrs: Any, updates: TensorType, fill_value: int | None = None) -> Term:
     """Of each update, the values of x that it is put on: gather is scatter's inverse."""
     windows = scatter_windows(attrs.dimension_numbers, x.type, indices.type, updates.with_dtype(x.type.dtype))
-    numbers, mode = attrs.dimension_numbers.transposed(), attrs.mode
+    numbers, mode = transposed(attrs.dimension_numbers), attrs.mode
     fill_value = fill_value if mode == "fill" else None
     return gather(x, indices, dimension_numbers=numbers, slice_sizes=windows.sizes, mode=mode, fill_value=fill_value)
 
 
-def _scatter_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, indices, _), attrs = node.cotangents, node.operands, node.attrs
-    assert ct is not None and indices is not None
-    updates = operand_type(node, 2)
-    to_operand = scatter(ct, indices, zeros(updates, ct), **dict(attrs)) if node.active[0] else None
-    if not node.active[2] or not ct.type.size:
-        return [to_operand, None, None]
-    to_updates = _read_back(ct, indices, attrs, updates, fill_value=0)
-    return [to_operand, None, to_updates if attrs.unique_indices else _of_last(to_updates, ct.type, indices, attrs)]
+def _not_replaced(node: Transposition, ct: Term, type_: TensorType) -> Term:
+    """The cotangent of a scatter's operand: zero where updates are put."""
+    return scatter(ct, node.operands[1], zeros(operand_type(node, 2), ct), **dict(node.attrs))
 
 
-def _of_last(ct: Term, operand: TensorType, indices: Term, attrs: Any) -> Term:
+def _of_updates(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
+    """The cotangents of all updates, from where they are put."""
+    indices = node.operands[1]
+    assert indices is not None
+    return _read_back(ct, indices, node.attrs, type_, fill_value=0) if ct.type.size else None
+
+
+def _of_last(node: Transposition, cotangent: Term, type_: TensorType) -> Term | None:
     """The updates' cotangents, zero for those that others overwrote: scattering the windows' numbers tells which did."""
+    ct, indices, attrs, operand = _of_updates(node, cotangent, type_), node.operands[1], node.attrs, cotangent.type
+    if ct is None or indices is None or attrs.unique_indices:
+        return ct
     windows = scatter_windows(attrs.dimension_numbers, operand, indices.type, ct.type)
     count = math.prod(windows.batch)
     if count <= 1:
@@ -170,17 +172,9 @@ def _accumulating_jvp(name: str) -> JVPRule:
     return jvp
 
 
-def _accumulating_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, indices, _) = node.cotangents, node.operands
-    assert ct is not None and indices is not None
-    to_operand, _, to_updates = node.active
-    read = _read_back(ct, indices, node.attrs, node.types[2], fill_value=0) if to_updates and ct.type.size else None
-    return [ct if to_operand else None, None, read]
-
-
-def _subtracting_transpose(node: Transposition) -> Sequence[Term | None]:
-    to_operand, _, to_updates = _accumulating_transpose(node)
-    return [to_operand, None, None if to_updates is None else -to_updates]
+def _taken_away(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
+    read = _of_updates(node, ct, type_)
+    return None if read is None else -read
 
 
 def _require_unique(attrs: UniqueScatterAttrs) -> None:
@@ -199,10 +193,10 @@ def _mul_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 def _mul_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, indices, updates) = node.cotangents, node.operands
-    if node.active[2] or ct is None or indices is None or updates is None:
+    _, indices, updates = node.operands
+    if updates is None:
         raise MissingRuleError("missing transpose rule for scatter-mul in its updates: what they do not touch stays")
-    return [scatter_mul(ct, indices, conj(updates), **dict(node.attrs)), None, None]
+    return [scatter_mul(node.cotangent, indices, conj(updates), **dict(node.attrs)), None, None]
 
 
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
@@ -292,13 +286,13 @@ def _primitive(
     )
 
 
-def _accumulating(name: str, function: str, done: str, sign: str, transpose: TransposeRule) -> Primitive:
+def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Adjoint) -> Primitive:
     return _primitive(
         name,
         NUMERIC | DURATIONS,
         _combine(function),
         _accumulating_jvp(name),
-        transpose,
+        linear_transpose(lambda node, ct, type_: ct, None, to_updates),
         linear=TOGETHER,
         formula=f"x[indices] {sign}= u",
         summary=f"updates {done} windows of an array",
@@ -309,7 +303,7 @@ def _accumulating(name: str, function: str, done: str, sign: str, transpose: Tra
 def _extreme(name: str, extremum: str, extrema: str) -> Primitive:
     return _primitive(
         f"scatter-{name}",
-        REALS | {"bool"} | TIMES,
+        ORDERED,
         _combine(extremum),
         by_counts(_extremum_jvp),
         None,
@@ -326,7 +320,7 @@ PRIMITIVES = (
         ANY,
         _replace,
         linear_jvp("scatter", _INDICES),
-        _scatter_transpose,
+        linear_transpose(_not_replaced, None, _of_last),
         weight=None,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
@@ -335,8 +329,8 @@ PRIMITIVES = (
         summary="windows of an array replaced; of updates of one place the last stays",
         caption=("{2} put into {0} at {1}", "put in at the indices {1}"),
     ),
-    _accumulating("scatter-add", "add", "added to", "+", _accumulating_transpose),
-    _accumulating("scatter-sub", "subtract", "subtracted from", "-", _subtracting_transpose),
+    _accumulating("scatter-add", "add", "added to", "+", _of_updates),
+    _accumulating("scatter-sub", "subtract", "subtracted from", "-", _taken_away),
     _primitive(
         "scatter-mul",
         NUMERIC,

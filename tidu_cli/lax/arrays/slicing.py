@@ -15,10 +15,10 @@ from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.rules.attrs.fields import Bounded, Sized
 from tidu_cli.rules.attrs.kinds import Axis, Shape
 from tidu_cli.rules.batching import later, preceded, sized, stacked
-from tidu_cli.rules.captions import Caption, arrays, shape_words
+from tidu_cli.rules.catalogue import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.families import linear, linear_transpose, require_axis
+from tidu_cli.rules.recording.trace import Term, op
 
 broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter, slice_ = map(
     op, ("broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad", "scatter", "slice")
@@ -95,19 +95,15 @@ def _slice_kernel(np: Any, attrs: SliceAttrs, operands: Types, results: Types) -
     return lambda x: x[where].copy()
 
 
-def _slice_transpose(attrs: SliceAttrs, ct: Term, type_: TensorType) -> Term:
+def _slice_transpose(node: Transposition, ct: Term, type_: TensorType) -> Term:
     if ct.type == type_:
         return ct
-    config = []
+    attrs, config = node.attrs, []
     for axis, (start, size) in enumerate(zip(attrs.start_indices, type_.shape, strict=True)):
         stride, taken = attrs.strides[axis] if attrs.strides else 1, ct.type.shape[axis]
         end = start + (taken - 1) * stride + 1 if taken else start
         config.append((start, size - end, stride - 1))
     return pad(ct, zeros(TensorType(type_.dtype), ct), padding_config=tuple(config))
-
-
-def _slice_reads(attrs: SliceAttrs, positions: Term, others: Sequence[Term]) -> Term:
-    return slice_(positions, **dict(attrs))
 
 
 def _require_indices(operand: TensorType, indices: Types, first: int) -> None:
@@ -139,16 +135,6 @@ def _place(indices: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -
 def _dynamic_slice_kernel(np: Any, attrs: DynamicSliceAttrs, operands: Types, results: Types) -> Kernel:
     sizes, shape = attrs.slice_sizes, operands[0].shape
     return lambda x, *indices: np.array(np.asarray(x)[_place(indices, sizes, shape)])
-
-
-def _dynamic_slice_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, *indices) = node.cotangents, node.operands
-    assert ct is not None
-    return [dynamic_update_slice(zeros(node.types[0], ct), ct, *indices), *(None for _ in indices)]
-
-
-def _dynamic_slice_reads(attrs: DynamicSliceAttrs, positions: Term, indices: Sequence[Term]) -> Term:
-    return dynamic_slice(positions, *indices, **dict(attrs))
 
 
 def _dynamic_slice_batch(node: Batching) -> Sequence[Term]:
@@ -208,17 +194,6 @@ def _updating_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
     return update
 
 
-def _update_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, _, *indices), update = node.cotangents, node.operands, operand_type(node, 1)
-    assert ct is not None
-    to_operand, to_update, *_ = node.active
-    return [
-        dynamic_update_slice(ct, zeros(update, ct), *indices) if to_operand else None,
-        dynamic_slice(ct, *indices, slice_sizes=update.shape) if to_update else None,
-        *(None for _ in indices),
-    ]
-
-
 def _update_batch(node: Batching) -> Sequence[Term]:
     x, update, (_, _, *indices) = stacked(node, 0), stacked(node, 1), node.operands
     if not any(node.batched[2:]):
@@ -253,8 +228,7 @@ def _dynamic_slice_caption(case: Case, operands: Sequence[str]) -> Caption:
 
 def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
     (operand,) = operands
-    if attrs.axis >= operand.rank:
-        raise TypeRuleError(f"axis {attrs.axis}: the operand {operand} has no such axis")
+    require_axis("axis", attrs.axis, operand)
     if sum(attrs.sizes) != operand.shape[attrs.axis]:
         raise TypeRuleError(
             f"sizes {list(attrs.sizes)} add up to {sum(attrs.sizes)}; "
@@ -293,7 +267,7 @@ PRIMITIVES = (
             Example(("T[3,5]",), {"start_indices": [0, 1], "limit_indices": [3, 5], "strides": [2, 3]}),
             Example(("f64[3]",), {"start_indices": [0], "limit_indices": [3]}),
         ),
-        reads=_slice_reads,
+        reads=lambda attrs, positions, others: slice_(positions, **dict(attrs)),
         formula="x[start : limit : stride] on each axis",
         summary="slice at a fixed place",
         caption=_slice_caption,
@@ -303,12 +277,12 @@ PRIMITIVES = (
         _dynamic_slice_types,
         _dynamic_slice_kernel,
         arity=None,
-        transpose=_dynamic_slice_transpose,
+        transpose=linear_transpose(lambda node, ct, type_: dynamic_update_slice(zeros(type_, ct), ct, *node.operands[1:])),
         batch=_dynamic_slice_batch,
         indices=(1, None),
         attrs=DynamicSliceAttrs,
         examples=(Example(("T[3,5]", "i32[]", "i32[]"), {"slice_sizes": [2, 3]}, ((-2.0, 2.0), (0, 4))),),
-        reads=_dynamic_slice_reads,
+        reads=lambda attrs, positions, indices: dynamic_slice(positions, *indices, **dict(attrs)),
         fresh=True,
         formula="x[i : i + size] on each axis",
         summary="slice at a computed place; after the operand one index per axis, clamped so that the slice fits",
@@ -319,7 +293,10 @@ PRIMITIVES = (
         _update_types,
         _update_kernel,
         arity=None,
-        transpose=_update_transpose,
+        transpose=linear_transpose(
+            lambda node, ct, type_: dynamic_update_slice(ct, zeros(operand_type(node, 1), ct), *node.operands[2:]),
+            lambda node, ct, type_: dynamic_slice(ct, *node.operands[2:], slice_sizes=type_.shape),
+        ),
         batch=_update_batch,
         indices=(2, None),
         examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),

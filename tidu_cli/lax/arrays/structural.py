@@ -26,11 +26,11 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
-from tidu_cli.rules.captions import Caption, arrays, axes_words, listed, shape_words
+from tidu_cli.rules.catalogue import Caption, arrays, axes_words, listed, shape_words
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, no_tangent, primitive, unary
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
     op, ("broadcast_in_dim", "convert_element_type", "reduce_sum", "reshape", "transpose")
@@ -114,7 +114,7 @@ def _convert_types(attrs: ConvertAttrs, operands: Types) -> Types:
 def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Types) -> Kernel:
     old, new = operands[0].dtype, attrs.new_dtype
     if old in TIMES and new in TIMES and old != new:
-        from tidu_cli.rules.units import conversion  # here and below, as times are rare
+        from tidu_cli.rules.tangents.units import conversion  # here and below, as times are rare
 
         return conversion(np, old, new)
     if (old in DATETIMES and new in FLOATS | COMPLEXES) or (new in DATETIMES and old in FLOATS | COMPLEXES | {"u64"}):
@@ -129,7 +129,7 @@ def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Type
 
 def _between_datetimes_and_numbers(np: Any, old: str, new: str) -> Kernel:
     """The kernel that makes numbers of datetimes, or datetimes of numbers that they may be unable to count: NaT is NaN."""
-    from tidu_cli.rules.units import counts, numbers
+    from tidu_cli.rules.tangents.units import counts, numbers
 
     if old in DATETIMES:
         dtype = numpy_dtype(np, new)
@@ -155,11 +155,9 @@ def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
 
 
 def _convert_jvp(node: JVP) -> Sequence[Term | None]:
-    (t,) = node.tangents
-    assert t is not None
-    (x,), (y,) = node.operands, node.results
+    (x,), (y,), t = node.operands, node.results, node.tangent
     if y.type.dtype in DATETIMES and x.type.dtype in DATETIMES:
-        from tidu_cli.rules.units import is_step
+        from tidu_cli.rules.tangents.units import is_step
 
         if is_step(x.type.dtype, y.type.dtype):
             return [None]
@@ -167,11 +165,11 @@ def _convert_jvp(node: JVP) -> Sequence[Term | None]:
     return [t if t.type.dtype == dtype else convert(t, new_dtype=dtype)]
 
 
-def _convert_transpose(attrs: ConvertAttrs, ct: Term, type_: TensorType) -> Term:
+def _convert_transpose(node: Transposition, ct: Term, type_: TensorType) -> Term:
     if type_.dtype == ct.type.dtype or type_.dtype not in DURATIONS or ct.type.dtype not in DURATIONS:
         return convert(ct, new_dtype=type_.dtype)
     # The adjoint of multiplication by a factor is multiplication by the same, where the conversion back would divide.
-    from tidu_cli.rules.units import ratio
+    from tidu_cli.rules.tangents.units import ratio
 
     factor, count = ratio(unit_of(type_.dtype), unit_of(ct.type.dtype)), convert(ct, new_dtype="f64")
     scaled = count * float(factor) if factor > 1 else count / float(factor.denominator)
@@ -218,7 +216,8 @@ def _broadcast_kernel(np: Any, attrs: BroadcastAttrs, operands: Types, results: 
     return broadcast
 
 
-def _broadcast_transpose(attrs: BroadcastAttrs, ct: Term, type_: Any) -> Term:
+def _broadcast_transpose(node: Transposition, ct: Term, type_: TensorType) -> Term:
+    attrs = node.attrs
     kept = {axis for axis, n in zip(attrs.broadcast_dimensions, type_.shape, strict=True) if n == attrs.shape[axis]}
     summed = tuple(axis for axis in range(len(attrs.shape)) if axis not in kept)
     if summed:
@@ -243,17 +242,11 @@ def _transpose_types(attrs: TransposeAttrs, operands: Types) -> Types:
     return (operand.with_shape(tuple(operand.shape[k] for k in attrs.permutation)),)
 
 
-def _barrier_jvp(node: JVP) -> Sequence[Term | None]:
-    # One barrier of the tangents that there are: what waits, waits in the derivative, too.
-    tangents = [t for t in node.tangents if t is not None]
-    passed = iter(tangents[0].trace.emit_all("optimization_barrier", *tangents))
-    return [None if t is None else next(passed) for t in node.tangents]
-
-
-def _barrier_transpose(node: Transposition) -> Sequence[Term | None]:
-    cotangents = [ct for ct, active in zip(node.cotangents, node.active, strict=True) if active and ct is not None]
-    passed = iter(cotangents[0].trace.emit_all("optimization_barrier", *cotangents) if cotangents else ())
-    return [next(passed) if active and ct is not None else None for ct, active in zip(node.cotangents, node.active, strict=True)]
+def _held_back(terms: Sequence[Term | None]) -> Sequence[Term | None]:
+    """One barrier of the tangents or cotangents that there are: what waits, waits in the derivative, too."""
+    there = [t for t in terms if t is not None]
+    passed = iter(there[0].trace.emit_all("optimization_barrier", *there) if there else ())
+    return [t and next(passed) for t in terms]
 
 
 def _conversion_caption(case: Case, operands: Sequence[str]) -> Caption:
@@ -261,7 +254,7 @@ def _conversion_caption(case: Case, operands: Sequence[str]) -> Caption:
     old = given.dtype if given else ""
     if old not in TIMES and new not in TIMES:
         return Caption(f"{operands[0]} as {new}", f"converted to {new}")
-    from tidu_cli.rules.units import conversion_words
+    from tidu_cli.rules.tangents.units import conversion_words
 
     how, does = conversion_words(old, new)
     return Caption(f"{operands[0]} {how}", does)
@@ -337,7 +330,7 @@ PRIMITIVES = (
         "reshape",
         _reshape_types,
         lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
-        lambda attrs, ct, type_: reshape(ct, new_sizes=type_.shape),
+        lambda node, ct, type_: reshape(ct, new_sizes=type_.shape),
         shifts={"new_sizes": sized},
         attrs=ReshapeAttrs,
         examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
@@ -349,7 +342,7 @@ PRIMITIVES = (
         "transpose",
         _transpose_types,
         lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
-        lambda attrs, ct, type_: transpose(ct, permutation=tuple(map(attrs.permutation.index, range(len(attrs.permutation))))),
+        lambda node, ct, type_: transpose(ct, permutation=tuple(map(node.attrs.permutation.index, range(ct.type.rank)))),
         shifts={"permutation": with_batch_axis},
         attrs=TransposeAttrs,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),
@@ -372,8 +365,8 @@ PRIMITIVES = (
         None,
         lambda attrs, operands: operands,
         lambda np, attrs, operands, results: lambda *xs: xs if len(xs) > 1 else xs[0],
-        jvp=_barrier_jvp,
-        transpose=_barrier_transpose,
+        jvp=lambda node: _held_back(node.tangents),
+        transpose=lambda node: _held_back([ct if a else None for ct, a in zip(node.cotangents, node.active, strict=True)]),
         batch=itself("optimization_barrier"),
         dtypes=ANY,
         n_results=lambda attrs, n_operands: n_operands,

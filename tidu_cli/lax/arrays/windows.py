@@ -7,7 +7,7 @@ axes differently, and are transposes of one another: here they are one thing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,10 +33,6 @@ class GatherDimensionNumbers(Attrs):
     operand_batching_dims: Axes = ()
     start_indices_batching_dims: Axes = ()
 
-    def transposed(self) -> ScatterDimensionNumbers:
-        """The numbers with which scatter writes the same windows."""
-        return ScatterDimensionNumbers(**_renamed(self, ScatterDimensionNumbers))
-
 
 class ScatterDimensionNumbers(Attrs):
     """The axes of scatter, in the order of gather's fields; in place of gather's result it has updates."""
@@ -47,16 +43,18 @@ class ScatterDimensionNumbers(Attrs):
     operand_batching_dims: Axes = ()
     scatter_indices_batching_dims: Axes = ()
 
-    def transposed(self) -> GatherDimensionNumbers:
-        """The numbers with which gather reads the same windows."""
-        return GatherDimensionNumbers(**_renamed(self, GatherDimensionNumbers))
-
 
 Numbers = GatherDimensionNumbers | ScatterDimensionNumbers
 
 
-def _renamed(numbers: Numbers, model: type[Attrs]) -> dict[str, Any]:
-    return dict(zip(field_names(model), vars(numbers).values(), strict=True))
+def _numbers(kind: type[Numbers], axes: Iterable[tuple[int, ...]]) -> Numbers:
+    return kind(**dict(zip(field_names(kind), axes, strict=True)))
+
+
+def transposed(numbers: Numbers) -> Numbers:
+    """The numbers with which scatter writes the windows that gather reads, or the other way round."""
+    other = ScatterDimensionNumbers if isinstance(numbers, GatherDimensionNumbers) else GatherDimensionNumbers
+    return _numbers(other, vars(numbers).values())
 
 
 def batched_numbers(numbers: Numbers, *, operand: bool, indices: bool) -> Numbers:
@@ -71,8 +69,7 @@ def batched_numbers(numbers: Numbers, *, operand: bool, indices: bool) -> Number
         ours = with_batch_axis(ours) if indices else later(ours)
     if indices:
         theirs = with_batch_axis(theirs) if operand else later(theirs)
-    fields = zip(field_names(type(numbers)), (window, dropped, index_map, ours, theirs), strict=True)
-    return type(numbers)(**dict(fields))
+    return _numbers(type(numbers), (window, dropped, index_map, ours, theirs))
 
 
 @dataclass(frozen=True)
@@ -181,13 +178,13 @@ def _windows(numbers: Numbers, sizes: tuple[int, ...], operand: TensorType, indi
     _require_axes(window, dims, len(batch) + len(kept), f"an array of rank {len(batch) + len(kept)}")
     if len(batching) != len(in_indices):
         raise TypeRuleError(f"{ours} has {len(batching)} axes, {theirs} {len(in_indices)}; they go in pairs")
-    for i, j in zip(batching, in_indices, strict=True):
+    pairs = tuple(zip(batching, in_indices, strict=True))
+    for i, j in pairs:
         if operand.shape[i] != batch[j]:
             raise TypeRuleError(
                 f"batching dimensions differ: "
                 f"operand {operand} axis {i} is {operand.shape[i]}, indices {indices} axis {j} is {batch[j]}"
             )
-    pairs = tuple(zip(batching, in_indices, strict=True))
     return Windows(operand.shape, batch, sizes, kept, dims, index_map, pairs)
 
 

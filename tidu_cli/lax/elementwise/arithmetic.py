@@ -12,14 +12,13 @@ from tidu_cli.graph.types import (
     INEXACT,
     INTEGERS,
     NUMERIC,
-    REALS,
     TIMES,
     TensorType,
     real_dtype,
     tensor_tangent_type,
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.lax.records.sums_and_products import (
     ADDABLE,
     add_batch,
@@ -40,10 +39,11 @@ from tidu_cli.rules.families import (
     bilinear,
     binary,
     by_counts,
-    changed,
+    by_partials,
     conj,
     elementwise,
     elementwise_examples,
+    linear_transpose,
     numpy_function,
     primitive,
     require_dtype,
@@ -51,10 +51,10 @@ from tidu_cli.rules.families import (
     unary,
 )
 from tidu_cli.rules.flops import dividing, multiplying, per_element, per_power
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
-_abs, eq, integer_pow, log, power, real, select_n, sign = map(
-    op, ("abs", "eq", "integer_pow", "log", "pow", "real", "select_n", "sign")
+_abs, convert, eq, integer_pow, log, power, real, select_n, sign = map(
+    op, ("abs", "convert_element_type", "eq", "integer_pow", "log", "pow", "real", "select_n", "sign")
 )
 
 
@@ -64,12 +64,10 @@ class IntegerPowAttrs(Attrs):
     y: Annotated[int, Bounded(ge=-(2**31), lt=2**31)]
 
 
-def _sub_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if operands[0].dtype in DATETIMES:
-        from tidu_cli.rules.units import between
+def _duration_between(np: Any, x: Any, y: Any) -> Any:
+    from tidu_cli.rules.tangents.units import between  # here, as times are rare
 
-        return lambda x, y: between(np, x, y)
-    return numpy_function("subtract")(np, attrs, operands, results)
+    return between(np, x, y)
 
 
 def _between(t: TensorType) -> TensorType:
@@ -83,35 +81,21 @@ def _sub_jvp(node: JVP) -> Sequence[Term | None]:
     return [-ty if tx is None else tx - ty]
 
 
-def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,) = node.cotangents
-    assert ct is not None
-    x, y = node.active
-    return [ct if x else None, -ct if y else None]
-
-
 def _div_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (_, divisor) = node.cotangents, node.operands
+    _, divisor = node.operands
     if divisor is None:
         raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
-    assert ct is not None
-    return [ct / conj(divisor), None]
+    return [node.cotangent / conj(divisor), None]
 
 
-def _div_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if operands[0].dtype not in INTEGERS:
-        return numpy_function("divide")(np, attrs, operands, results)
-
-    def truncating(x: Any, y: Any) -> Any:
-        # As XLA: rounds towards zero, and x / 0 has all bits set.
-        zero = np.equal(y, 0)
-        y = np.where(zero, np.ones_like(y), y)
-        quotient = np.floor_divide(x, y)
-        inexact = np.multiply(quotient, y) != x
-        quotient = np.where(inexact & ((x < 0) != (y < 0)), quotient + np.ones_like(y), quotient)
-        return np.where(zero, np.invert(np.zeros_like(y)), quotient)
-
-    return truncating
+def _truncating_quotient(np: Any, x: Any, y: Any) -> Any:
+    # As XLA: rounds towards zero, and x / 0 has all bits set.
+    zero = np.equal(y, 0)
+    y = np.where(zero, np.ones_like(y), y)
+    quotient = np.floor_divide(x, y)
+    inexact = np.multiply(quotient, y) != x
+    quotient = np.where(inexact & ((x < 0) != (y < 0)), quotient + np.ones_like(y), quotient)
+    return np.where(zero, np.invert(np.zeros_like(y)), quotient)
 
 
 def _integer_pow_types(attrs: IntegerPowAttrs, operands: Types) -> Types:
@@ -142,8 +126,7 @@ def _integer_pow_kernel(np: Any, attrs: IntegerPowAttrs, operands: Types, result
 
 
 def _integer_pow_jvp(node: JVP) -> Sequence[Term | None]:
-    (x,), (t,), n = node.operands, node.tangents, node.attrs.y
-    assert t is not None
+    (x,), t, n = node.operands, node.tangent, node.attrs.y
     if n == 0:
         return [None]
     if n == 1:
@@ -185,38 +168,37 @@ def _pow_jvp(node: JVP) -> Sequence[Term | None]:
     (x, y), (z,), (tx, ty) = node.operands, node.results, node.tangents
     terms: list[Term | None] = []
     if tx is not None:
-        exponent = y if y.type == x.type else op("convert_element_type")(y, new_dtype=x.type.dtype)
+        exponent = y if y.type == x.type else convert(y, new_dtype=x.type.dtype)
         straight = op("and")(eq(exponent, 0), op("or")(eq(x, 0), op("ne")(x, x)))
         lowered = select_n(straight, exponent - 1, 1)
         terms.append(select_n(straight, exponent * power(x, lowered), 0) * tx)
     if ty is not None:
         if ty.type != x.type:  # the exponent is of integers
-            ty = op("convert_element_type")(ty, new_dtype=x.type.dtype)
+            ty = convert(ty, new_dtype=x.type.dtype)
         terms.append(log(select_n(eq(x, 0), x, 1)) * z * ty)
     return [summed(terms)]
 
 
-def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
-    """The weight of x's tangent t in z = max(x, y): 1 where x is taken, a half where x and y tie, 0 elsewhere."""
-    return select_n(eq(x, z), 0, select_n(eq(x, y), t.trace.full(1, t.type), 0.5))
+def _share_of_x(t: Term, x: Term, y: Term, z: Term) -> Term:
+    """What x's tangent t is in z = max(x, y): all of it where x is taken, half where x and y tie, none elsewhere."""
+    return select_n(eq(x, z), 0, select_n(eq(x, y), t.trace.full(1, t.type), 0.5)) * t
 
 
-_ORDERED = REALS | {"bool"} | TIMES
-_EXTREMUM = (lambda t, x, y, z: _share(t, x, y, z) * t, lambda t, x, y, z: _share(t, y, x, z) * t)
+def _share_of_y(t: Term, x: Term, y: Term, z: Term) -> Term:
+    return _share_of_x(t, y, x, z)
 
 
 def _extremum(name: str, function: str) -> Primitive:
-    made = binary(
+    return elementwise(
         name,
-        _ORDERED,
-        f"{name}(x, y)",
-        f"{function}; NaN wins",
+        2,
+        ORDERED,
+        by_counts(by_partials(_share_of_x, _share_of_y)),
         kernel=in_order(numpy_function(function)),
-        tangents=_EXTREMUM,
         integers="exact",
+        formula=f"{name}(x, y)",
+        summary=f"{function}; NaN wins",
     )
-    assert made.rules.jvp is not None
-    return changed(made, jvp=by_counts(made.rules.jvp))
 
 
 def _abs_tangent(t: Term, x: Term, y: Term) -> Term:
@@ -232,15 +214,13 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
         return [None]
     # s = z / |z|, so ds = (dz - s Re(conj(s) dz)) / |z|.
     magnitude = _abs(z)
-    radial = op("convert_element_type")(real(conj(s) * t), new_dtype=z.type.dtype)
-    divisor = op("convert_element_type")(select_n(eq(magnitude, 0), magnitude, 1), new_dtype=z.type.dtype)
+    radial = convert(real(conj(s) * t), new_dtype=z.type.dtype)
+    divisor = convert(select_n(eq(magnitude, 0), magnitude, 1), new_dtype=z.type.dtype)
     return [(t - s * radial) / divisor]
 
 
-def _sign_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if operands[0].dtype not in FLOATS:
-        return numpy_function("sign")(np, attrs, operands, results)
-    return lambda x: np.copysign(np.sign(x), x)  # as StableHLO: of -0 it is -0
+def _signed_sign(np: Any, x: Any) -> Any:
+    return np.copysign(np.sign(x), x)  # as StableHLO: of -0 it is -0
 
 
 def _magnitude(t: TensorType) -> TensorType:
@@ -277,9 +257,9 @@ PRIMITIVES = (
         2,
         NUMERIC | TIMES,
         _sub_jvp,
-        transpose=_sub_transpose,
+        transpose=linear_transpose(lambda node, ct, type_: ct, lambda node, ct, type_: -ct),
         fresh=True,
-        kernel=_sub_kernel,
+        kernel=numpy_function("subtract", DATETIMES, _duration_between),
         result=_between,
         linear=TOGETHER,
         formula="x - y",
@@ -311,7 +291,7 @@ PRIMITIVES = (
         NUMERIC,
         "x / y",
         "quotient; of integers, rounded towards zero",
-        kernel=_div_kernel,
+        kernel=numpy_function("divide", INTEGERS, _truncating_quotient),
         tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
         transpose=_div_transpose,
         integers="steps",
@@ -319,7 +299,7 @@ PRIMITIVES = (
         linear=((0, 1),),
         flops=per_element(dividing),
     ),
-    unary("neg", ADDABLE, "-x", "negation", adjoint=lambda attrs, ct, type_: -ct, kernel="negative"),
+    unary("neg", ADDABLE, "-x", "negation", adjoint=lambda node, ct, type_: -ct, kernel="negative"),
     primitive(
         "integer_pow",
         1,
@@ -354,5 +334,13 @@ PRIMITIVES = (
     _extremum("max", "maximum"),
     _extremum("min", "minimum"),
     unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=_magnitude),
-    elementwise("sign", 1, NUMERIC, _sign_jvp, kernel=_sign_kernel, formula="x / |x|", summary="sign; 0 at 0"),
+    elementwise(
+        "sign",
+        1,
+        NUMERIC,
+        _sign_jvp,
+        kernel=numpy_function("sign", FLOATS, _signed_sign),
+        formula="x / |x|",
+        summary="sign; 0 at 0",
+    ),
 )

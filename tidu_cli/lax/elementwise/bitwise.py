@@ -7,49 +7,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidu_cli.graph.types import INTEGERS, ITEMSIZE, SIGNED
-from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.contract import Kernel, Primitive, Types
-from tidu_cli.rules.families import binary, numpy_function, unary
+from tidu_cli.graph.types import INTEGERS, SIGNED
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.families import binary, computed, numpy_function, unary
 
 _LOGICAL = INTEGERS | {"bool"}
 
 
-def _unsigned(np: Any, dtype: str) -> Any:
-    return np.dtype(f"u{ITEMSIZE[dtype]}")
+def _as_unsigned(x: Any) -> Any:
+    return x.view(f"u{x.dtype.itemsize}")
 
 
-def _shift_right_logical_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    unsigned, dtype = _unsigned(np, operands[0].dtype), numpy_dtype(np, operands[0].dtype)
-    return lambda x, y: np.right_shift(x.view(unsigned), y.view(unsigned)).view(dtype)
+def _shift_right_logical(np: Any, x: Any, y: Any) -> Any:
+    return np.right_shift(_as_unsigned(x), _as_unsigned(y)).view(x.dtype)
 
 
-def _shift_right_arithmetic_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+def _shift_right_arithmetic(np: Any, x: Any, y: Any) -> Any:
     # The highest bit counts as the sign also of unsigned integers.
-    dtype = numpy_dtype(np, operands[0].dtype)
-    if operands[0].dtype in SIGNED:
-        return numpy_function("right_shift")(np, attrs, operands, results)
-    signed, most = np.dtype(f"i{dtype.itemsize}"), dtype.type(8 * dtype.itemsize - 1)
-    return lambda x, y: np.right_shift(x.view(signed), np.minimum(y, most).view(signed)).view(dtype)
+    signed, most = f"i{x.dtype.itemsize}", x.dtype.type(8 * x.dtype.itemsize - 1)
+    return np.right_shift(x.view(signed), np.minimum(y, most).view(signed)).view(x.dtype)
 
 
-def _population_count_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    unsigned, dtype = _unsigned(np, operands[0].dtype), numpy_dtype(np, operands[0].dtype)
-    return lambda x: np.bitwise_count(x.view(unsigned)).astype(dtype)
+def _population_count(np: Any, x: Any) -> Any:
+    return np.bitwise_count(_as_unsigned(x)).astype(x.dtype)
 
 
-def _clz_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    unsigned, dtype = _unsigned(np, operands[0].dtype), numpy_dtype(np, operands[0].dtype)
-    bits = 8 * dtype.itemsize
-
-    def clz(x: Any) -> Any:
-        # The highest 1 is smeared over all lower bits, and what remains is counted.
-        x, reach = x.view(unsigned), 1
-        while reach < bits:
-            x, reach = x | (x >> unsigned.type(reach)), 2 * reach
-        return np.bitwise_count(~x).astype(dtype)
-
-    return clz
+def _leading_zeros(np: Any, x: Any) -> Any:
+    # The highest 1 is smeared over all lower bits, and what remains is counted.
+    smeared, reach = _as_unsigned(x), 1
+    while reach < 8 * x.dtype.itemsize:
+        smeared, reach = smeared | (smeared >> smeared.dtype.type(reach)), 2 * reach
+    return np.bitwise_count(~smeared).astype(x.dtype)
 
 
 def _logic(name: str, function: str, symbol: str) -> Primitive:
@@ -67,7 +55,7 @@ PRIMITIVES = (
         INTEGERS,
         "⌊x / 2^y⌋, x as unsigned",
         "shift to the right; zeros come in",
-        kernel=_shift_right_logical_kernel,
+        kernel=computed(_shift_right_logical),
         within=((0, 8),),
     ),
     binary(
@@ -75,9 +63,9 @@ PRIMITIVES = (
         INTEGERS,
         "⌊x / 2^y⌋, x as signed",
         "shift to the right; copies of the sign bit come in",
-        kernel=_shift_right_arithmetic_kernel,
+        kernel=numpy_function("right_shift", INTEGERS - SIGNED, _shift_right_arithmetic),
         within=((0, 8),),
     ),
-    unary("population_count", INTEGERS, "|x|₁", "number of bits set", kernel=_population_count_kernel),
-    unary("clz", INTEGERS, "bits above the highest bit set", "count of leading zeros", kernel=_clz_kernel),
+    unary("population_count", INTEGERS, "|x|₁", "number of bits set", kernel=computed(_population_count)),
+    unary("clz", INTEGERS, "bits above the highest bit set", "count of leading zeros", kernel=computed(_leading_zeros)),
 )

@@ -7,14 +7,14 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.types import ANY, COMPLEXES, TensorType
-from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.graph.types import ANY, TensorType
+from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.batching import itself_with_scalars
-from tidu_cli.rules.captions import Caption
+from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import binary, linear, numpy_function, primitive, require_dtype, require_one_type, summed
 from tidu_cli.rules.flops import per_case, per_element
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
     op, ("and", "broadcast_in_dim", "eq", "ge", "gt", "le", "lt", "or", "select_n")
@@ -85,11 +85,8 @@ def _select_caption(case: Case, operands: Sequence[str]) -> Caption:
     return Caption(formula, "taken where it is selected")
 
 
-_ORDERED = ANY - COMPLEXES
-
-
 def _clamp_types(attrs: Any, operands: Types) -> Types:
-    require_dtype(_ORDERED, operands)
+    require_dtype(ORDERED, operands)
     _, x, _ = operands
     for k, bound in ((0, operands[0]), (2, operands[2])):
         if bound.dtype != x.dtype or bound.shape not in ((), x.shape):
@@ -103,30 +100,24 @@ def _clamp_jvp(node: JVP) -> Sequence[Term | None]:
     def spread(term: Term) -> Term:
         return term if term.type.shape == shape else broadcast_in_dim(term, shape=shape, broadcast_dimensions=())
 
-    def masked(mask: Callable[[], Term], t: Term | None) -> Term | None:
-        return None if t is None else select_n(mask(), 0, spread(t))
-
     # JAX's masks: strict, so that on a bound no operand gets the tangent. But bounds that meet or cross leave nothing between them:
     # the value is then that of the upper one, and so is the tangent. Where a NaN is among them, none has it, as in max and min.
-    (low, x, high), (t_low, t, t_high), y = map(spread, node.operands), node.tangents, node.results[0]
-    return [
-        summed(
-            [
-                masked(lambda: and_(gt(low, x), lt(low, high)), t_low),
-                masked(lambda: and_(gt(x, low), lt(x, high)), t),
-                masked(lambda: and_(eq(y, high), or_(lt(high, x), le(high, low))), t_high),
-            ]
-        )
-    ]
+    (low, x, high), (y,) = map(spread, node.operands), node.results
+    masks: tuple[Callable[[], Term], ...] = (
+        lambda: and_(gt(low, x), lt(low, high)),
+        lambda: and_(gt(x, low), lt(x, high)),
+        lambda: and_(eq(y, high), or_(lt(high, x), le(high, low))),
+    )
+    return [summed([t and select_n(mask(), 0, spread(t)) for mask, t in zip(masks, node.tangents, strict=True)])]
 
 
 PRIMITIVES = (
     _comparison("eq", "equal", "=", ANY),
     _comparison("ne", "not_equal", "≠", ANY),
-    _comparison("lt", "less", "<", _ORDERED),
-    _comparison("le", "less_equal", "≤", _ORDERED),
-    _comparison("gt", "greater", ">", _ORDERED),
-    _comparison("ge", "greater_equal", "≥", _ORDERED),
+    _comparison("lt", "less", "<", ORDERED),
+    _comparison("le", "less_equal", "≤", ORDERED),
+    _comparison("gt", "greater", ">", ORDERED),
+    _comparison("ge", "greater_equal", "≥", ORDERED),
     linear(
         "select_n",
         _select_types,
@@ -153,7 +144,7 @@ PRIMITIVES = (
         jvp=_clamp_jvp,
         batch=itself_with_scalars("clamp"),
         integers="exact",
-        dtypes=_ORDERED,
+        dtypes=ORDERED,
         examples=tuple(
             Example(types, within=((-1.5, -0.5), (-2.0, 2.0), (0.5, 1.5)))
             for types in (("T[]", "T[2,3]", "T[]"), ("T[2,3]", "T[2,3]", "T[2,3]"))

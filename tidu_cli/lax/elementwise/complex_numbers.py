@@ -9,26 +9,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
-from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Transposition, Types
-from tidu_cli.rules.families import elementwise, unary
+from tidu_cli.rules.contract import JVP, TOGETHER
+from tidu_cli.rules.families import computed, elementwise, linear_transpose, unary
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 _F32_F64 = frozenset({"f32", "f64"})
 
 conj, convert, imag, make_complex, real = map(op, ("conj", "convert_element_type", "imag", "complex", "real"))
 
 
-def _complex_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    dtype = {"c64": np.complex64, "c128": np.complex128}[results[0].dtype]
-
-    def make(re: Any, im: Any) -> Any:
-        # Filled part by part: re + 1j * im would turn an infinite im into a NaN re.
-        z = np.empty(np.shape(re), dtype)
-        z.real, z.imag = re, im
-        return z
-
-    return make
+def _of_parts(np: Any, re: Any, im: Any) -> Any:
+    # Filled part by part: re + 1j * im would turn an infinite im into a NaN re.
+    z = np.empty(np.shape(re), f"c{2 * re.dtype.itemsize}")
+    z.real, z.imag = re, im
+    return z
 
 
 def _complex_jvp(node: JVP) -> Sequence[Term | None]:
@@ -36,11 +31,6 @@ def _complex_jvp(node: JVP) -> Sequence[Term | None]:
     if im is None:
         return [convert(re, new_dtype=node.results[0].type.dtype)]
     return [make_complex(0 if re is None else re, im)]
-
-
-def _complex_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (re, im) = node.cotangents, node.active
-    return [real(ct) if re else None, imag(ct) if im else None]
 
 
 def _part(t: TensorType) -> TensorType:
@@ -53,7 +43,7 @@ PRIMITIVES = (
         COMPLEXES,
         "conj z",
         "complex conjugate",
-        adjoint=lambda attrs, ct, type_: conj(ct),
+        adjoint=lambda node, ct, type_: conj(ct),
         kernel="conjugate",
         flops=lambda attrs, operands, results: results[0].size,
     ),
@@ -62,20 +52,20 @@ PRIMITIVES = (
         COMPLEXES,
         "Re z",
         "real part",
-        adjoint=lambda attrs, ct, type_: convert(ct, new_dtype=type_.dtype),
+        adjoint=lambda node, ct, type_: convert(ct, new_dtype=type_.dtype),
         result=_part,
         flops=free,
     ),
     unary(
-        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda attrs, ct, type_: make_complex(0, ct), result=_part, flops=free
+        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda node, ct, type_: make_complex(0, ct), result=_part, flops=free
     ),
     elementwise(
         "complex",
         2,
         _F32_F64,
         _complex_jvp,
-        transpose=_complex_transpose,
-        kernel=_complex_kernel,
+        transpose=linear_transpose(lambda node, ct, type_: real(ct), lambda node, ct, type_: imag(ct)),
+        kernel=computed(_of_parts),
         result=lambda t: t.with_dtype(complex_dtype(t.dtype)),
         linear=TOGETHER,
         flops=free,

@@ -5,52 +5,37 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tidu_cli.graph.types import FLOATS, INEXACT, NUMERIC
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, NUMERIC
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import Kernel, Types
 from tidu_cli.rules.families import numpy_function, through_f32, unary
 from tidu_cli.rules.flops import multiplying, per_element
-from tidu_cli.rules.recording import op
+from tidu_cli.rules.recording.trace import op
 
 exp, integer_pow = op("exp"), op("integer_pow")
 
 
-def _exp2_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if not operands[0].complex:
-        return numpy_function("exp2")(np, attrs, operands, results)
-    dtype = numpy_dtype(np, operands[0].dtype)
-
-    def exp2(z: Any) -> Any:
-        # By parts, as a product with ln 2 would cost 2^Re z its digits; in double, so that it does not cost c64 those of the angle.
-        size, angle = np.exp2(z.real, dtype=np.float64), z.imag * np.float64(math.log(2))
-        found = np.empty(np.shape(z), dtype)
-        found.real, found.imag = size * np.cos(angle), np.where(angle == 0, z.imag, size * np.sin(angle))
-        return found
-
-    return exp2
+def _complex_exp2(np: Any, z: Any) -> Any:
+    # By parts, as a product with ln 2 would cost 2^Re z its digits; in double, so that it does not cost c64 those of the angle.
+    size, angle = np.exp2(z.real, dtype=np.float64), z.imag * np.float64(math.log(2))
+    found = np.empty(np.shape(z), z.dtype)
+    found.real, found.imag = size * np.cos(angle), np.where(angle == 0, z.imag, size * np.sin(angle))
+    return found
 
 
-def _expm1_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if not operands[0].complex:
-        return numpy_function("expm1")(np, attrs, operands, results)
+def _complex_expm1(np: Any, z: Any) -> Any:
     from scipy import special  # type: ignore[import-untyped]  # slow to import
 
-    kernel: Kernel = special.expm1  # infinite parts as C99 has them for exp, where NumPy's gives NaN
-    return kernel
+    return special.expm1(z)  # infinite parts as C99 has them for exp, where NumPy's gives NaN
 
 
-def _log1p_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if not operands[0].complex:
-        return numpy_function("log1p")(np, attrs, operands, results)
+def _complex_log1p(np: Any, z: Any) -> Any:
     from scipy import special
 
-    def log1p(z: Any) -> Any:
-        # NumPy's loses Re near z = 0. SciPy's does not, but loses the sign of Im z = -0, which is the side of the branch cut.
-        found = np.array(special.log1p(z))
-        found.imag = np.copysign(found.imag, z.imag)
-        return found
-
-    return log1p
+    # NumPy's loses Re near z = 0. SciPy's does not, but loses the sign of Im z = -0, which is the side of the branch cut.
+    found = np.array(special.log1p(z))
+    found.imag = np.copysign(found.imag, z.imag)
+    return found
 
 
 def _logistic_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
@@ -89,24 +74,23 @@ def _rsqrt_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kerne
     return rsqrt
 
 
-def _square_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if not operands[0].complex:
-        return numpy_function("square")(np, attrs, operands, results)
+def _complex_square(np: Any, z: Any) -> Any:
+    # x^2 - y^2 would cancel, and overflow too soon.
+    found = np.empty(np.shape(z), z.dtype)
+    found.real, found.imag = (z.real - z.imag) * (z.real + z.imag), 2 * (z.real * z.imag)
+    return found
 
-    def square(z: Any) -> Any:
-        # x^2 - y^2 would cancel, and overflow too soon.
-        found = np.empty(np.shape(z), z.dtype)
-        found.real, found.imag = (z.real - z.imag) * (z.real + z.imag), 2 * (z.real * z.imag)
-        return found
 
-    return square
-
+_EXP2 = numpy_function("exp2", COMPLEXES, _complex_exp2)
+_EXPM1 = numpy_function("expm1", COMPLEXES, _complex_expm1)
+_LOG1P = numpy_function("log1p", COMPLEXES, _complex_log1p)
+_SQUARE = numpy_function("square", COMPLEXES, _complex_square)
 
 PRIMITIVES = (
     unary("exp", INEXACT, "e^x", "exponential", slope=lambda x, y: y),
-    unary("exp2", INEXACT, "2^x", "exponential with base 2", slope=lambda x, y: y * math.log(2), kernel=_exp2_kernel),
+    unary("exp2", INEXACT, "2^x", "exponential with base 2", slope=lambda x, y: y * math.log(2), kernel=_EXP2),
     # Not y + 1, which has lost its digits far on the left.
-    unary("expm1", INEXACT, "e^x - 1", "exponential less 1, accurate near x = 0", slope=lambda x, y: exp(x), kernel=_expm1_kernel),
+    unary("expm1", INEXACT, "e^x - 1", "exponential less 1, accurate near x = 0", slope=lambda x, y: exp(x), kernel=_EXPM1),
     unary("log", INEXACT, "ln x", "natural logarithm", tangent=lambda t, x, y: t / x, within=((0.5, 2.0),)),
     unary(
         "log1p",
@@ -114,7 +98,7 @@ PRIMITIVES = (
         "ln(1 + x)",
         "logarithm, accurate near x = 0",
         tangent=lambda t, x, y: t / (x + 1),
-        kernel=_log1p_kernel,
+        kernel=_LOG1P,
         within=((-0.5, 2.0),),
     ),
     unary("logistic", INEXACT, "1 / (1 + e^-x)", "logistic sigmoid", slope=lambda x, y: y * (1 - y), kernel=_logistic_kernel),
@@ -136,5 +120,5 @@ PRIMITIVES = (
         slope=lambda x, y: integer_pow(y, y=-2) * (1 / 3),
         within=((0.5, 2.0),),
     ),
-    unary("square", NUMERIC, "x^2", "square", slope=lambda x, y: x * 2.0, kernel=_square_kernel, flops=per_element(multiplying)),
+    unary("square", NUMERIC, "x^2", "square", slope=lambda x, y: x * 2.0, kernel=_SQUARE, flops=per_element(multiplying)),
 )

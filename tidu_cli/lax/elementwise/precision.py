@@ -10,7 +10,7 @@ from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import linear, of_one_type
 from tidu_cli.rules.flops import ONE_EACH
-from tidu_cli.rules.recording import op
+from tidu_cli.rules.recording.trace import op
 
 reduce_precision = op("reduce_precision")
 
@@ -57,7 +57,7 @@ PRIMITIVES = (
         "reduce_precision",
         of_one_type(FLOATS),
         _kernel,
-        lambda attrs, ct, type_: reduce_precision(ct, **dict(attrs)),
+        lambda node, ct, type_: reduce_precision(ct, **dict(node.attrs)),
         attrs=ReducePrecisionAttrs,
         dtypes=FLOATS,
         examples=(Example(("T[2,3]",), {"exponent_bits": 11, "mantissa_bits": 52}),),

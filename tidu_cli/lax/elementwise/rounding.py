@@ -9,7 +9,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS, INTEGERS, REALS
 from tidu_cli.rules.contract import JVP, Attrs, Kernel, Types
 from tidu_cli.rules.families import binary, elementwise, numpy_function, unary
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 convert, eq, round_, select_n = map(op, ("convert_element_type", "eq", "round", "select_n"))
 
@@ -32,16 +32,10 @@ def _round_kernel(np: Any, attrs: RoundAttrs, operands: Types, results: Types) -
     return away_from_zero
 
 
-def _rem_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if operands[0].dtype not in INTEGERS:
-        return numpy_function("fmod")(np, attrs, operands, results)
-
-    def remainder(x: Any, y: Any) -> Any:
-        # As XLA: x rem 0 is x.
-        zero = np.equal(y, 0)
-        return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
-
-    return remainder
+def _remainder(np: Any, x: Any, y: Any) -> Any:
+    # As XLA: x rem 0 is x.
+    zero = np.equal(y, 0)
+    return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
 
 
 def _quotient(t: Term, x: Term, y: Term, z: Term) -> Term:
@@ -71,7 +65,7 @@ PRIMITIVES = (
     binary(
         "rem",
         REALS,
-        kernel=_rem_kernel,
+        kernel=numpy_function("fmod", INTEGERS, _remainder),
         tangents=(lambda t, x, y, z: t, lambda t, x, y, z: -_quotient(t, x, y, z) * t),
         integers="exact",
         linear=(),  # its derivative by x does not show where it jumps

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
-from tidu_cli.rules.families import Intervals, elementwise, summed, unary
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
+from tidu_cli.rules.recording.trace import Term, op
 
 _abs, and_, bessel_i0e, bessel_i1e, digamma, exp, gt, is_finite = map(
     op, ("abs", "and", "bessel_i0e", "bessel_i1e", "digamma", "exp", "gt", "is_finite")
@@ -26,13 +27,13 @@ lgamma, log, log1p, max_, polygamma, select_n, sign, square, zeta = map(
 _EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 
 
-def _scipy(function: str | Callable[[Any, Any], Kernel]) -> KernelRule:
-    """The kernel of arrays in single or double precision: a function of scipy.special, or what (numpy, scipy.special) give."""
+def _scipy(function: str | Kernel) -> KernelRule:
+    """The kernel of arrays in single or double precision: scipy.special's, or a function of (numpy, scipy.special, operands)."""
 
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
         from scipy import special  # type: ignore[import-untyped]  # slow to import
 
-        compute: Kernel = getattr(special, function) if isinstance(function, str) else function(np, special)
+        compute: Kernel = getattr(special, function) if isinstance(function, str) else partial(function, np, special)
         if operands[0].dtype not in ("f16", "bf16"):
             return compute
         dtype = numpy_dtype(np, operands[0].dtype)
@@ -41,70 +42,59 @@ def _scipy(function: str | Callable[[Any, Any], Kernel]) -> KernelRule:
     return kernel
 
 
-def _erfc(np: Any, special: Any) -> Kernel:
-    def erfc(x: Any) -> Any:
-        found = np.array(special.erfc(x))
-        if found.dtype == np.float64:
-            # e^(-x^2) with x^2 rounded would lose log2(x^2) bits: h has 24 bits, so that its square is exact.
-            tail = np.greater(x, 1)
-            t = np.minimum(x[tail], 30)
-            h = t.astype(np.float32).astype(np.float64)
-            found[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
-        return found
-
-    return erfc
+def _erfc(np: Any, special: Any, x: Any) -> Any:
+    found = np.array(special.erfc(x))
+    if found.dtype == np.float64:
+        # e^(-x^2) with x^2 rounded would lose log2(x^2) bits: h has 24 bits, so that its square is exact.
+        tail = np.greater(x, 1)
+        t = np.minimum(x[tail], 30)
+        h = t.astype(np.float32).astype(np.float64)
+        found[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
+    return found
 
 
-def _lgamma(np: Any, special: Any) -> Kernel:
+@lru_cache
+def _lgamma_series(np: Any, special: Any) -> list[float]:
+    """lgamma(2 + t) = (1 - γ) t + Σ (-1)^k (ζ(k) - 1) t^k / k; Abramowitz and Stegun 6.1.33."""
     orders = np.arange(30, 1, -1)
-    # lgamma(2 + t) = (1 - γ) t + Σ (-1)^k (ζ(k) - 1) t^k / k; Abramowitz and Stegun 6.1.33.
-    series = [*(special.zetac(orders) * (-1.0) ** orders / orders), 1 - np.euler_gamma, 0.0]
-
-    def log_gamma(x: Any) -> Any:
-        found = np.array(special.gammaln(x))
-        found[np.isneginf(x)] = np.inf
-        if found.dtype == np.float64:
-            # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
-            near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
-            t = x[near]
-            left = t < 1.5
-            t = np.where(left, t - 1, t - 2)
-            found[near] = np.polyval(series, t) - np.where(left, np.log1p(t), 0)
-        return found
-
-    return log_gamma
+    return [*(special.zetac(orders) * (-1.0) ** orders / orders), 1 - np.euler_gamma, 0.0]
 
 
-def _digamma(np: Any, special: Any) -> Kernel:
-    return lambda x: np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
+def _lgamma(np: Any, special: Any, x: Any) -> Any:
+    found = np.array(special.gammaln(x))
+    found[np.isneginf(x)] = np.inf
+    if found.dtype == np.float64:
+        # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
+        near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
+        t = x[near]
+        left = t < 1.5
+        t = np.where(left, t - 1, t - 2)
+        found[near] = np.polyval(_lgamma_series(np, special), t) - np.where(left, np.log1p(t), 0)
+    return found
 
 
-def _zeta(np: Any, special: Any) -> Kernel:
-    def hurwitz(s: Any, q: Any) -> Any:
-        # SciPy sums from q < 0 upwards, one by one. Instead the sum over all of q + Z, less that over the numbers below q.
-        offset = q - np.rint(q)
-        above, below = np.where(offset > 0, offset, 1 + offset), np.where(offset > 0, 1 - offset, -offset)
-        parity = np.where(np.fmod(s, 2) == 0, s.dtype.type(1), s.dtype.type(-1))
-        whole = special.zeta(s, above) + parity * special.zeta(s, below)
-        reflected = whole - parity * special.zeta(s, np.where(q < 0, 1 - q, 1))
-        reflected = np.where(offset == 0, np.where(parity > 0, np.inf, np.nan), reflected)
-        integral = (np.rint(s) == s) & (s > 1)
-        at_left = np.where(integral, reflected, np.where(s == 1, np.inf, np.nan))
-        return np.where(q > 0, special.zeta(s, np.maximum(q, 0)), at_left).astype(s.dtype, copy=False)
-
-    return hurwitz
+def _digamma(np: Any, special: Any, x: Any) -> Any:
+    return np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
 
 
-def _polygamma(np: Any, special: Any) -> Kernel:
-    hurwitz, psi = _zeta(np, special), _digamma(np, special)
+def _zeta(np: Any, special: Any, s: Any, q: Any) -> Any:
+    # SciPy sums from q < 0 upwards, one by one. Instead the sum over all of q + Z, less that over the numbers below q.
+    offset = q - np.rint(q)
+    above, below = np.where(offset > 0, offset, 1 + offset), np.where(offset > 0, 1 - offset, -offset)
+    parity = np.where(np.fmod(s, 2) == 0, s.dtype.type(1), s.dtype.type(-1))
+    whole = special.zeta(s, above) + parity * special.zeta(s, below)
+    reflected = whole - parity * special.zeta(s, np.where(q < 0, 1 - q, 1))
+    reflected = np.where(offset == 0, np.where(parity > 0, np.inf, np.nan), reflected)
+    integral = (np.rint(s) == s) & (s > 1)
+    at_left = np.where(integral, reflected, np.where(s == 1, np.inf, np.nan))
+    return np.where(q > 0, special.zeta(s, np.maximum(q, 0)), at_left).astype(s.dtype, copy=False)
 
-    def kernel(m: Any, x: Any) -> Any:
-        odd = np.fmod(m, 2) == 1
-        found = np.where(odd, 1, -1) * special.gamma(m + 1) * hurwitz(m + 1, x)
-        found = np.where((m > 0) & (np.rint(m) == m), found, np.nan)
-        return np.where(m == 0, psi(x), found).astype(x.dtype, copy=False)
 
-    return kernel
+def _polygamma(np: Any, special: Any, m: Any, x: Any) -> Any:
+    odd = np.fmod(m, 2) == 1
+    found = np.where(odd, 1, -1) * special.gamma(m + 1) * _zeta(np, special, m + 1, x)
+    found = np.where((m > 0) & (np.rint(m) == m), found, np.nan)
+    return np.where(m == 0, _digamma(np, special, x), found).astype(x.dtype, copy=False)
 
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
@@ -131,11 +121,11 @@ def _log_gamma_density(a: Term, x: Term) -> Term:
     return select_n(large, direct, -(deviance + (series * inverse + (log(k) * 0.5 + 0.5 * math.log(2 * math.pi)))))
 
 
-def _gamma_density(a: Term, x: Term) -> Term:
+def _gamma_density(a: Term, x: Term, result: Term) -> Term:
     return exp(_log_gamma_density(a, x))
 
 
-def _beta_density(a: Term, b: Term, x: Term) -> Term:
+def _beta_density(a: Term, b: Term, x: Term, result: Term) -> Term:
     # By gamma densities g: n g(a, n x) g(b, n (1 - x)) / g(a + b, n) for any n, here one that is near what all three are about.
     both = a + b
     n = both + 1
@@ -151,25 +141,24 @@ def _bessel_i1e_slope(x: Term, y: Term) -> Term:
     return select_n(regular, 0.5, bessel_i0e(x) - y * (sign(x) + 1 / x))
 
 
-def _partly(
+def _special(
     name: str,
     formula: str,
     summary: str,
-    slopes: tuple[Callable[..., Term] | None, ...],
-    function: str | Callable[[Any, Any], Kernel],
-    *,
-    reason: str,
-    within: Intervals,
+    function: str | Kernel,
+    *slopes: Callable[..., Term] | None,
+    reason: str = "",
+    within: Intervals = ((-2.0, 2.0),),
 ) -> Primitive:
-    """A function of several operands. Slopes are functions of all of them; None where there is none, for this `reason`."""
+    """A function, by its slopes, functions of all operands and the result; None where there is none, for this `reason`."""
+    inert = tuple(k for k, slope in enumerate(slopes) if slope is None)
+    rule = by_partials(*(slope and weighted(slope) for slope in slopes))
 
     def jvp(node: JVP) -> Sequence[Term | None]:
-        terms: list[Term | None] = []
-        for k, (slope, t) in enumerate(zip(slopes, node.tangents, strict=True)):
-            if t is not None and slope is None:
+        for k in inert:
+            if node.tangents[k] is not None:
                 raise MissingRuleError(f"{name} has no derivative in input {k}: {reason}")
-            terms.append(None if t is None or slope is None else slope(*node.operands) * t)
-        return [summed(terms)]
+        return rule(node)
 
     return elementwise(
         name,
@@ -178,7 +167,7 @@ def _partly(
         jvp,
         kernel=_scipy(function),
         within=within,
-        inert=tuple(k for k, slope in enumerate(slopes) if slope is None),
+        inert=inert,
         inert_reason=reason,
         formula=formula,
         summary=summary,
@@ -188,110 +177,109 @@ def _partly(
 _POSITIVE = ((0.5, 3.0),)
 
 PRIMITIVES = (
-    unary(
+    _special(
         "erf",
-        FLOATS,
         "2/√π ∫₀ˣ e^(-s^2) ds",
         "error function",
-        slope=lambda x, y: exp(-square(x)) * (2 / math.sqrt(math.pi)),
-        kernel=_scipy("erf"),
+        "erf",
+        lambda x, y: exp(-square(x)) * (2 / math.sqrt(math.pi)),
     ),
-    unary(
+    _special(
         "erfc",
-        FLOATS,
         "1 - erf x",
         "complementary error function",
-        slope=lambda x, y: exp(-square(x)) * (-2 / math.sqrt(math.pi)),
-        kernel=_scipy(_erfc),
+        _erfc,
+        lambda x, y: exp(-square(x)) * (-2 / math.sqrt(math.pi)),
     ),
-    unary(
+    _special(
         "erf_inv",
-        FLOATS,
         "the y with erf y = x",
         "inverse error function",
-        slope=lambda x, y: exp(square(y)) * (math.sqrt(math.pi) / 2),
-        kernel=_scipy(lambda np, special: lambda x: np.copysign(special.erfinv(x), x)),
+        lambda np, special, x: np.copysign(special.erfinv(x), x),
+        lambda x, y: exp(square(y)) * (math.sqrt(math.pi) / 2),
         within=((-0.75, 0.75),),
     ),
-    unary(
+    _special(
         "lgamma",
-        FLOATS,
         "ln |Γ(x)|",
         "logarithm of the gamma function",
-        slope=lambda x, y: digamma(x),
-        kernel=_scipy(_lgamma),
+        _lgamma,
+        lambda x, y: digamma(x),
         within=_POSITIVE,
     ),
-    unary(
+    _special(
         "digamma",
-        FLOATS,
         "ψ(x) = Γ′(x) / Γ(x)",
         "derivative of lgamma; NaN at its poles",
-        slope=lambda x, y: polygamma(1, x),
-        kernel=_scipy(_digamma),
+        _digamma,
+        lambda x, y: polygamma(1, x),
         within=_POSITIVE,
     ),
-    _partly(
+    _special(
         "polygamma",
         "ψ⁽ˣ⁾(y), the derivative of digamma of order x",
         "derivative of digamma of an integral order; NaN for other orders",
-        (None, lambda m, x: polygamma(m + 1, x)),
         _polygamma,
+        None,
+        lambda m, x, result: polygamma(m + 1, x),
         reason="its orders are integers",
         within=((1.0, 1.0), (0.5, 3.0)),
     ),
-    _partly(
+    _special(
         "zeta",
         "Σ (y + k)^-x over k = 0, 1, …",
         "Hurwitz zeta function, for x > 1; below y = 0 for integral x",
-        (None, lambda s, q: -s * zeta(s + 1, q)),
         _zeta,
+        None,
+        lambda s, q, result: -s * zeta(s + 1, q),
         reason="that is no function of this vocabulary",
         within=((2.0, 4.0), (0.5, 3.0)),
     ),
-    _partly(
+    _special(
         "igamma",
         "P(x, y) = 1/Γ(x) ∫₀ʸ s^(x-1) e^-s ds",
         "regularized lower incomplete gamma function; its derivative in y is as good as y, of orders of any size",
-        (None, _gamma_density),
         "gammainc",
+        None,
+        _gamma_density,
         reason="that is no function of this vocabulary",
         within=_POSITIVE,
     ),
-    _partly(
+    _special(
         "igammac",
         "1 - P(x, y)",
         "regularized upper incomplete gamma function; its derivative in y is as good as y, of orders of any size",
-        (None, lambda a, x: -_gamma_density(a, x)),
         "gammaincc",
+        None,
+        lambda a, x, result: -_gamma_density(a, x, result),
         reason="that is no function of this vocabulary",
         within=_POSITIVE,
     ),
-    _partly(
+    _special(
         "regularized_incomplete_beta",
         "1/B(x, y) ∫₀ᶻ s^(x-1) (1 - s)^(y-1) ds",
         "regularized incomplete beta function; its derivative in z is as good as z, of x and y of any size",
-        (None, None, _beta_density),
         "betainc",
+        None,
+        None,
+        _beta_density,
         reason="those are no functions of this vocabulary",
         within=((0.5, 3.0), (0.5, 3.0), (0.2, 0.8)),
     ),
-    unary(
+    _special(
         "bessel_i0e",
-        FLOATS,
         "e^-|x| I₀(x)",
         "modified Bessel function of order 0, scaled",
-        slope=lambda x, y: bessel_i1e(x) - sign(x) * y,
-        kernel=_scipy("i0e"),
+        "i0e",
+        lambda x, y: bessel_i1e(x) - sign(x) * y,
         within=_POSITIVE,
     ),
-    unary(
+    _special(
         "bessel_i1e",
-        FLOATS,
-        tangent=lambda t, x, y: _bessel_i1e_slope(x, y) * t,
-        kernel=_scipy(lambda np, special: lambda x: np.copysign(special.i1e(x), x)),  # SciPy's loses the sign of -0
+        "e^-|x| I₁(x)",
+        "modified Bessel function of order 1, scaled",
+        lambda np, special, x: np.copysign(special.i1e(x), x),  # SciPy's loses the sign of -0
+        _bessel_i1e_slope,
         within=_POSITIVE,
-        formula="e^-|x| I₁(x)",
-        summary="modified Bessel function of order 1, scaled",
     ),
 )

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tidu_cli.graph.types import INEXACT
-from tidu_cli.rules.contract import JVP, Kernel, Types
+from tidu_cli.graph.types import COMPLEXES, INEXACT
+from tidu_cli.rules.contract import JVP
 from tidu_cli.rules.families import elementwise, numpy_function, summed, unary
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 _abs, cos, cosh, is_finite, maximum, rsqrt, select_n, sin, sinh, square, stop_gradient = map(
     op, ("abs", "cos", "cosh", "is_finite", "max", "rsqrt", "select_n", "sin", "sinh", "square", "stop_gradient")
@@ -41,22 +41,16 @@ def _acosh_slope(x: Term) -> Term:
     return rsqrt((x - 1) * (x + 1))
 
 
-def _atan2_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    if not operands[0].complex:
-        return numpy_function("arctan2")(np, attrs, operands, results)
-
-    def atan2(y: Any, x: Any) -> Any:
-        # -i log(e^it), where e^it = (x + iy) / r; near it = 0 the logarithm has lost its digits, and t is 2 atan(y / (r + x)).
-        shape = np.shape(x)
-        y, x = np.atleast_1d(y, x)  # operators on NumPy's complex scalars round otherwise
-        size = np.maximum(np.abs(x), np.abs(y))
-        x, y = x / size, y / size
-        r = np.sqrt(np.square(x) + np.square(y))
-        turn = (x + 1j * y) / r
-        found = np.where((x / r).real > 0, 2 * np.arctan(y / (r + x)), -1j * np.log(turn))
-        return found.astype(r.dtype, copy=False).reshape(shape)
-
-    return atan2
+def _complex_atan2(np: Any, y: Any, x: Any) -> Any:
+    # -i log(e^it), where e^it = (x + iy) / r; near it = 0 the logarithm has lost its digits, and t is 2 atan(y / (r + x)).
+    shape = np.shape(x)
+    y, x = np.atleast_1d(y, x)  # operators on NumPy's complex scalars round otherwise
+    size = np.maximum(np.abs(x), np.abs(y))
+    x, y = x / size, y / size
+    r = np.sqrt(np.square(x) + np.square(y))
+    turn = (x + 1j * y) / r
+    found = np.where((x / r).real > 0, 2 * np.arctan(y / (r + x)), -1j * np.log(turn))
+    return found.astype(r.dtype, copy=False).reshape(shape)
 
 
 def _atan2_jvp(node: JVP) -> Sequence[Term | None]:
@@ -89,7 +83,7 @@ PRIMITIVES = (
         2,
         INEXACT,
         _atan2_jvp,
-        kernel=_atan2_kernel,
+        kernel=numpy_function("arctan2", COMPLEXES, _complex_atan2),
         within=((-2.0, 2.0), (0.5, 2.0)),
         formula="arctan(x / y), in the quadrant of the point (y, x)",
         summary="angle of a point, its ordinate first; of complex numbers -i ln((y + ix) / √(x^2 + y^2))",

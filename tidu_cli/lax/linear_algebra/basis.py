@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import TIMES, Path, RecordType, TensorType, Type, map_leaves
-from tidu_cli.lax.records.records import field, record
 from tidu_cli.rules.contract import ValueTypes
-from tidu_cli.rules.recording import Template, Term, Trace, op
+from tidu_cli.rules.recording.records import field, record
+from tidu_cli.rules.recording.trace import Template, Term, Trace, op
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 add, conj, convert, eq, reshape, slice_, transpose = map(
@@ -40,7 +40,6 @@ class _Units:
         """The parts of the next value, which is of this type."""
         if isinstance(type_, RecordType):
             batched = map_leaves(type_, lambda t: t.with_shape((self.n, *t.shape)))
-            assert isinstance(batched, RecordType)
             return record(batched, {name: self.of(inner) for name, inner in type_.fields})
         row, column = (self.trace.emit("iota", dtype="i64", shape=(self.n, type_.size), dimension=axis) for axis in (0, 1))
         if self.start:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
@@ -12,11 +13,11 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
 from tidu_cli.rules.batching import later, with_batch_axis
-from tidu_cli.rules.captions import Caption, arrays, listed
+from tidu_cli.rules.catalogue import Caption, arrays, listed
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj, require_dtype
 from tidu_cli.rules.flops import products
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 Pair = tuple[Axes, Axes]
 
@@ -105,9 +106,9 @@ def _product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tuple[int,
     lhs_order = (*lhs_batch, *_kept(lhs, lhs_contract, lhs_batch), *lhs_contract)
     rhs_order = (*rhs_batch, *rhs_contract, *_kept(rhs, rhs_contract, rhs_batch))
     batch = [lhs.shape[k] for k in lhs_batch]
-    contracted = int(np.prod([lhs.shape[k] for k in lhs_contract], dtype=np.int64))
-    rows = int(np.prod([lhs.shape[k] for k in _kept(lhs, lhs_contract, lhs_batch)], dtype=np.int64))
-    columns = int(np.prod([rhs.shape[k] for k in _kept(rhs, rhs_contract, rhs_batch)], dtype=np.int64))
+    contracted = prod(lhs.shape[k] for k in lhs_contract)
+    rows = prod(lhs.shape[k] for k in _kept(lhs, lhs_contract, lhs_batch))
+    columns = prod(rhs.shape[k] for k in _kept(rhs, rhs_contract, rhs_batch))
 
     def batched(x: Any, y: Any) -> Any:
         x = np.reshape(np.transpose(x, lhs_order), (*batch, rows, contracted))
@@ -138,26 +139,21 @@ def _attrs_of_tangent(node: JVP) -> dict[str, Any]:
 
 
 def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = node.attrs.dimension_numbers
-    lhs, rhs = node.types
+    contract, batch = node.attrs.dimension_numbers
+    kept = [_kept(*side) for side in zip(node.types, contract, batch, strict=True)]
     if other.type.dtype != ct.type.dtype:
         other = convert(other, new_dtype=ct.type.dtype)
-    n_batch, batch = len(lhs_batch), tuple(range(len(lhs_batch)))
-    n_lhs = len(_kept(lhs, lhs_contract, lhs_batch))
-    of_lhs = tuple(range(n_batch, n_batch + n_lhs))
-    of_rhs = tuple(range(n_batch + n_lhs, ct.type.rank))
-    # The contraction leaves axes in the order batch, kept, contracting as the other operand has them; `order` names, for
-    # each of them, the axis of the active operand that it is.
+    n, end = len(batch[0]), len(batch[0]) + len(kept[0])  # the axes of ct: batch, those of lhs, those of rhs
+    of_other = tuple(range(end, ct.type.rank) if active == 0 else range(n, end))
+    # The contraction leaves axes in the order batch, kept, contracting as the other operand has them, or contracting before kept;
+    # `order` names, for each of them, the axis of the active operand that it is.
+    contracted, numbers = _sorted_by(contract[active], contract[1 - active]), tuple(range(n))
     if active == 0:
-        contribution = dot_general(
-            ct, conj(other), dimension_numbers=((of_rhs, _kept(rhs, rhs_contract, rhs_batch)), (batch, rhs_batch))
-        )
-        order = (*lhs_batch, *_kept(lhs, lhs_contract, lhs_batch), *_sorted_by(lhs_contract, rhs_contract))
+        contribution = dot_general(ct, conj(other), dimension_numbers=((of_other, kept[1]), (numbers, batch[1])))
+        order = (*batch[0], *kept[0], *contracted)
     else:
-        contribution = dot_general(
-            conj(other), ct, dimension_numbers=((_kept(lhs, lhs_contract, lhs_batch), of_lhs), (lhs_batch, batch))
-        )
-        order = (*rhs_batch, *_sorted_by(rhs_contract, lhs_contract), *_kept(rhs, rhs_contract, rhs_batch))
+        contribution = dot_general(conj(other), ct, dimension_numbers=((kept[0], of_other), (batch[0], numbers)))
+        order = (*batch[1], *contracted, *kept[1])
     permutation = tuple(sorted(range(len(order)), key=order.__getitem__))
     if permutation != tuple(range(len(order))):
         contribution = transpose(contribution, permutation=permutation)
@@ -172,8 +168,8 @@ def _batch(node: Batching) -> Sequence[Term]:
         return [_dot(node, lhs, rhs, (later(contract[0]), later(contract[1])), in_step)]
     # One side has a batch: as one more of its kept axes it makes the products longer, not more.
     k = node.batched.index(True)
-    contract, batch = (_shifted(pair, k) for pair in (contract, batch))
-    n_kept = [_kept_count(t, c, b) for t, c, b in zip(node.types, contract, batch, strict=True)]
+    n_kept = [len(_kept(*side)) for side in zip(node.types, contract, batch, strict=True)]
+    contract, batch = (tuple(later(axes) if side == k else axes for side, axes in enumerate(pair)) for pair in (contract, batch))
     if not batch[0] and k == 1 and not n_kept[1]:
         # With the operands exchanged the batch comes first by itself. (Products commute to the bit.)
         return [_dot(node, rhs, lhs, contract[::-1], batch[::-1])]
@@ -181,15 +177,6 @@ def _batch(node: Batching) -> Sequence[Term]:
     place = len(batch[0]) + k * n_kept[0]
     others = [axis for axis in range(found.type.rank) if axis != place]
     return [transpose(found, permutation=(place, *others)) if place else found]
-
-
-def _shifted(pair: Pair, k: int) -> Pair:
-    lhs, rhs = pair
-    return (later(lhs), rhs) if k == 0 else (lhs, later(rhs))
-
-
-def _kept_count(type_: TensorType, contract: Sequence[int], batch: Sequence[int]) -> int:
-    return type_.rank - len(contract) - len(batch)
 
 
 def _dot(node: Batching, lhs: Term, rhs: Term, contract: Pair, batch: Pair) -> Term:

@@ -12,20 +12,20 @@ from typing import Any, cast
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.taking import taken
 from tidu_cli.rules.batching import itself, stacked
-from tidu_cli.rules.captions import Caption, arrays
+from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import conj, primitive, require_dtype, summed
 from tidu_cli.rules.flops import cholesky_factor, lu_factors, triangular_systems
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 DTYPES = frozenset({"f32", "f64", "c64", "c128"})
 """Those that LAPACK has."""
 
-dot_general, gather, pad, reshape, select_n, sign, transpose, triangular_solve = map(
-    op, ("dot_general", "gather", "pad", "reshape", "select_n", "sign", "transpose", "triangular_solve")
+and_, dot_general, eq, ge, gt, pad, reshape, select_n, sign, transpose, triangular_solve = map(
+    op, ("and", "dot_general", "eq", "ge", "gt", "pad", "reshape", "select_n", "sign", "transpose", "triangular_solve")
 )
-and_, eq, expand_dims, ge, gt = map(op, ("and", "eq", "expand_dims", "ge", "gt"))
 
 
 class TriangularSolveAttrs(Attrs):
@@ -65,16 +65,11 @@ def _counted(x: Term) -> tuple[Term, Term]:
     return rows, columns
 
 
-def _below(x: Term, *, diagonal: bool) -> Term:
-    """x below its diagonal, or from it down, and 0 elsewhere."""
+def _triangle(x: Term, *, lower: bool, diagonal: bool) -> Term:
+    """x below its diagonal, or above it, with the diagonal or without, and 0 elsewhere."""
     rows, columns = _counted(x)
-    return select_n((ge if diagonal else gt)(rows, columns), x.trace.full(0, x.type), x)
-
-
-def _above(x: Term, *, diagonal: bool) -> Term:
-    """x above its diagonal, or from it up, and 0 elsewhere."""
-    rows, columns = _counted(x)
-    return select_n((ge if diagonal else gt)(columns, rows), x.trace.full(0, x.type), x)
+    order = (rows, columns) if lower else (columns, rows)
+    return select_n((ge if diagonal else gt)(*order), x.trace.full(0, x.type), x)
 
 
 def _with_unit_diagonal(x: Term, start: int = 0) -> Term:
@@ -104,21 +99,12 @@ def _square(types: Types) -> Types:
 
 
 def _cholesky_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-    def one(x: Any) -> Any:
-        try:
-            return np.linalg.cholesky(x)
-        except np.linalg.LinAlgError:
-            return np.tril(np.full_like(x, np.nan))
-
     def factors(x: Any) -> Any:
         try:
             return np.linalg.cholesky(x)
         except np.linalg.LinAlgError:
             # Some have no factor; NumPy does not say which.
-            found = np.empty_like(x)
-            for k in np.ndindex(*x.shape[:-2]):
-                found[k] = one(x[k])
-            return found
+            return np.stack([factors(one) for one in x]) if x.ndim > 2 else np.tril(np.full_like(x, np.nan))
 
     return factors
 
@@ -126,8 +112,7 @@ def _cholesky_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
 def _cholesky_jvp(node: JVP) -> Sequence[Term | None]:
     # I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 8: L' = L Φ(L⁻¹ A' L⁻ᴴ). The lower triangle
     # is what is read, so that it alone makes A'.
-    (t,), (factor,) = node.tangents, node.results
-    assert t is not None
+    t, (factor,) = node.tangent, node.results
     half = _lower_half(t)
     hermitian = half + _turned(conj(half))
     right = triangular_solve(factor, hermitian, lower=True, transpose_a=True, conjugate_a=factor.type.complex)
@@ -192,7 +177,7 @@ def _solve_jvp(node: JVP) -> Sequence[Term | None]:
     (a, _), (x,), (ta, tb), attrs = node.operands, node.results, node.tangents, node.attrs
     moved = None
     if ta is not None:
-        triangle = (_below if attrs.lower else _above)(ta, diagonal=not attrs.unit_diagonal)
+        triangle = _triangle(ta, lower=attrs.lower, diagonal=not attrs.unit_diagonal)
         triangle = _turned(triangle) if attrs.transpose_a else triangle
         triangle = conj(triangle) if attrs.conjugate_a else triangle
         moved = -(_product(triangle, x) if attrs.left_side else _product(x, triangle))
@@ -203,12 +188,11 @@ def _solve_jvp(node: JVP) -> Sequence[Term | None]:
 
 def _solve_transpose(node: Transposition) -> Sequence[Term | None]:
     # The adjoint of op(a)⁻¹ is the inverse of op(a)ᴴ.
-    (ct,), a, attrs = node.cotangents, node.operands[0], node.attrs
+    a, attrs = node.operands[0], node.attrs
     if a is None:
         raise MissingRuleError("missing transpose rule for triangular_solve with an active matrix: it is linear in b alone")
-    assert ct is not None
     turned = {"transpose_a": not attrs.transpose_a, "conjugate_a": (not attrs.conjugate_a) and a.type.complex}
-    return [None, triangular_solve(a, ct, **(dict(attrs) | turned))]
+    return [None, triangular_solve(a, node.cotangent, **(dict(attrs) | turned))]
 
 
 def _solve_batch(node: Batching) -> Sequence[Term]:
@@ -278,17 +262,17 @@ def _lu_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
 def _lu_jvp(node: JVP) -> Sequence[Term | None]:
     # From P A = L U: with F = L⁻¹ P A' U⁻¹ the part of F below the diagonal is L⁻¹ L', the rest U' U⁻¹. Where the matrix is not
     # square, L or U is made so by columns or rows of the identity.
-    (t,), (lu, _, permutation) = node.tangents, node.results
-    assert t is not None
+    t, (lu, _, permutation) = node.tangent, node.results
     m, n = lu.type.shape[-2:]
     left, right = _extended(lu, 0, m - n), _extended(lu, n - m, 0)
     if n > m:
         right = _with_unit_diagonal(right, m)
-    moved = triangular_solve(left, _rows(t, permutation), left_side=True, lower=True, unit_diagonal=True)
+    moved = triangular_solve(left, taken(t, permutation, t.type.rank - 2), left_side=True, lower=True, unit_diagonal=True)
     moved = triangular_solve(right, moved)
-    lower = _with_unit_diagonal(_below(left, diagonal=False))
-    upper = _above(right, diagonal=True)
-    return [_product(lower, _below(moved, diagonal=False)) + _product(_above(moved, diagonal=True), upper), None, None]
+    lower = _with_unit_diagonal(_triangle(left, lower=True, diagonal=False))
+    upper = _triangle(right, lower=False, diagonal=True)
+    within = _product(lower, _triangle(moved, lower=True, diagonal=False))
+    return [within + _product(_triangle(moved, lower=False, diagonal=True), upper), None, None]
 
 
 def _extended(x: Term, rows: int, columns: int) -> Term:
@@ -297,21 +281,6 @@ def _extended(x: Term, rows: int, columns: int) -> Term:
         return x
     zero = x.trace.full(0, TensorType(x.type.dtype))
     return pad(x, zero, padding_config=(*[(0, 0, 0)] * (x.type.rank - 2), (0, rows, 0), (0, columns, 0)))
-
-
-def _rows(x: Term, order: Term) -> Term:
-    """x[..., order[..., i], :]: matrices with their rows in another order."""
-    rank, batch = x.type.rank, _axes(x)
-    numbers = {
-        "offset_dims": (rank - 1,),
-        "collapsed_slice_dims": (rank - 2,),
-        "start_index_map": (rank - 2,),
-        "operand_batching_dims": batch,
-        "start_indices_batching_dims": batch,
-    }
-    sizes = (*[1] * (rank - 1), x.type.shape[-1])
-    indices = expand_dims(order, dimensions=(rank - 1,))
-    return gather(x, indices, dimension_numbers=numbers, slice_sizes=sizes, mode="promise_in_bounds")
 
 
 _SOLVED = {"left_side": True, "lower": True}

@@ -33,16 +33,17 @@ from tidu_cli.graph.types import (
     unit_of,
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.records.records import field, record, zeros
+from tidu_cli.lax.records.records import zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.captions import Caption, short
+from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
 from tidu_cli.rules.families import primitive, summed
-from tidu_cli.rules.recording import Term, op
-from tidu_cli.rules.tangent_conversion import converted
-from tidu_cli.rules.tangents import chosen
-from tidu_cli.rules.units import between, scaling, span
+from tidu_cli.rules.recording.records import field, fieldwise
+from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.tangents.conversion import converted
+from tidu_cli.rules.tangents.types import chosen
+from tidu_cli.rules.tangents.units import between, scaling, span
 
 difference, retract = op("difference"), op("retract")
 
@@ -102,10 +103,6 @@ def _require_moving(type_: Type) -> None:
 # Evaluation.
 
 
-def _difference_kernel(np: Any, attrs: DifferenceAttrs, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    return _difference(np, operands[0], results[0])
-
-
 def _difference(np: Any, primal: Type, tangent: Type) -> Kernel:
     if isinstance(primal, RecordType):
         assert isinstance(tangent, RecordType)
@@ -123,10 +120,6 @@ def _difference(np: Any, primal: Type, tangent: Type) -> Kernel:
         return lambda x, y: scaled(steps(np, x, y)).astype(dtype)
     wide = np.int64 if held in INTEGERS else np.complex128 if held in COMPLEXES else np.float64
     return lambda x, y: scaled(x.astype(wide) - y.astype(wide)).astype(dtype)
-
-
-def _retract_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    return _retract(np, *operands)
 
 
 def _retract(np: Any, primal: Type, tangent: Type) -> Kernel:
@@ -198,7 +191,7 @@ def _whole(np: Any, steps: Any) -> Any:
 
 def _difference_jvp(node: JVP) -> Sequence[Term | None]:
     (tx, ty), wanted = node.tangents, node.results[0].value_type
-    return [_minus(None if tx is None else converted(tx, wanted), None if ty is None else converted(ty, wanted))]
+    return [_minus(tx and converted(tx, wanted), ty and converted(ty, wanted))]
 
 
 def _minus(x: Term | None, y: Term | None) -> Term | None:
@@ -206,52 +199,38 @@ def _minus(x: Term | None, y: Term | None) -> Term | None:
     if y is None:
         return x
     if isinstance(y.value_type, RecordType):
-        names = y.value_type.names
-        parts = {name: _minus(None if x is None else field(x, name), field(y, name)) for name in names}
-        return record(y.value_type, {name: part for name, part in parts.items() if part is not None})
+        return fieldwise(y.value_type, lambda name, _: _minus(x and field(x, name), field(y, name)))
     return -y if x is None else x - y
 
 
 def _retract_jvp(node: JVP) -> Sequence[Term | None]:
-    (tx, td), natural = node.tangents, tangent_type(node.results[0].value_type)
-    return [summed([tx, None if td is None else converted(td, natural)])]
+    tx, td = node.tangents
+    return [summed([tx, td and converted(td, tangent_type(node.results[0].value_type))])]
 
 
 def _difference_batch(node: Batching) -> Sequence[Term]:
     (x, y), (result,) = node.operands, _difference_types(node.attrs, node.types)
 
-    def leafwise(x: Term, y: Term, primal: Type, tangent: Type) -> Term:
-        due = of_batch(tangent, node.size)
-        if isinstance(primal, RecordType):
-            assert isinstance(tangent, RecordType) and isinstance(due, RecordType)
-            types = dict(primal.fields)
-            return record(due, {name: leafwise(field(x, name), field(y, name), types[name], t) for name, t in tangent.fields})
+    def leafwise(x: Term, y: Term, due: Type) -> Term:
+        if isinstance(x.value_type, RecordType):
+            return fieldwise(due, lambda name, inner: leafwise(field(x, name), field(y, name), inner))
         return difference(_stacked(x, node, 0), _stacked(y, node, 1), tangent=due)
 
-    return [leafwise(x, y, node.types[0], result)]
+    return [leafwise(x, y, of_batch(result, node.size))]
 
 
 def _retract_batch(node: Batching) -> Sequence[Term]:
-    (x, d), (primal, tangent) = node.operands, node.types
+    x, d = node.operands
 
-    def leafwise(x: Term, d: Term, primal: Type, tangent: Type) -> Term:
-        if isinstance(primal, RecordType):
-            assert isinstance(tangent, RecordType)
-            due = of_batch(primal, node.size)
-            assert isinstance(due, RecordType)
-            moved = dict(tangent.fields)
-            return record(
-                due,
-                {
-                    name: leafwise(field(x, name), field(d, name), t, moved[name])
-                    if name in moved
-                    else _stacked(field(x, name), node, 0)
-                    for name, t in primal.fields
-                },
-            )
-        return retract(_stacked(x, node, 0), _stacked(d, node, 1))
+    def leafwise(x: Term, d: Term | None, due: Type) -> Term:
+        if d is None:
+            return _stacked(x, node, 0)
+        if not isinstance(due, RecordType):
+            return retract(_stacked(x, node, 0), _stacked(d, node, 1))
+        moved = cast(RecordType, d.value_type).names
+        return fieldwise(due, lambda name, inner: leafwise(field(x, name), field(d, name) if name in moved else None, inner))
 
-    return [leafwise(x, d, primal, tangent)]
+    return [leafwise(x, d, of_batch(node.types[0], node.size))]
 
 
 def _stacked(part: Term, node: Batching, k: int) -> Term:
@@ -273,7 +252,7 @@ PRIMITIVES = (
         "difference",
         2,
         _difference_types,  # type: ignore[arg-type]
-        _difference_kernel,
+        lambda np, attrs, operands, results: _difference(np, operands[0], results[0]),
         jvp=_difference_jvp,
         batch=_difference_batch,
         attrs=DifferenceAttrs,
@@ -297,7 +276,7 @@ PRIMITIVES = (
         "retract",
         2,
         _retract_types,  # type: ignore[arg-type]
-        _retract_kernel,
+        lambda np, attrs, operands, results: _retract(np, *operands),
         jvp=_retract_jvp,
         batch=_retract_batch,
         dtypes=ANY - {"bool"},

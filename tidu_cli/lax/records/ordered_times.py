@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidu_cli.graph.types import DATETIMES
+from tidu_cli.graph.types import ANY, COMPLEXES, DATETIMES
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import Kernel, KernelRule, Types
+
+ORDERED = ANY - COMPLEXES
+"""The dtypes whose values are in order."""
 
 _UNIT = "M8[s]"
 """Any unit: only the order counts."""

@@ -16,12 +16,13 @@ from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized
-from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.captions import Caption, short
+from tidu_cli.rules.batching import stacked
+from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
-from tidu_cli.rules.families import primitive
+from tidu_cli.rules.families import linear_transpose, primitive
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording import Term
+from tidu_cli.rules.recording.records import field, record
+from tidu_cli.rules.recording.trace import Term
 
 
 def _record_type(value: object, records: Records) -> RecordType:
@@ -72,19 +73,6 @@ def field_type(type_: Type, name: str) -> Type:
     return found
 
 
-def field(record: Term, name: str) -> Term:
-    """A field of a record."""
-    return record.trace.emit("field", record, name=name)
-
-
-def record(type_: RecordType, fields: dict[str, Term]) -> Term:
-    """A record of these fields, at least one; of tangents, others are structurally zero."""
-    given = {name: fields[name] for name in type_.names if name in fields}
-    named = None if len(given) == len(type_.fields) else tuple(given)
-    trace = next(iter(given.values())).trace
-    return trace.emit("record", *given.values(), type=type_, fields=named)
-
-
 def _record_types(attrs: RecordAttrs, operands: ValueTypes) -> ValueTypes:
     type_, names = attrs.type, attrs.names
     if len(operands) != len(names):
@@ -108,24 +96,16 @@ def _record_kernel(np: Any, attrs: RecordAttrs, operands: ValueTypes, results: V
 
 
 def _record_jvp(node: JVP) -> Sequence[Term | None]:
-    type_ = tangent_type(node.attrs.type)
-    assert isinstance(type_, RecordType)
-    return [record(type_, {name: t for name, t in zip(node.attrs.names, node.tangents, strict=True) if t is not None})]
+    tangents = {name: t for name, t in zip(node.attrs.names, node.tangents, strict=True) if t is not None}
+    return [record(tangent_type(node.attrs.type), tangents)]
 
 
 def _record_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,) = node.cotangents
-    assert ct is not None
-    return [field(ct, name) if active else None for name, active in zip(node.attrs.names, node.active, strict=True)]
+    return [field(node.cotangent, name) if active else None for name, active in zip(node.attrs.names, node.active, strict=True)]
 
 
 def _record_batch(node: Batching) -> Sequence[Term]:
-    fields = {}
-    for name, term, batched in zip(node.attrs.names, node.operands, node.batched, strict=True):
-        fields[name] = term if batched else repeated(term, node.size)
-    type_ = of_batch(node.attrs.type, node.size)
-    assert isinstance(type_, RecordType)
-    return [record(type_, fields)]
+    return [record(of_batch(node.attrs.type, node.size), {name: stacked(node, k) for k, name in enumerate(node.attrs.names)})]
 
 
 def _field_types(attrs: FieldAttrs, operands: ValueTypes) -> ValueTypes:
@@ -151,15 +131,7 @@ def zeros(np: Any, type_: Type) -> Any:
 
 
 def _field_jvp(node: JVP) -> Sequence[Term | None]:
-    (t,) = node.tangents
-    assert t is not None
-    return [field(t, node.attrs.name) if moves(node.results[0].value_type) else None]
-
-
-def _field_transpose(node: Transposition) -> Sequence[Term | None]:
-    (ct,), (type_,) = node.cotangents, node.types
-    assert ct is not None and isinstance(type_, RecordType)
-    return [record(type_, {node.attrs.name: ct})]
+    return [field(node.tangent, node.attrs.name) if moves(node.results[0].value_type) else None]
 
 
 _FIELDS = 4
@@ -235,7 +207,7 @@ PRIMITIVES = (
         _field_types,  # type: ignore[arg-type]
         _field_kernel,
         jvp=_field_jvp,
-        transpose=_field_transpose,
+        transpose=linear_transpose(lambda node, ct, type_: record(type_, {node.attrs.name: ct})),
         batch=lambda node: [field(node.operands[0], node.attrs.name)],
         attrs=FieldAttrs,
         dtypes=ANY,

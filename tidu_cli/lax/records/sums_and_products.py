@@ -10,9 +10,9 @@ from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, lea
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import conj, numpy_function, of_one_type, summed
-from tidu_cli.rules.recording import Term
-from tidu_cli.rules.tangent_conversion import converted, converted_cotangent
-from tidu_cli.rules.tangents import scaled_operand
+from tidu_cli.rules.recording.trace import Term
+from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
+from tidu_cli.rules.tangents.types import scaled_operand
 
 ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""
@@ -52,7 +52,7 @@ def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -
 def add_jvp(node: JVP) -> Sequence[Term | None]:
     """The sum of the tangents, in the natural type of the result."""
     natural = tangent_type(node.results[0].value_type)
-    return [summed([None if t is None else converted(t, natural) for t in node.tangents])]
+    return [summed([t and converted(t, natural) for t in node.tangents])]
 
 
 def adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
@@ -64,8 +64,7 @@ def adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes
 
 def add_transpose(node: Transposition) -> Sequence[Term | None]:
     """The cotangent for both, in the type of each."""
-    (ct,) = node.cotangents
-    assert ct is not None
+    ct = node.cotangent
     if node.types[0] == node.types[1]:
         return [ct if a else None for a in node.active]
     return [converted_cotangent(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]

@@ -1,25 +1,27 @@
 """Arithmetic of vectors that are no arrays of numbers: durations, and records of tangents.
 
 A number scales them: one for each element of durations, a single one for all of a record. Tangents of one thing add up whichever
-types they have, for what is added are natural ones (`tidu_cli.rules.tangents.joined`): here operands become those.
+types they have, for what is added are natural ones (`tidu_cli.rules.tangents.types.joined`): here operands become those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from tidu_cli.graph.graph import CaseTable, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves, of_batch
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.records.records import field, record
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Types, ValueTypes
-from tidu_cli.rules.graphs import as_output, kernel, recorded
-from tidu_cli.rules.recording import Term, Trace, op
-from tidu_cli.rules.tangent_conversion import converted
-from tidu_cli.rules.tangents import scaled_operand
+from tidu_cli.rules.recording.graphs import as_output, kernel, recorded
+from tidu_cli.rules.recording.records import field, fieldwise
+from tidu_cli.rules.recording.trace import Term, Trace, op
+from tidu_cli.rules.tangents.conversion import converted
+from tidu_cli.rules.tangents.types import scaled_operand
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 
@@ -29,7 +31,7 @@ def scaling_kernel(np: Any, operands: ValueTypes) -> Kernel:
     k = scaled_operand(operands)
     assert k is not None
     scale = _scaling(np, operands[k])
-    return (lambda x, y: scale(x, y)) if k == 0 else (lambda x, y: scale(y, x))
+    return scale if k == 0 else lambda x, y: scale(y, x)
 
 
 def _scaling(np: Any, type_: Type) -> Kernel:
@@ -48,7 +50,7 @@ def scaling_batch(node: Batching) -> Sequence[Term]:
 
     def scaled(x: Term) -> Term:
         if isinstance(x.value_type, RecordType):
-            return record(x.value_type, {name: scaled(field(x, name)) for name in x.value_type.names})
+            return fieldwise(x.value_type, lambda name, _: scaled(field(x, name)))
         return x * spread(convert(number, new_dtype=_number_dtype(x.type)), x.type.shape)
 
     return [scaled(vector)]
@@ -64,17 +66,8 @@ def _inner(x: Term, ct: Term, dtype: str) -> Term:
     type_ = x.value_type
     if isinstance(type_, TensorType):
         return convert(x, new_dtype=dtype) * convert(ct, new_dtype=dtype)
-    terms = [_sum_of_products(_at(x, path), _at(ct, path), dtype) for path, _ in leaves(type_)]
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
-
-
-def _at(x: Term, path: tuple[str, ...]) -> Term:
-    for name in path:
-        x = field(x, name)
-    return x
+    terms = [_sum_of_products(reduce(field, path, x), reduce(field, path, ct), dtype) for path, _ in leaves(type_)]
+    return reduce(add, terms)
 
 
 def _sum_of_products(x: Term, ct: Term, dtype: str) -> Term:

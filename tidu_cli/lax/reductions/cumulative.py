@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, TensorType, real_dtype
 from tidu_cli.lax.records.ordered_times import in_order, ordered_dtype
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, primitive, require_dtype
+from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype
 from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
-from tidu_cli.rules.recording import Number, Term, op
+from tidu_cli.rules.recording.trace import Number, Term, op
 
 convert, cumsum, eq, exp, pad, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "pad", "real", "select_n"))
 
@@ -36,41 +35,31 @@ class CumulativeAttrs(Attrs):
 def _types(dtypes: frozenset[str]) -> TypeRule:
     def types(attrs: CumulativeAttrs, operands: Types) -> Types:
         require_dtype(dtypes, operands)
-        if attrs.axis >= operands[0].rank:
-            raise TypeRuleError(f"axis {attrs.axis}: the operand {operands[0]} has no such axis")
+        require_axis("axis", attrs.axis, operands[0])
         return operands
 
     return types
 
 
-def _kernel(accumulate: Callable[[Any], Callable[..., Any]], *, wide: bool = True) -> KernelRule:
-    """The kernel that applies a NumPy accumulation with an `axis`, half precision in single where `wide`."""
+def _kernel(function: str, *, wide: bool = True) -> KernelRule:
+    """The kernel that accumulates with a function of NumPy's, half precision in single where `wide`."""
 
     def kernel(np: Any, attrs: CumulativeAttrs, operands: Types, results: Types) -> Kernel:
-        along, axis, dtype = accumulate(np), attrs.axis, ordered_dtype(np, results[0].dtype)
+        axis, dtype = attrs.axis, ordered_dtype(np, results[0].dtype)
+        along = _complex_logsumexp(np) if operands[0].complex and function == "logaddexp" else getattr(np, function).accumulate
         # In single as XLA does: sums in half precision would stop growing at 2048 (f16) or 256 (bf16).
         through = np.float32 if wide and results[0].dtype in ("f16", "bf16") else dtype
 
         def forward(x: Any) -> Any:
-            return along(x.astype(through, copy=False), axis=axis).astype(dtype, copy=False)
+            return along(x.astype(through, copy=False), axis=axis, dtype=through if wide else None).astype(dtype, copy=False)
 
         return (lambda x: np.flip(forward(np.flip(x, axis)), axis)) if attrs.reverse else forward
 
     return kernel
 
 
-def _sum_along(np: Any) -> Callable[..., Any]:
-    return lambda x, axis: np.cumsum(x, axis=axis, dtype=x.dtype)
-
-
-def _product_along(np: Any) -> Callable[..., Any]:
-    return lambda x, axis: np.cumprod(x, axis=axis, dtype=x.dtype)
-
-
-def _logsumexp_along(np: Any) -> Callable[..., Any]:
-    def along(x: Any, axis: int) -> Any:
-        if x.dtype.kind != "c":
-            return np.logaddexp.accumulate(x, axis=axis)
+def _complex_logsumexp(np: Any) -> Callable[..., Any]:
+    def along(x: Any, axis: int, dtype: Any) -> Any:
         y = np.moveaxis(np.array(x), axis, 0)
         reach = 1
         while reach < len(y):
@@ -108,8 +97,7 @@ def _reaches(x: Term, attrs: CumulativeAttrs) -> Iterator[int]:
 
 def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
     # d[i] = x[i] d[i-1] + y[i-1] t[i]; d[i - reach] is carried on by the product of the `reach` elements up to x[i].
-    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
-    assert t is not None
+    (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     window, found = x, _shifted(y, 1, attrs, 1) * t
     for reach in _reaches(x, attrs):
         if reach > 1:
@@ -120,8 +108,7 @@ def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
 
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     # Elements with the same y are neighbours: a run. Its elements share in the tangents of those of them, so far, that attain y.
-    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
-    assert t is not None
+    (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     taken = eq(x, y)
     total, ties = select_n(taken, 0, t), convert(taken, new_dtype=t.type.dtype)
     for reach in _reaches(x, attrs):
@@ -133,8 +120,7 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
 
 def _logsumexp_jvp(node: JVP) -> Sequence[Term | None]:
     # d[i] = exp(y[i-1] - y[i]) d[i-1] + exp(x[i] - y[i]) t[i], and the factors over several steps telescope.
-    (x,), (y,), (t,), attrs = node.operands, node.results, node.tangents, node.attrs
-    assert t is not None
+    (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     x, y = _without_infinities(x), _without_infinities(y)
     lowest = -_GREATEST[real_dtype(x.type.dtype)]
     found = exp(x - y) * t
@@ -190,7 +176,7 @@ def _cumulative(
 
 
 def _extreme(name: str, of: str) -> Primitive:
-    kernel = in_order(_kernel(lambda np: getattr(np, of).accumulate, wide=False))
+    kernel = in_order(_kernel(of, wide=False))
     ties, jvp = "; its derivative is shared equally among ties", by_counts(_extremum_jvp)
     return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
 
@@ -200,18 +186,18 @@ PRIMITIVES = (
         "cumsum",
         "sum",
         NUMERIC | DURATIONS,
-        _kernel(_sum_along),
+        _kernel("add"),
         formula="Σ x",
-        adjoint=lambda attrs, ct, type_: cumsum(ct, axis=attrs.axis, reverse=not attrs.reverse),
+        adjoint=lambda node, ct, type_: cumsum(ct, axis=node.attrs.axis, reverse=not node.attrs.reverse),
     ),
-    _cumulative("cumprod", "product", NUMERIC, _kernel(_product_along), multiplying, formula="Π x", jvp=_cumprod_jvp),
+    _cumulative("cumprod", "product", NUMERIC, _kernel("multiply"), multiplying, formula="Π x", jvp=_cumprod_jvp),
     _extreme("max", "maximum"),
     _extreme("min", "minimum"),
     _cumulative(
         "cumlogsumexp",
         "log-sum-exp",
         INEXACT,
-        _kernel(_logsumexp_along),
+        _kernel("logaddexp"),
         lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
         formula="log Σ exp x",
         summary=", without overflow",

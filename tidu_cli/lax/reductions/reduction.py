@@ -7,16 +7,16 @@ from math import prod
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, REALS, TIMES, TensorType, storage_dtype
+from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, TensorType, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_dtype
+from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_axes, require_dtype
 from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
-from tidu_cli.rules.recording import Term, op
+from tidu_cli.rules.recording.trace import Term, op
 
 broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = map(
     op, ("broadcast_in_dim", "convert_element_type", "cumprod", "eq", "pad", "reduce_sum", "reshape", "transpose")
@@ -34,16 +34,14 @@ def _reduced(dtypes: frozenset[str]) -> TypeRule:
     def types(attrs: AxesAttrs, operands: Types) -> Types:
         require_dtype(dtypes, operands)
         (operand,) = operands
-        for axis in attrs.axes:
-            if axis >= operand.rank:
-                raise TypeRuleError(f"axes {list(attrs.axes)}: the operand {operand} has no axis {axis}")
+        require_axes("axes", attrs.axes, operand)
         return (operand.with_shape(tuple(n for k, n in enumerate(operand.shape) if k not in attrs.axes)),)
 
     return types
 
 
 def _arg_types(attrs: ArgExtremumAttrs, operands: Types) -> Types:
-    (result,), (operand,), (axis,) = _reduced(_ORDERED)(attrs, operands), operands, attrs.axes
+    (result,), (operand,), (axis,) = _reduced(ORDERED)(attrs, operands), operands, attrs.axes
     if attrs.index_dtype not in INTEGERS:
         raise TypeRuleError(f"index_dtype is {attrs.index_dtype}; positions are integers")
     if operand.shape[axis] == 0:
@@ -61,7 +59,7 @@ def _spread(y: Term, axes: tuple[int, ...], type_: TensorType) -> Term:
 
 
 def _accumulated(function: str) -> KernelRule:
-    """The kernel that folds with NumPy's addition or multiplication, in the operand's dtype."""
+    """The kernel that folds with a function of NumPy's, in the operand's dtype."""
 
     def kernel(np: Any, attrs: AxesAttrs, operands: Types, results: Types) -> Kernel:
         fold, dtype = getattr(np, function).reduce, numpy_dtype(np, results[0].dtype)
@@ -91,14 +89,6 @@ def _extremum(function: str, of_nothing: Callable[[Any, Any], Any]) -> KernelRul
     return kernel
 
 
-def _bitwise(function: str) -> KernelRule:
-    def kernel(np: Any, attrs: AxesAttrs, operands: Types, results: Types) -> Kernel:
-        fold = getattr(np, function).reduce
-        return lambda x: fold(x, axis=attrs.axes)
-
-    return kernel
-
-
 def _position(function: str) -> KernelRule:
     def kernel(np: Any, attrs: ArgExtremumAttrs, operands: Types, results: Types) -> Kernel:
         find, dtype, (axis,) = getattr(np, function), numpy_dtype(np, attrs.index_dtype), attrs.axes
@@ -108,16 +98,14 @@ def _position(function: str) -> KernelRule:
 
 
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
-    (x,), (y,), (t,), axes = node.operands, node.results, node.tangents, node.attrs.axes
-    assert t is not None
+    (x,), (y,), t, axes = node.operands, node.results, node.tangent, node.attrs.axes
     taken = convert(eq(x, _spread(y, axes, x.type)), new_dtype=t.type.dtype)
     ties = reduce_sum(taken, axes=axes)
     return [reduce_sum(taken * t, axes=axes) / ties]
 
 
 def _reduce_prod_jvp(node: JVP) -> Sequence[Term | None]:
-    (x,), (t,), axes = node.operands, node.tangents, node.attrs.axes
-    assert t is not None
+    (x,), t, axes = node.operands, node.tangent, node.attrs.axes
     n = prod(x.type.shape[axis] for axis in axes)
     return [reduce_sum(_product_of_the_others(x, axes) * t if n > 1 else t, axes=axes)]
 
@@ -144,7 +132,6 @@ def _exclusive(x: Term, axis: int, *, reverse: bool) -> Term:
     return cumprod(pad(x, one, padding_config=config), axis=axis, reverse=reverse)
 
 
-_ORDERED = REALS | {"bool"} | TIMES
 _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
 
 
@@ -181,11 +168,11 @@ def _reduction(
 def _extreme(name: str, of: str, of_nothing: Callable[[Any, Any], Any]) -> Primitive:
     kernel, ties = in_order(_extremum(of, of_nothing)), "; its derivative is shared equally among ties"
     jvp = by_counts(_extremum_jvp)
-    return _reduction(name, of, _ORDERED, kernel, (name, of), formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
+    return _reduction(name, of, ORDERED, kernel, (name, of), formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
 
 
 def _bits(name: str, of: str, function: str) -> Primitive:
-    kernel, words, formula = _bitwise(f"bitwise_{name}"), (function, f"joined by {of}"), f"x₁ {name} x₂ {name} …"
+    kernel, words, formula = _accumulated(f"bitwise_{name}"), (function, f"joined by {of}"), f"x₁ {name} x₂ {name} …"
     return _reduction(name, f"bitwise {of}", INTEGERS | {"bool"}, kernel, words, formula=formula, jvp=no_tangent)
 
 
@@ -198,7 +185,7 @@ def _arg_extremum(name: str, extremum: str) -> Primitive:
         jvp=no_tangent,
         batch=itself(name, axes=later),
         attrs=ArgExtremumAttrs,
-        dtypes=_ORDERED,
+        dtypes=ORDERED,
         examples=(Example(("T[2,3]",), {"axes": [1], "index_dtype": "i32"}),),
         flops=reducing(),
         formula=f"{name} x along an axis",
@@ -215,7 +202,7 @@ PRIMITIVES = (
         _accumulated("add"),
         ("sum", "summed"),
         formula="Σ x",
-        adjoint=lambda attrs, ct, type_: _spread(ct, attrs.axes, type_),
+        adjoint=lambda node, ct, type_: _spread(ct, node.attrs.axes, type_),
     ),
     _reduction(
         "prod",

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, REALS, TIMES, storage_dtype
-from tidu_cli.lax.records.ordered_times import in_order
+from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, storage_dtype
+from tidu_cli.lax.arrays.taking import taken
+from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import primitive, require_dtype
+from tidu_cli.rules.families import primitive, require_axis, require_dtype
 from tidu_cli.rules.flops import sorting
-from tidu_cli.rules.recording import Term, op
-
-expand_dims, gather = op("expand_dims"), op("gather")
+from tidu_cli.rules.recording.trace import Term
 
 
 class SortAttrs(Attrs):
@@ -39,8 +38,7 @@ class TopKAttrs(Attrs):
 
 def _sort_types(attrs: SortAttrs, operands: Types) -> Types:
     first = operands[0]
-    if attrs.dimension >= first.rank:
-        raise TypeRuleError(f"dimension {attrs.dimension}: the operand {first} has no such axis")
+    require_axis("dimension", attrs.dimension, first)
     if attrs.num_keys > len(operands):
         raise TypeRuleError(f"num_keys is {attrs.num_keys}, but there {_are(len(operands))} to sort")
     for k, t in enumerate(operands):
@@ -101,32 +99,13 @@ def _sort_jvp(node: JVP) -> Sequence[Term | None]:
     type_ = keys[0].type
     position = keys[0].trace.emit("iota", dtype="i32" if type_.shape[axis] <= 2**31 else "i64", shape=type_.shape, dimension=axis)
     *_, places = position.trace.emit_all("sort", *keys, position, **dict(node.attrs))
-    return [None if t is None else _taken(t, places, axis) for t in node.tangents]
-
-
-def _taken(x: Term, places: Term, axis: int) -> Term:
-    """x[places[i]] along an axis."""
-    batch = tuple(k for k in range(x.type.rank) if k != axis)
-    numbers = {
-        "offset_dims": (),
-        "collapsed_slice_dims": (axis,),
-        "start_index_map": (axis,),
-        "operand_batching_dims": batch,
-        "start_indices_batching_dims": batch,
-    }
-    indices = expand_dims(places, dimensions=(places.type.rank,))
-    sizes = (1,) * x.type.rank
-    return gather(x, indices, dimension_numbers=numbers, slice_sizes=sizes, mode="promise_in_bounds")
-
-
-_ORDERED = REALS | {"bool"} | TIMES
+    return [None if t is None else taken(t, places, axis) for t in node.tangents]
 
 
 def _top_k_types(attrs: TopKAttrs, operands: Types) -> Types:
-    require_dtype(_ORDERED, operands)
+    require_dtype(ORDERED, operands)
     (operand,) = operands
-    if attrs.axis >= operand.rank:
-        raise TypeRuleError(f"axis {attrs.axis}: the operand {operand} has no such axis")
+    require_axis("axis", attrs.axis, operand)
     n = operand.shape[attrs.axis]
     if attrs.k > n:
         raise TypeRuleError(f"k is {attrs.k}, but axis {attrs.axis} of the operand {operand} has {n} elements")
@@ -149,9 +128,8 @@ def _top_k_kernel(np: Any, attrs: TopKAttrs, operands: Types, results: Types) ->
 
 
 def _top_k_jvp(node: JVP) -> Sequence[Term | None]:
-    (t,), (_, places) = node.tangents, node.results
-    assert t is not None
-    return [_taken(t, places, node.attrs.axis), None]
+    t, (_, places) = node.tangent, node.results
+    return [taken(t, places, node.attrs.axis), None]
 
 
 PRIMITIVES = (
@@ -186,7 +164,7 @@ PRIMITIVES = (
         attrs=TopKAttrs,
         n_results=lambda attrs, n_operands: 2,
         integers="exact",
-        dtypes=_ORDERED,
+        dtypes=ORDERED,
         examples=(Example(("T[5]",), {"k": 2, "axis": 0}), Example(("T[2,3]",), {"k": 2, "axis": 1})),
         flops=sorting(lambda attrs: attrs.axis),
         formula="the k greatest elements along an axis, and their positions",

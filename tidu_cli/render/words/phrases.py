@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tidu_cli.graph.graph import Case
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.render.text import attrs_text, short
-from tidu_cli.rules.captions import Caption, told
+from tidu_cli.rules.catalogue import Caption, told
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _VARIABLE = re.compile(r"(?<!\w)[xyz](?!\w)")

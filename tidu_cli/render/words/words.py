@@ -11,7 +11,7 @@ from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, accumulating, op_run, results
 from tidu_cli.render.text import key_words, name
 from tidu_cli.render.words.phrases import phrase
-from tidu_cli.rules.captions import Caption
+from tidu_cli.rules.catalogue import Caption
 
 _LETTERS = {Flow.PRIMAL: "v", Flow.TANGENT: "t", Flow.COTANGENT: "c"}
 _NAMES = 3

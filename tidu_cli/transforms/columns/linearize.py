@@ -17,8 +17,8 @@ from tidu_cli.graph.columns.blocks import before_each, column_of
 from tidu_cli.graph.columns.dataflow import Bools, Flow, Indices, Ints, peel, readers
 from tidu_cli.graph.graph import Column, column
 from tidu_cli.graph.link import LogicalGraph
-from tidu_cli.rules.recording import Template
-from tidu_cli.rules.templates import jvp_template
+from tidu_cli.rules.recording.templates import jvp_template
+from tidu_cli.rules.recording.trace import Template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.columns.aliases import follow
 from tidu_cli.transforms.columns.cases import are_few, by_code, by_mask, operands

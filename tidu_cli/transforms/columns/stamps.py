@@ -21,7 +21,7 @@ from tidu_cli.graph.columns.blocks import array_of, before_each, blocks
 from tidu_cli.graph.columns.dataflow import Ints
 from tidu_cli.graph.graph import column
 from tidu_cli.limits import require
-from tidu_cli.rules.recording import Template
+from tidu_cli.rules.recording.trace import Template
 from tidu_cli.transforms.columns.externals import number_externals
 from tidu_cli.transforms.derivative import Derivative
 from tidu_cli.watching import watch

@@ -16,9 +16,9 @@ from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints, has_single_result
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.rules.recording import Template
-from tidu_cli.rules.scattered import reads_few
-from tidu_cli.rules.templates import transpose_template
+from tidu_cli.rules.recording.scattered import reads_few
+from tidu_cli.rules.recording.templates import transpose_template
+from tidu_cli.rules.recording.trace import Template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.columns.cases import are_few, by_code, operands
 from tidu_cli.transforms.columns.contributions import Contributions

@@ -10,8 +10,8 @@ from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Document, Graph, column
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
-from tidu_cli.rules.recording import Template, Trace
-from tidu_cli.rules.templates import Templates
+from tidu_cli.rules.recording.templates import Templates
+from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch

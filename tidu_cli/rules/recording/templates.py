@@ -17,9 +17,9 @@ from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Transposition, Types
-from tidu_cli.rules.integers import tangents_of_results
-from tidu_cli.rules.recording import HIDDEN, Template, Term, Trace
-from tidu_cli.rules.summands import require_linear_emission
+from tidu_cli.rules.recording.integers import tangents_of_results
+from tidu_cli.rules.recording.linearity import require_linear_emission
+from tidu_cli.rules.recording.trace import HIDDEN, Template, Term, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Flags = tuple[bool, ...]

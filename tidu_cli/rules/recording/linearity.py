@@ -5,22 +5,25 @@ their values, nor the results', so that the derivative is the same everywhere; a
 pass over would be something added (the c of t + c, the other case of a selection). Such a node is zero where those operands are. A
 graph is linear in its tangents if, node by node, its outputs are seen to be zero with them. Constant zeros count with the tangents:
 t + 0 is linear in t.
+
+Documents claim, node by node, to be linear in active operands. What is added to these (the c of t + c, what is written into) has to
+be a structural zero: a constant 0, or what is made of such by primitives that are linear in all their operands together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from tidu_cli.errors import MissingRuleError
+from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves, tangent_type
 from tidu_cli.graph.walk import forwards
-from tidu_cli.rules.contract import JVP, ValueTypes
-from tidu_cli.rules.graphs import expanded
-from tidu_cli.rules.recording import Trace
+from tidu_cli.rules.contract import JVP, Primitive, ValueTypes
+from tidu_cli.rules.recording.graphs import expanded
+from tidu_cli.rules.recording.trace import Emitted, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Flags = tuple[bool, ...]
@@ -49,18 +52,6 @@ def require_linear(primitives: PrimitiveSet, graph: Graph, active: Sequence[bool
             number = culprit[output.value]
             raise MissingRuleError(f"node {number} ({graph.case(number).op}): not known to be linear in the {what}")
         raise MissingRuleError(f"a result does not depend on the {what}, and is not zero; a linear map takes zeros to zero")
-
-
-def summands(primitives: PrimitiveSet, case: Case) -> tuple[int, ...] | None:
-    """What must be zero for a case of known types to be linear in its active operands, by the rules of its primitive.
-
-    None if it is not linear in them, as far as can be seen.
-    """
-    assert case.mask is not None
-    if primitives[case.op].rules.inlined is not None:
-        return () if all(_vanishes(primitives, case, case.mask, {})) else None
-    unread = _unread(primitives, case)
-    return None if None in unread else tuple(sorted(frozenset().union(*cast(list[frozenset[int]], unread))))
 
 
 def is_vector(type_: Type) -> bool:
@@ -127,3 +118,87 @@ def _unread(primitives: PrimitiveSet, case: Case) -> Sequence[frozenset[int] | N
     values = {t.slot for t in results} | {k for k, m in enumerate(mask) if m}
     others = frozenset(k for k, m in enumerate(mask) if not m and not primitive.domain.is_index(k))
     return [None if t is None or values & (live := trace.live([t])) else others - live for t in found]
+
+
+def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:
+    """The inactive operands that must be structural zeros for a node of a linearized case to be linear.
+
+    Of types that a detached reference hides the best is thought. Raises TypeRuleError where no zeros make it linear in its active
+    operands.
+    """
+    mask, primitive = case.mask, primitives[case.op]
+    assert mask is not None
+    active = [k for k, a in enumerate(mask) if a]
+    if not active:
+        return ()
+    for place, type_ in (
+        *((f"input {k} is active and", case.operands[k]) for k in active),
+        *(("a result", t) for t in case.results),
+    ):
+        if type_ is not None and not is_vector(type_):
+            raise TypeRuleError(
+                f"{place} has type {type_}, but what is linear in tangents is made of floats, complex numbers, durations"
+            )
+    if primitive.groups is not None:
+        due = primitive.others(mask)
+    elif None in case.operands:
+        due = () if primitive.rules.transpose else None  # to transpose it takes the types
+    elif primitive.rules.inlined is not None:
+        due = () if all(_vanishes(primitives, case, mask, {})) else None
+    else:
+        unread = _unread(primitives, case)
+        due = None if None in unread else tuple(sorted(frozenset().union(*cast(list[frozenset[int]], unread))))
+    if due is None:
+        raise TypeRuleError(f"is not linear in its active {_inputs(active)}{_way_out(primitive, len(mask))}")
+    return due
+
+
+def makes_zeros(primitives: PrimitiveSet, case: Case) -> bool:
+    """Whether a node is seen to give zeros, provided that all its operands, if it has any, are structural zeros."""
+    if not case.operands:
+        return is_zero_constant(primitives, case)
+    return primitives[case.op].others((True,) * len(case.operands)) == ()
+
+
+def require_linear_emission(
+    primitives: PrimitiveSet, cases: CaseTable, n_sources: int, nodes: Iterable[Emitted], rule: str
+) -> None:
+    """Raises MissingRuleError, which names the rule, unless each linear node that it emits is linear in what it says."""
+    nodes = list(nodes)
+    due = {}
+    for code in {node.code for node in nodes if node.linear}:
+        try:
+            due[code] = zeros_due(primitives, cases[code])
+        except TypeRuleError as error:
+            raise MissingRuleError(f"the {rule} emits {cases[code].op}, which {error}") from None
+    if not any(due.values()):
+        return
+    zeros, first = set[int](), n_sources
+    for node in nodes:
+        for k in due.get(node.code, ()) if node.linear else ():
+            if node.reads[k] not in zeros:
+                case = cases[node.code]
+                raise MissingRuleError(f"the {rule} emits {case.op}, whose {not_zero(k, case)}")
+        if zeros.issuperset(node.reads) and makes_zeros(primitives, cases[node.code]):
+            zeros.update(range(first, first + node.n_results))
+        first += node.n_results
+
+
+def not_zero(operand: int, case: Case) -> str:
+    """What is wrong with an inactive operand that is not zero."""
+    assert case.mask is not None
+    active = _inputs([k for k, a in enumerate(case.mask) if a])
+    return (
+        f"input {operand} is added to what is linear in {active}: it must be a structural zero (a constant 0, or one broadcast, …)"
+    )
+
+
+def _inputs(numbers: Sequence[int]) -> str:
+    return f"input{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _way_out(primitive: Primitive, n: int) -> str:
+    groups = []
+    for first, end in primitive.groups or ():
+        groups.append(_inputs([k for k in range(first, n if end is None else end) if not primitive.domain.is_index(k)]))
+    return f"; {primitive.name} is linear in {', or in '.join(groups)}" if groups else ""

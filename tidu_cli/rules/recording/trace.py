@@ -22,6 +22,14 @@ HIDDEN = "its rule needs the type of a detached value; resolve the document firs
 """Why a rule does nothing where a detached reference hides a type that it reads."""
 
 
+Operator = Callable[["Term", "Term | Number"], "Term"]
+
+
+def _operators(name: str) -> tuple[Operator, Operator]:
+    """A primitive as Python's operator: of a Term and what stands on its right, and of one and a number on its left."""
+    return (lambda x, y: x.trace.emit(name, x, y)), (lambda x, y: x.trace.emit(name, y, x))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
     """A value within a rule. `slot` is its place in the template's environment; `linear` says that it depends on a tangent."""
@@ -46,29 +54,10 @@ class Term:
             raise MissingRuleError(HIDDEN)
         return self.known_type
 
-    def __add__(self, other: Term | Number) -> Term:
-        return self.trace.emit("add", self, other)
-
-    def __radd__(self, other: Number) -> Term:
-        return self.trace.emit("add", other, self)
-
-    def __sub__(self, other: Term | Number) -> Term:
-        return self.trace.emit("sub", self, other)
-
-    def __rsub__(self, other: Number) -> Term:
-        return self.trace.emit("sub", other, self)
-
-    def __mul__(self, other: Term | Number) -> Term:
-        return self.trace.emit("mul", self, other)
-
-    def __rmul__(self, other: Number) -> Term:
-        return self.trace.emit("mul", other, self)
-
-    def __truediv__(self, other: Term | Number) -> Term:
-        return self.trace.emit("div", self, other)
-
-    def __rtruediv__(self, other: Number) -> Term:
-        return self.trace.emit("div", other, self)
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("div")
 
     def __neg__(self) -> Term:
         return self.trace.emit("neg", self)

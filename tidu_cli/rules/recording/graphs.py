@@ -16,7 +16,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.contract import Kernel, Types
-from tidu_cli.rules.recording import Term, Trace
+from tidu_cli.rules.recording.trace import Term, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

@@ -1,7 +1,7 @@
 """Tangent types: which types of tangents a primal type has.
 
 Rules compute with the natural tangent type, `tidu_cli.graph.types.tangent_type`. A linear graph may take its tangents in another
-type that the primal admits (`tidu_cli.rules.tangent_conversion`).
+type that the primal admits (`tidu_cli.rules.tangents.conversion`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conversions of tangents and cotangents between the types that one primal type admits (`tidu_cli.rules.tangents`)."""
+"""Conversions of tangents and cotangents between the types that one primal type admits (`tidu_cli.rules.tangents.types`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.rules.contract import Transposition
-from tidu_cli.rules.recording import Template, Term, Trace
+from tidu_cli.rules.recording.records import field, fieldwise, record
+from tidu_cli.rules.recording.trace import Template, Term, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -41,17 +42,15 @@ def converted_cotangent(cotangent: Term, wanted: Type) -> Term:
 
 def _converted(x: Term, wanted: Type, convert: Callable[[Term, str], Term]) -> Term:
     """Fields are taken and put together alike in both directions; `convert` gives arrays another dtype."""
-    trace, given = x.trace, x.value_type
+    given = x.value_type
     if given == wanted:
         return x
     if isinstance(wanted, TensorType):
         while isinstance(x.value_type, RecordType):
             (name,) = x.value_type.names
-            x = trace.emit("field", x, name=name)
+            x = field(x, name)
         return x if x.type == wanted else convert(x, wanted.dtype)
     if isinstance(given, TensorType):
         ((name, inner),) = wanted.fields
-        return trace.emit("record", _converted(x, inner, convert), type=wanted)
-    shared = {name: due for name, due in wanted.fields if name in given.names}
-    fields = [_converted(trace.emit("field", x, name=name), due, convert) for name, due in shared.items()]
-    return trace.emit("record", *fields, type=wanted, fields=None if len(fields) == len(wanted.fields) else tuple(shared))
+        return record(wanted, {name: _converted(x, inner, convert)})
+    return fieldwise(wanted, lambda name, due: _converted(field(x, name), due, convert) if name in given.names else None)
