@@ -16,11 +16,11 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, joining, shaping
-from tidu_cli.build.numpy.axes import sizes_of
 from tidu_cli.build.numpy.elementwise import choosing, elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.elementwise.ufuncs import call_ufunc
 from tidu_cli.build.numpy.linear_algebra import contracting, einsum, matrices, norms, systems
+from tidu_cli.build.numpy.primitives import sizes_of
 from tidu_cli.build.numpy.reductions import ordering, reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.errors import did_you_mean

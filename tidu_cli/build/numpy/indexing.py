@@ -10,8 +10,7 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import common_shape, resized
-from tidu_cli.build.numpy.primitives import filled, places, select
+from tidu_cli.build.numpy.primitives import common_shape, filled, places, resized, select
 
 ALL_OF_IT = slice(None)
 

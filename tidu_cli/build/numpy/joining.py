@@ -12,9 +12,8 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, lifted_weak
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import along, normal_axes, normal_axis, resized, sizes_of
 from tidu_cli.build.numpy.indexing import indexed, part
-from tidu_cli.build.numpy.primitives import filled
+from tidu_cli.build.numpy.primitives import along, filled, normal_axes, normal_axis, resized, sizes_of
 from tidu_cli.build.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel
 
 MAX_REPEATS = 10_000_000
@@ -242,7 +241,7 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "hsplit": lambda x, sections: split(an_array(x), sections, 0 if an_array(x).ndim == 1 else 1),
     "vsplit": lambda x, sections: split(an_array(x), sections, 0),
     "dsplit": lambda x, sections: split(an_array(x), sections, 2),
-    "unstack": lambda x, *, axis=0: tuple(moveaxis(an_array(x), axis, 0)),
+    "unstack": lambda x, *, axis=0: tuple(moveaxis(x := an_array(x), normal_axis(axis, x.ndim), 0)),
     "fft.fftshift": _shifted(1),
     "fft.ifftshift": _shifted(-1),
 }

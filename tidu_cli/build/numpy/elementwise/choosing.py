@@ -10,9 +10,8 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import NUMBERS, Operand, arrays_in, lift, lifted, result_dtype
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import common_shape
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.build.numpy.primitives import select, truth
+from tidu_cli.build.numpy.primitives import common_shape, select, truth
 from tidu_cli.graph.types import INTEGERS
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, lifted_as_arrays, lifted_weak
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.axes import common_shape, normal_axes
 from tidu_cli.build.numpy.linear_algebra.matrices import diagonal
-from tidu_cli.build.numpy.primitives import product
+from tidu_cli.build.numpy.primitives import common_shape, normal_axes, product
 from tidu_cli.build.numpy.shaping import moveaxis, squeeze
 
 

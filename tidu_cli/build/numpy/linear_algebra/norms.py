@@ -8,8 +8,7 @@ from typing import Any
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import real_of
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import normal_axes, resized
-from tidu_cli.build.numpy.primitives import floating
+from tidu_cli.build.numpy.primitives import floating, normal_axes, resized
 from tidu_cli.build.numpy.reductions.reducing import max as max_
 from tidu_cli.build.numpy.reductions.reducing import min as min_
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_

@@ -10,9 +10,8 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, arrays_in, lift, lifted, lifted_as_arrays
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.axes import common_shape
 from tidu_cli.build.numpy.linear_algebra.contracting import matmul
-from tidu_cli.build.numpy.primitives import filled, places, select
+from tidu_cli.build.numpy.primitives import common_shape, filled, places, select
 from tidu_cli.build.numpy.reductions.reducing import prod
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_
 from tidu_cli.build.numpy.shaping import moveaxis

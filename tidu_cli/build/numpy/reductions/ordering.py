@@ -9,11 +9,10 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, arrays_in, lift, lifted_as_arrays
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import along
 from tidu_cli.build.numpy.elementwise.choosing import where
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.primitives import not_a_number, places, reversed_along
+from tidu_cli.build.numpy.primitives import along, not_a_number, places, reversed_along
 from tidu_cli.build.numpy.reductions.reducing import sum
 from tidu_cli.graph.types import FLOATS
 

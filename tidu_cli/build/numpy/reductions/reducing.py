@@ -11,11 +11,21 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, lift
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.axes import along, normal_axes, resized
 from tidu_cli.build.numpy.elementwise.choosing import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.joining import concatenate
-from tidu_cli.build.numpy.primitives import filled, floating, is_given, not_a_number, reduce, select, truth
+from tidu_cli.build.numpy.primitives import (
+    along,
+    filled,
+    floating,
+    is_given,
+    normal_axes,
+    not_a_number,
+    reduce,
+    resized,
+    select,
+    truth,
+)
 from tidu_cli.graph.types import FLOATS, INTEGERS, ITEMSIZE, SIGNED
 
 

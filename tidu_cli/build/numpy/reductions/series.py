@@ -9,11 +9,19 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak, real_of
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import common_shape, laid_along, normal_axes, normal_axis, resized
 from tidu_cli.build.numpy.indexing import indexed, part
 from tidu_cli.build.numpy.joining import MAX_REPEATS, concatenate, pad, sliding_window_view
 from tidu_cli.build.numpy.linear_algebra.contracting import matmul
-from tidu_cli.build.numpy.primitives import filled, floating, reversed_along
+from tidu_cli.build.numpy.primitives import (
+    common_shape,
+    filled,
+    floating,
+    laid_along,
+    normal_axes,
+    normal_axis,
+    resized,
+    reversed_along,
+)
 from tidu_cli.build.numpy.reductions.reducing import sum
 from tidu_cli.build.numpy.shaping import atleast_1d, expand_dims, ravel
 

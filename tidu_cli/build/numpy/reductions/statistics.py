@@ -11,13 +11,12 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, real_of, result_dtype
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import normal_axes, resized
 from tidu_cli.build.numpy.elementwise.choosing import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.joining import concatenate
 from tidu_cli.build.numpy.linear_algebra.contracting import matmul
-from tidu_cli.build.numpy.primitives import floating, is_given, not_a_number, select
+from tidu_cli.build.numpy.primitives import floating, is_given, normal_axes, not_a_number, resized, select
 from tidu_cli.build.numpy.reductions.ordering import sort
 from tidu_cli.build.numpy.reductions.reducing import any as any_
 from tidu_cli.build.numpy.reductions.reducing import nansum, sum
