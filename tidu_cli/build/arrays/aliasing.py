@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import OPERANDS_OF_OPERATORS, Array
-from tidu_cli.build.arrays.elements import Share
+from tidu_cli.build.arrays.array import OPERANDS_OF_OPERATORS, Array, Share
 from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.calling import place_of_caller
 from tidu_cli.build.errors import UntraceableError

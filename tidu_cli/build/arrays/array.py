@@ -7,14 +7,13 @@ Python array API standard (`__array_namespace__`). What would need a value is re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from tidu_cli.build.arrays.elements import Share
-from tidu_cli.build.arrays.refusals import AN_INTEGER, fixed, refused, refused_conversion
-from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
+from tidu_cli.build.errors import AN_INTEGER, BuildError, UnknownFunctionError, UntraceableError, fixed, refused, refused_conversion
 from tidu_cli.build.numpy.refused import CHANGING
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import TensorType
@@ -27,6 +26,23 @@ dtype_of = lru_cache(partial(numpy_dtype, np))
 
 name_of = lru_cache(dtype_name)
 """tidu's name of a NumPy dtype."""
+
+
+@dataclass(slots=True, eq=False)
+class Elements:
+    """What several arrays share: how often it was changed, and where last."""
+
+    changes: int = 0
+    place: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Share:
+    """An array's part in elements, whose value it has as it was after `seen` changes."""
+
+    elements: Elements = field(default_factory=Elements)
+    seen: int = 0
+    writable: bool = True
 
 
 class Recording(Protocol):

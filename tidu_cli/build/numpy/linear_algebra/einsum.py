@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, lifted_as_arrays
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.linear_algebra.matrices import diagonal
+from tidu_cli.build.numpy.linear_algebra.products import diagonal
 from tidu_cli.build.numpy.primitives import product
 
 

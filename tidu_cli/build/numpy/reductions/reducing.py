@@ -11,7 +11,7 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, lift
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.elementwise.choosing import where as where_
+from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.joining import concatenate
 from tidu_cli.build.numpy.primitives import (

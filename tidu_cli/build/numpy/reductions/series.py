@@ -11,7 +11,7 @@ from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, l
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import indexed, part
 from tidu_cli.build.numpy.joining import MAX_REPEATS, concatenate, pad, sliding_window_view
-from tidu_cli.build.numpy.linear_algebra.contracting import matmul
+from tidu_cli.build.numpy.linear_algebra.products import matmul
 from tidu_cli.build.numpy.primitives import (
     common_shape,
     filled,
