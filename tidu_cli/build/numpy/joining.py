@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def array_split(x: Array, sections: Any, axis: int = 0) -> list[Array]:
         if not 0 < sections <= 100_000:
             raise ValueError("the number of sections is from 1 to 100,000")
         each, more = divmod(n, int(sections))
-        ends = np.cumsum([each + 1] * more + [each] * (int(sections) - more)).tolist()[:-1]
+        ends = [k * each + min(k, more) for k in range(1, int(sections))]
     else:
         ends = [operator.index(k) for k in sections]
     return [part(x, axis, slice(a, b)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
@@ -72,10 +73,9 @@ def tile(x: Array, reps: Any) -> Array:
     counts = sizes_of(reps)
     rank = max(x.ndim, len(counts))
     sizes, counts = ((1,) * (rank - len(s)) + s for s in (x.shape, counts))
-    paired = x.reshaped(tuple(k for n in sizes for k in (1, n))).broadcast(
-        tuple(k for c, n in zip(counts, sizes, strict=True) for k in (c, n))
-    )
-    return paired.reshaped(tuple(c * n for c, n in zip(counts, sizes, strict=True)))
+    pairs = list(zip(counts, sizes, strict=True))
+    repeated = x.reshaped(tuple(k for n in sizes for k in (1, n))).broadcast(tuple(chain(*pairs)))
+    return repeated.reshaped(tuple(c * n for c, n in pairs))
 
 
 def repeat(x: Array, repeats: Any, axis: int | None = None) -> Array:
@@ -84,9 +84,8 @@ def repeat(x: Array, repeats: Any, axis: int | None = None) -> Array:
         if sum(operator.index(n) for n in repeats) > MAX_REPEATS:
             raise ValueError(f"counts of repeats add up to {MAX_REPEATS:,} at most; write one count for all")
         return part(x, axis, np.repeat(np.arange(x.shape[axis]), np.asarray(repeats)))
-    n, before, after = operator.index(repeats), x.shape[:axis], x.shape[axis + 1 :]
-    spread = x.reshaped((*before, x.shape[axis], 1, *after)).broadcast((*before, x.shape[axis], n, *after))
-    return spread.reshaped((*before, x.shape[axis] * n, *after))
+    n, before, after = operator.index(repeats), x.shape[: axis + 1], x.shape[axis + 1 :]
+    return x.reshaped((*before, 1, *after)).broadcast((*before, n, *after)).reshaped(resized(x.shape, axis, x.shape[axis] * n))
 
 
 def roll(x: Array, shift: Any, axis: Any = None) -> Array:
@@ -120,9 +119,12 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError("pad widths cannot be negative")
     if mode in _PAD_BY_PLACES:
-        for axis, (before, after) in enumerate(widths):
-            if before or after:
-                x = part(x, axis, _padded_places(x, axis, before, after, mode))
+        for axis, width in enumerate(widths):
+            if any(width):
+                if sum(width) + x.shape[axis] > MAX_REPEATS:
+                    raise ValueError(f"np.pad with mode={mode!r} makes axes of {MAX_REPEATS:,} elements at most")
+                # NumPy pads the places of the elements, and so says what goes where.
+                x = part(x, axis, np.pad(np.arange(x.shape[axis]), width, mode=mode))  # type: ignore[call-overload]
         return x
     if mode != "constant":
         modes = ", ".join(("constant", *_PAD_BY_PLACES))
@@ -145,15 +147,7 @@ def _each_side(pad_width: Any, rank: int) -> list[tuple[int, int]]:
         for axis, width in pad_width.items():
             pairs[normal_axis(axis, rank)] = tuple(np.broadcast_to(width, 2).tolist())
         return pairs
-    return [(operator.index(a), operator.index(b)) for a, b in np.broadcast_to(np.asarray(pad_width), (rank, 2)).tolist()]
-
-
-def _padded_places(x: Array, axis: int, before: int, after: int, mode: str) -> Any:
-    n = x.shape[axis]
-    if before + n + after > MAX_REPEATS:
-        raise ValueError(f"np.pad with mode={mode!r} makes axes of {MAX_REPEATS:,} elements at most")
-    # NumPy pads the places of the elements, and so says what goes where.
-    return np.pad(np.arange(n), (before, after), mode=mode)  # type: ignore[call-overload]
+    return [(operator.index(a), operator.index(b)) for a, b in np.broadcast_to(pad_width, (rank, 2)).tolist()]
 
 
 def block(arrays: Any) -> Array:
@@ -198,10 +192,9 @@ def insert(x: Operand, obj: Any, values: Operand, axis: int | None = None) -> Ar
     if not -n <= obj <= n:
         raise IndexError(f"np.insert at {obj} is out of range for an axis of {n} elements of {x.type}")
     at = int(obj) + n if obj < 0 else int(obj)
-    if new.ndim == x.ndim:
-        between = new.broadcast(resized(x.shape, axis, new.shape[axis]))
-    else:
-        between = new.broadcast(x.shape[:axis] + x.shape[axis + 1 :]).reshaped(resized(x.shape, axis))
+    if new.ndim < x.ndim:
+        new = new.broadcast(x.shape[:axis] + x.shape[axis + 1 :]).reshaped(resized(x.shape, axis))
+    between = new.broadcast(resized(x.shape, axis, new.shape[axis]))
     return concatenate([part(x, axis, slice(None, at)), between, part(x, axis, slice(at, None))], axis)
 
 
@@ -217,7 +210,7 @@ def resize(x: Array, new_shape: Any) -> Array:
 def sliding_window_view(x: Array, window_shape: Any, axis: Any = None, **options: Any) -> Array:
     """np.lib.stride_tricks.sliding_window_view, a copy."""
     sizes = sizes_of(window_shape)
-    axes = tuple(range(x.ndim)) if axis is None else tuple(normal_axis(a, x.ndim) for a in sizes_of(axis))
+    axes = range(x.ndim) if axis is None else [normal_axis(a, x.ndim) for a in sizes_of(axis)]
     if len(axes) != len(sizes):
         raise ValueError(f"{len(sizes)} windows for {len(axes)} axes")
     for a, size in zip(axes, sizes, strict=True):

@@ -17,9 +17,9 @@ def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: obje
     """With subscripts as text: pair by pair, from the left."""
     if not isinstance(subscripts, str):
         raise UntraceableError("np.einsum is traced with subscripts as text, such as np.einsum('ij,j->i', a, x)")
-    arrays = lifted_as_arrays(*operands) if operands else []
-    if not arrays:
+    if not operands:
         raise ValueError("einsum takes at least one operand")
+    arrays = lifted_as_arrays(*operands)
     terms, result = _subscripts(subscripts, arrays)
     sizes: dict[str, int] = {}
     for term, x in zip(terms, arrays, strict=True):
@@ -33,7 +33,6 @@ def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: obje
         other, others = _single(arrays[k], terms[k], later | set(labels), sizes)
         current, labels = _pair(current, labels, other, others, later)
         current, labels = _single(current, labels, later, sizes)
-    current, labels = _spread(current, labels, result, sizes)
     return current.permuted([labels.index(c) for c in result])
 
 
@@ -61,11 +60,8 @@ def _subscripts(text: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
         right = "..." * bool(dots) + "".join(once)
     result = right.replace("...", dots, 1)
     every = set("".join(terms))
-    if (
-        not all(c.isascii() and c.isalpha() for c in every | set(result))
-        or not set(result) <= every
-        or len(set(result)) < len(result)
-    ):
+    letters = all(c.isascii() and c.isalpha() for c in every)
+    if not letters or not set(result) <= every or len(set(result)) < len(result):
         raise ValueError(f"einsum: malformed subscripts '{text}'")
     return terms, result
 
@@ -87,19 +83,7 @@ def _single(x: Array, labels: str, needed: set[str], sizes: dict[str, int]) -> t
 def _pair(x: Array, left: str, y: Array, right: str, later: set[str]) -> tuple[Array, str]:
     shared = [c for c in left if c in right]
     contract, batch = [c for c in shared if c not in later], [c for c in shared if c in later]
-    found = product(
-        x,
-        y,
-        ([left.index(c) for c in contract], [right.index(c) for c in contract]),
-        ([left.index(c) for c in batch], [right.index(c) for c in batch]),
-    )
+    axes = (([left.index(c) for c in labels], [right.index(c) for c in labels]) for labels in (contract, batch))
+    found = product(x, y, *axes)
     labels = "".join(batch) + "".join(c for c in left if c not in shared) + "".join(c for c in right if c not in shared)
     return found, labels
-
-
-def _spread(x: Array, labels: str, result: str, sizes: dict[str, int]) -> tuple[Array, str]:
-    # Labels of the result whose axes have all been of size 1 and were dropped: they cannot be, as sizes then is 1.
-    missing = "".join(c for c in result if c not in labels)
-    if missing:
-        x = x.reshaped((1,) * len(missing) + x.shape).broadcast((*(sizes[c] for c in missing), *x.shape))
-    return x, missing + labels

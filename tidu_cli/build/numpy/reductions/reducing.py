@@ -26,7 +26,7 @@ from tidu_cli.build.numpy.primitives import (
     select,
     truth,
 )
-from tidu_cli.graph.types import FLOATS, INTEGERS, ITEMSIZE, SIGNED
+from tidu_cli.graph.types import FLOATS
 
 
 def _masked(x: Array, mask: Operand, neutral: Any) -> Array:
@@ -34,13 +34,8 @@ def _masked(x: Array, mask: Operand, neutral: Any) -> Array:
 
 
 def _summed_dtype(x: Array, dtype: Any) -> Any:
-    """NumPy sums integers of fewer bits than the machine's in the machine's."""
-    if is_given(dtype):
-        return np.dtype(dtype)
-    name = x.type.dtype
-    if name == "bool" or (name in SIGNED and ITEMSIZE[name] < 8):
-        return np.dtype(np.int64)
-    return np.dtype(np.uint64) if name in INTEGERS and name not in SIGNED else x.dtype
+    """What NumPy adds up in: integers of fewer bits than the machine's in the machine's."""
+    return np.dtype(dtype) if is_given(dtype) else np.sum(np.empty(0, x.dtype)).dtype
 
 
 def _accumulating(op: str, of_bools: str, ufunc: str, neutral: int) -> Callable[..., Array]:
