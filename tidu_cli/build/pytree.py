@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.aliasing import require_current
-from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.records import Record
+from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TypeTextError

@@ -9,8 +9,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from tidu_cli.build.arrays.aliasing import require_current
-from tidu_cli.build.arrays.array import Array, Share, name_of
-from tidu_cli.build.arrays.records import Record, Traced
+from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
 from tidu_cli.graph.builder import GraphBuilder

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tidu_cli.build.calling import called, name_of_function, signature_of
-from tidu_cli.build.errors import BuildError
+from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
 from tidu_cli.build.pytree import Tree, filled, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, default_output
 from tidu_cli.errors import UnknownNameError, did_you_mean

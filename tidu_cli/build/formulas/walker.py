@@ -9,9 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.arrays.operands import arrays_in
-from tidu_cli.build.arrays.records import Record
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.formulas.language import (
     CONSTANTS,

@@ -15,12 +15,12 @@ from tidu_cli.build.arrays.aliasing import changed_by, item_of, shared, view_of
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
-from tidu_cli.build.numpy import indexing, joining, shaping
+from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
 from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.linear_algebra import einsum, products, systems
+from tidu_cli.build.numpy.linear_algebra import products, systems
 from tidu_cli.build.numpy.primitives import sizes_of
 from tidu_cli.build.numpy.reductions import reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
@@ -49,22 +49,17 @@ def _ufunc(name: str) -> Callable[..., Any]:
     return lambda *operands, **options: call_ufunc(getattr(np, name), "__call__", operands, options)
 
 
-def _of(*modules: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
-    """The functions that modules define, by their names, and those that they compose of others."""
-    found: dict[str, Callable[..., Any]] = {}
-    for module in modules:
-        for name, value in vars(module).items():
-            if isinstance(value, FunctionType) and value.__module__ == module.__name__ and name[0] != "_" and name != without:
-                found[within + name] = value
-        found |= getattr(module, "COMPOSED", {})
-    return found
+def _of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
+    """The functions that a module defines, by their names, and those that it composes of others."""
+    functions = {k: f for k, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__}
+    named = {within + k: f for k, f in functions.items() if k[0] != "_" and k != without}
+    return {**named, **getattr(module, "COMPOSED", {})}
 
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "ufuncs": {name: _ufunc(name) for name in UFUNCS if hasattr(np, name)},
-    "shapes": _of(shaping),
-    "joining and splitting": _of(joining),
-    "matrices and products": _of(products, einsum),
+    "shapes, joining and splitting": _of(shaping),
+    "matrices and products": _of(products),
     "norms and linear systems": _of(systems, within="linalg.", without="solve_triangular"),
     "reductions": _of(reducing),
     "order and statistics": _of(statistics),

@@ -13,7 +13,6 @@ from tidu_cli.build.arrays.operands import Operand, an_array, lift
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.build.numpy.joining import concatenate
 from tidu_cli.build.numpy.primitives import (
     along,
     filled,
@@ -26,6 +25,7 @@ from tidu_cli.build.numpy.primitives import (
     select,
     truth,
 )
+from tidu_cli.build.numpy.shaping import concatenate
 from tidu_cli.graph.types import FLOATS
 
 

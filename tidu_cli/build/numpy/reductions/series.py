@@ -10,7 +10,6 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak, real_of
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import indexed, part
-from tidu_cli.build.numpy.joining import MAX_REPEATS, concatenate, pad, sliding_window_view
 from tidu_cli.build.numpy.linear_algebra.products import matmul
 from tidu_cli.build.numpy.primitives import (
     common_shape,
@@ -23,7 +22,7 @@ from tidu_cli.build.numpy.primitives import (
     reversed_along,
 )
 from tidu_cli.build.numpy.reductions.reducing import sum
-from tidu_cli.build.numpy.shaping import atleast_1d, expand_dims, ravel
+from tidu_cli.build.numpy.shaping import MAX_REPEATS, atleast_1d, concatenate, expand_dims, pad, ravel, sliding_window_view
 
 
 def linspace(

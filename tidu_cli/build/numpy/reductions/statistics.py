@@ -15,7 +15,6 @@ from tidu_cli.build.numpy.elementwise.elementary import where
 from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.joining import concatenate
 from tidu_cli.build.numpy.linear_algebra.products import matmul
 from tidu_cli.build.numpy.primitives import (
     along,
@@ -30,7 +29,7 @@ from tidu_cli.build.numpy.primitives import (
 )
 from tidu_cli.build.numpy.reductions.reducing import any as any_
 from tidu_cli.build.numpy.reductions.reducing import nansum, sum
-from tidu_cli.build.numpy.shaping import moveaxis
+from tidu_cli.build.numpy.shaping import concatenate, moveaxis
 from tidu_cli.graph.types import FLOATS
 
 MAX_COMPARISONS = 100_000_000
