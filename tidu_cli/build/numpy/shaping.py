@@ -48,7 +48,8 @@ def _permuting(numpys: Callable[..., Any]) -> Callable[..., Array]:
     return permuted
 
 
-swapaxes, moveaxis, rollaxis, transpose = map(_permuting, (np.swapaxes, np.moveaxis, np.rollaxis, np.transpose))
+swapaxes, moveaxis = _permuting(np.swapaxes), _permuting(np.moveaxis)
+rollaxis, transpose = _permuting(np.rollaxis), _permuting(np.transpose)
 
 
 def matrix_transpose(x: Array) -> Array:
@@ -64,7 +65,7 @@ def _with_axes_of_one(numpys: Callable[..., Any]) -> Callable[..., Array]:
     return reshaped
 
 
-expand_dims, squeeze = map(_with_axes_of_one, (np.expand_dims, np.squeeze))
+expand_dims, squeeze = _with_axes_of_one(np.expand_dims), _with_axes_of_one(np.squeeze)
 
 
 def _of_each(numpys: Callable[..., Any]) -> Callable[..., Any]:

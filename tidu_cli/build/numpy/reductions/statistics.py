@@ -11,7 +11,7 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, real_of, result_dtype
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.elementwise.elementary import where
+from tidu_cli.build.numpy.elementwise.elementary import real
 from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
@@ -20,6 +20,7 @@ from tidu_cli.build.numpy.primitives import (
     along,
     floating,
     is_given,
+    laid_along,
     normal_axes,
     not_a_number,
     places,
@@ -29,7 +30,7 @@ from tidu_cli.build.numpy.primitives import (
 )
 from tidu_cli.build.numpy.reductions.reducing import any as any_
 from tidu_cli.build.numpy.reductions.reducing import nansum, sum
-from tidu_cli.build.numpy.shaping import concatenate, moveaxis
+from tidu_cli.build.numpy.shaping import concatenate, moveaxis, squeeze, stack
 from tidu_cli.graph.types import FLOATS
 
 MAX_COMPARISONS = 100_000_000
@@ -108,7 +109,7 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = 
         inside = (indexed(values, k + 1) - y0) / (indexed(points, k + 1) - x0) * (at - x0) + y0
     else:
         inside = values[0] + at * 0
-    inside = where(at < points[0], first, where(at > points[n - 1], last, where(at == points[n - 1], values[n - 1], inside)))
+    inside = where_(at < points[0], first, where_(at > points[n - 1], last, where_(at == points[n - 1], values[n - 1], inside)))
     return inside.convert(values.dtype)
 
 
@@ -117,12 +118,11 @@ def _count(x: Array, axis: Any) -> int:
 
 
 def mean(x: Array, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
-    if is_given(where) and where is not True:
-        x = floating(x, dtype)
-        counted = sum(lift(where, x).broadcast(x.shape), axis, keepdims=keepdims)
-        return sum(x, axis, keepdims=keepdims, where=where) / counted.convert(real_of(x))
     x = floating(x, dtype)
-    return sum(x, axis, keepdims=keepdims) / _count(x, axis)
+    if not is_given(where) or where is True:
+        return sum(x, axis, keepdims=keepdims) / _count(x, axis)
+    counted = sum(lift(where, x).broadcast(x.shape), axis, keepdims=keepdims)
+    return sum(x, axis, keepdims=keepdims, where=where) / counted.convert(real_of(x))
 
 
 def var(
@@ -178,7 +178,7 @@ def average(x: Operand, axis: Any = None, weights: Any = None, returned: bool = 
     w = lift(weights, x)
     if w.shape != x.shape:
         (along,) = normal_axes(axis, x.ndim)
-        w = w.reshaped(tuple(w.size if k == along else 1 for k in range(x.ndim))).broadcast(x.shape)
+        w = w.reshaped(laid_along(along, w.size, x.ndim)).broadcast(x.shape)
     dtype = result_dtype(x, w) if x.type.inexact else result_dtype(x, w, np.float64(0))
     return sum(apply_ufunc("multiply", x, w, dtype=dtype), axis, keepdims=keepdims) / sum(w, axis, dtype, keepdims=keepdims)
 
@@ -237,10 +237,7 @@ def _quantiles(numpys: Callable[..., Any], shares_of: Callable[[Any], Any]) -> C
         ordered = sort(flat, -1)
         found = [_nan_where_unordered(_between(ordered, float(place), method, dtype), flat) for place in places.reshape(-1)]
         found = [f.reshaped(resized(x.shape, axes)) for f in found] if keepdims is True else found
-        if not places.ndim:
-            return found[0]
-        together = concatenate([f.reshaped((1, *f.shape)) for f in found])
-        return together.reshaped((*places.shape, *found[0].shape))
+        return stack(found).reshaped((*places.shape, *found[0].shape)) if places.ndim else found[0]
 
     return quantiles
 
@@ -275,7 +272,7 @@ def cov(
     freedom = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
     off = x - mean(x, 1, keepdims=True)
     found = matmul(off, off.conj().T) / max(freedom, 0)
-    return found.reshaped(tuple(n for n in found.shape if n != 1)) if 1 in found.shape else found
+    return squeeze(found)
 
 
 def _rows(x: Array, turned: bool) -> Array:
@@ -290,15 +287,13 @@ def corrcoef(x: Operand, y: Any = None, rowvar: bool = True, *, dtype: Any = Non
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c
-    spread = c.diagonal().emit("real").emit("sqrt") if c.type.complex else c.diagonal().emit("sqrt")
-    scaled = c / spread.reshaped((spread.size, 1)) / spread
-    if scaled.type.complex:
-        real, imag = scaled.emit("real"), scaled.emit("imag")
-        return _within_one(real).emit("complex", _within_one(imag))
-    return _within_one(scaled)
+    spread = real(c.diagonal()).emit("sqrt")
+    return _within_one(c / spread.reshaped((spread.size, 1)) / spread)
 
 
 def _within_one(x: Array) -> Array:
+    if x.type.complex:
+        return _within_one(x.emit("real")).emit("complex", _within_one(x.emit("imag")))
     return apply_ufunc("minimum", apply_ufunc("maximum", x, -1.0), 1.0)
 
 
