@@ -17,7 +17,7 @@ import numpy as np
 from tidu_cli.build.errors import AN_INTEGER, BuildError, UnknownFunctionError, UntraceableError, fixed, refused, refused_conversion
 from tidu_cli.build.numpy.refused import CHANGING
 from tidu_cli.errors import did_you_mean
-from tidu_cli.graph.types import RecordType, TensorType
+from tidu_cli.graph.types import ITEMSIZE, RecordType, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 
 Shape = tuple[int, ...]
@@ -44,6 +44,14 @@ class Share:
     elements: Elements = field(default_factory=Elements)
     seen: int = 0
     writable: bool = True
+
+
+def known(dtype: Any) -> str:
+    """tidu's name of a NumPy dtype. Raises BuildError if there is none."""
+    name = name_of(dtype)
+    if name not in ITEMSIZE:
+        raise BuildError(f"NumPy's dtype {dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+    return name
 
 
 class Recording(Protocol):
@@ -85,14 +93,6 @@ def _binary(name: str, symbol: str = "") -> tuple[Operator, Operator, Operator]:
         return self.recorder.numpy["in place"](self, name, symbol, list(other) if isinstance(other, tuple) else other)
 
     return apply, swapped, in_place
-
-
-def _compare(name: str) -> Operator:
-    return _binary(name)[0]
-
-
-def _unary(name: str) -> Callable[[Array], Array]:
-    return _method(name)
 
 
 def _method(name: str) -> Method:
@@ -167,7 +167,7 @@ class Array:
 
     def convert(self, dtype: Any) -> Array:
         """This as another dtype, NumPy's or by its name in tidu."""
-        name = dtype if isinstance(dtype, str) else name_of(dtype)
+        name = dtype if isinstance(dtype, str) else known(dtype)
         return self if name == self.type.dtype else self.emit("convert_element_type", new_dtype=name)
 
     def broadcast(self, shape: Shape) -> Array:
@@ -208,10 +208,9 @@ class Array:
     __xor__, __rxor__, __ixor__ = _binary("bitwise_xor", "^")
     __lshift__, __rlshift__, __ilshift__ = _binary("left_shift", "<<")
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift", ">>")
-    __lt__, __le__, __gt__, __ge__ = map(_compare, ("less", "less_equal", "greater", "greater_equal"))
-    __eq__ = _compare("equal")  # type: ignore[assignment]
-    __ne__ = _compare("not_equal")  # type: ignore[assignment]
-    __neg__, __pos__, __invert__, __abs__ = map(_unary, ("negative", "positive", "invert", "absolute"))
+    __lt__, __le__, __gt__, __ge__ = (_binary(name)[0] for name in ("less", "less_equal", "greater", "greater_equal"))
+    __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]  # type: ignore[assignment]
+    __neg__, __pos__, __invert__, __abs__ = map(_method, ("negative", "positive", "invert", "absolute"))
 
     # Structure, which is known.
 

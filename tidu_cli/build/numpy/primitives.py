@@ -93,7 +93,7 @@ def truth(x: Array) -> Array:
     return x if x.type.dtype == "bool" else x.emit("ne", filled(x, 0))
 
 
-def not_a_number(x: Array) -> Array:
+def is_nan(x: Array) -> Array:
     """Where x is NaN."""
     return x.emit("ne", x)
 
@@ -101,11 +101,6 @@ def not_a_number(x: Array) -> Array:
 def places(x: Array, shape: tuple[int, ...], axis: int, dtype: str = "i64") -> Array:
     """For each place of a shape its number along an axis."""
     return x.recorder.emit("iota", dtype=dtype, shape=shape, dimension=axis % len(shape))
-
-
-def reversed_along(x: Array, *axes: int) -> Array:
-    """x in reverse order along axes."""
-    return x.emit("rev", dimensions=axes)
 
 
 def reduce(x: Array, op: str, axis: Any, keepdims: Any) -> Array:

@@ -17,7 +17,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import indexed, part
-from tidu_cli.build.numpy.primitives import along, common_shape, filled, normal_axes, normal_axis, resized, reversed_along, sizes_of
+from tidu_cli.build.numpy.primitives import along, common_shape, filled, normal_axes, normal_axis, resized, sizes_of
 
 
 def _empty(x: Array) -> Any:
@@ -93,7 +93,7 @@ def broadcast_arrays(*arrays: Operand, subok: bool = False) -> tuple[Array, ...]
 
 def flip(x: Array, axis: Any = None) -> Array:
     axes = normal_axes(axis, x.ndim)
-    return reversed_along(x, *axes) if axes else x
+    return x.emit("rev", dimensions=axes) if axes else x
 
 
 def rot90(x: Array, k: int = 1, axes: Any = (0, 1)) -> Array:

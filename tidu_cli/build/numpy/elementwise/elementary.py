@@ -12,7 +12,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import NUMBERS, Operand, an_array, arrays_in, lift, lifted, result_dtype
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.build.numpy.primitives import common_shape, filled, not_a_number, select, truth
+from tidu_cli.build.numpy.primitives import common_shape, filled, is_nan, select, truth
 from tidu_cli.graph.types import FLOATS, INTEGERS
 
 
@@ -144,7 +144,7 @@ def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = No
     bounds: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]
     x = where(x == np.inf, x.dtype.type(bounds.max if posinf is None else posinf), x)
     x = where(x == -np.inf, x.dtype.type(bounds.min if neginf is None else neginf), x)
-    return where(not_a_number(x), lift(nan, x, x.dtype), x)
+    return where(is_nan(x), lift(nan, x, x.dtype), x)
 
 
 COMPOSED: Mapping[str, Callable[..., Any]] = {

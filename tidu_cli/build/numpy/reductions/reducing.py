@@ -13,18 +13,7 @@ from tidu_cli.build.arrays.operands import Operand, an_array, lift
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.build.numpy.primitives import (
-    along,
-    filled,
-    floating,
-    is_given,
-    normal_axes,
-    not_a_number,
-    reduce,
-    resized,
-    select,
-    truth,
-)
+from tidu_cli.build.numpy.primitives import along, filled, floating, is_given, is_nan, normal_axes, reduce, resized, select, truth
 from tidu_cli.build.numpy.shaping import concatenate
 from tidu_cli.graph.types import FLOATS
 
@@ -158,7 +147,7 @@ def log_softmax(x: Array, axis: Any = None) -> Array:
 def _without_nan(reduction: Callable[..., Array], neutral: float) -> Callable[..., Array]:
     def reduced(x: Operand, *args: Any, **options: Any) -> Array:
         x = an_array(x, *args, *options.values())
-        return reduction(where_(not_a_number(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
+        return reduction(where_(is_nan(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
 
     return reduced
 
@@ -176,7 +165,7 @@ def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Cal
         options = {"keepdims": keepdims, "initial": initial, "where": where}
         if x.type.dtype not in FLOATS:
             return extremum(x, axis, **options)
-        missing = not_a_number(x)
+        missing = is_nan(x)
         found = extremum(where_(missing, x.dtype.type(neutral), x), axis, **options)
         return found if is_given(initial) else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), found)
 

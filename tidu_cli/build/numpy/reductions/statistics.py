@@ -16,21 +16,10 @@ from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.linear_algebra.products import matmul
-from tidu_cli.build.numpy.primitives import (
-    along,
-    floating,
-    is_given,
-    laid_along,
-    normal_axes,
-    not_a_number,
-    places,
-    resized,
-    reversed_along,
-    select,
-)
+from tidu_cli.build.numpy.primitives import along, floating, is_given, is_nan, laid_along, normal_axes, places, resized, select
 from tidu_cli.build.numpy.reductions.reducing import any as any_
 from tidu_cli.build.numpy.reductions.reducing import nansum, sum
-from tidu_cli.build.numpy.shaping import concatenate, moveaxis, squeeze, stack
+from tidu_cli.build.numpy.shaping import concatenate, flip, moveaxis, squeeze, stack
 from tidu_cli.graph.types import FLOATS
 
 MAX_COMPARISONS = 100_000_000
@@ -42,7 +31,7 @@ def sort(
 ) -> Array:
     x, k = along(x, axis)
     found = x.emit("sort", dimension=k)
-    return reversed_along(found, k) if descending else found
+    return flip(found, k) if descending else found
 
 
 def argsort(
@@ -52,7 +41,7 @@ def argsort(
     x, k = along(x, axis)
     if descending:
         # Of the reversed array and reversed again, so that equal elements keep their order.
-        return (x.shape[k] - 1) - reversed_along(argsort(reversed_along(x, k), k), k)
+        return (x.shape[k] - 1) - flip(argsort(flip(x, k), k), k)
     return x.recorder.emit_all("sort", (x, places(x, x.shape, k)), dimension=k)[1]
 
 
@@ -78,7 +67,7 @@ def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None)
 def _before(x: Array, y: Array) -> Array:
     """Whether x comes before y in sorted order, in which NaN is last."""
     less = x < y
-    return less | (~not_a_number(x) & not_a_number(y)) if x.type.dtype in FLOATS else less
+    return less | (~is_nan(x) & is_nan(y)) if x.type.dtype in FLOATS else less
 
 
 def digitize(x: Operand, bins: Operand, right: bool = False) -> Array:
@@ -163,7 +152,7 @@ def nanvar(
         raise UntraceableError("np.nanvar with mean= cannot be traced; write it as a mean of squares")
     x = _nan_unless(where, floating(an_array(x, where), dtype))
     count = sum(x.emit("eq", x), axis, keepdims=True).convert(real_of(x))
-    off = where_(not_a_number(x), x.dtype.type(0), x - nansum(x, axis, keepdims=True) / count)
+    off = where_(is_nan(x), x.dtype.type(0), x - nansum(x, axis, keepdims=True) / count)
     freedom = count - (correction if is_given(correction) else ddof)
     found = sum(_squares(off), axis, keepdims=True) / where_(freedom > 0, freedom, freedom.dtype.type(math.nan))
     return found if keepdims is True else sum(found, axis)
@@ -205,7 +194,7 @@ def _nan_where_unordered(found: Array, x: Array) -> Array:
     if x.type.dtype not in FLOATS:
         return found
     nan = found.constant(found.dtype.type(math.nan)).broadcast(found.shape)
-    return select(any_(not_a_number(x), -1).broadcast(found.shape), nan, found)
+    return select(any_(is_nan(x), -1).broadcast(found.shape), nan, found)
 
 
 _ROUNDINGS: Mapping[str, Callable[[float], int]] = {"lower": math.floor, "higher": math.ceil, "nearest": round}
@@ -293,7 +282,8 @@ def corrcoef(x: Operand, y: Any = None, rowvar: bool = True, *, dtype: Any = Non
 
 def _within_one(x: Array) -> Array:
     if x.type.complex:
-        return _within_one(x.emit("real")).emit("complex", _within_one(x.emit("imag")))
+        parts = x.emit("real"), x.emit("imag")
+        return _within_one(parts[0]).emit("complex", _within_one(parts[1]))
     return apply_ufunc("minimum", apply_ufunc("maximum", x, -1.0), 1.0)
 
 
