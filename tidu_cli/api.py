@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_key, checked, mapping, one_key, size, text, whole
+from tidu_cli.arguments import a_key, by_key, checked, mapping, one_key, size, text, whole
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.formats.files import reading, write_pieces
@@ -80,8 +80,7 @@ def resolve(
 
     A pass that is one call of linearize in one document and another in the next is refused, unless `one_pass` has its number.
     """
-    pairs = bind.items() if isinstance(bind, Mapping) else bind
-    return _resolve.resolve(documents, bind=[(a_key(i), a_key(o)) for i, o in pairs], one_pass=one_pass)
+    return _resolve.resolve(documents, bind=cast("list[tuple[Key, Key]]", bind), one_pass=one_pass)
 
 
 @checked()
@@ -115,7 +114,10 @@ def linearize(
     text shapes and names of records may be left out: "duration[h]", "{instant: {periods: f64}}", "{at: duration[h]}".
     With `detach`, only the new graphs, which refer to the others by digest; `resolve` links them.
     """
-    types = {a_key(key): _tangent_type(document, type_) for key, type_ in (tangent or {}).items()}
+    types: dict[Key, Type] = {}
+    for key, type_ in (tangent or {}).items():
+        records = vocabulary(document.cases).records
+        types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
     result = _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number, tangent_types=types)
     return _detach.detach(result, len(document.graphs)) if detach else result
 
@@ -149,10 +151,9 @@ def materialize(
     if set:
         from tidu_cli.runtime.inputs import input_constant
 
-        given = {a_key(k): v for k, v in set.items()}
-        require_inputs(document, given)
+        require_inputs(document, set)
         types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
-        document = bind_constants(document, {k: input_constant(k, types[k], v) for k, v in given.items()})
+        document = bind_constants(document, {k: input_constant(k, types[k], v) for k, v in set.items()})
     found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs)
     return _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs) if inline else found
 
@@ -202,7 +203,7 @@ def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Documen
 @checked(wrt=one_key, order=whole)
 def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
     """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
-    return _shorthands.derivative(document, a_key(wrt), _keys(output), order=order).document
+    return _shorthands.derivative(document, cast(Key, wrt), _keys(output), order=order).document
 
 
 @checked()
@@ -233,7 +234,7 @@ def evaluate(
     """
     from tidu_cli.runtime.evaluate import evaluate as run
 
-    given, limit = {a_key(k): v for k, v in {**(inputs or {}), **more}.items()}, _limit(max_memory)
+    given, limit = {**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, _limit(max_memory)
     head = materialize(document, output).head
     if batch:
         if moves:
@@ -241,11 +242,11 @@ def evaluate(
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.vectorize import vectorized
 
-        axes = {a_key(k): axis for k, axis in batch.items()}
-        require_inputs(document, axes)
-        results, _ = evaluate_batch(head, given, axes, vectorized, max_memory=limit)
-        return {str(key): value for key, value in results.items()}
-    return {str(key): value for key, value in run(head, given, moves=_moves(document, moves), max_memory=limit).items()}
+        require_inputs(document, batch)
+        results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit)
+    else:
+        results = run(head, given, moves=_moves(document, moves), max_memory=limit)
+    return {str(key): value for key, value in results.items()}
 
 
 class Compiled:
@@ -288,31 +289,22 @@ class Compiled:
         from tidu_cli.runtime.evaluate import call
 
         if type(inputs) is not dict or out is not None or max_memory is not None:
-            inputs, out, max_memory = mapping("inputs", inputs), mapping("out", out), size("max_memory", max_memory)
+            inputs, out, max_memory = mapping("inputs", inputs), by_key("out", out), size("max_memory", max_memory)
         known = self._known
         given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
-        room = self._room(out) if out else {}
+        if out:
+            from tidu_cli.runtime.results import require_room, write_into
+
+            require_room(self._program.outputs, out)
         if max_memory not in self._fits:
-            self._require_memory(max_memory)
+            from tidu_cli.runtime.memory import check_memory
+
+            check_memory(self._program, _limit(max_memory))
+            self._fits.add(max_memory)
         found = call(self._program, given)
-        if room:
-            from tidu_cli.runtime.results import write_into
-
-            found = write_into(room, found)
+        if out:
+            found = write_into(out, found)
         return dict(zip(self._names, found.values(), strict=True))
-
-    def _room(self, out: Mapping[Any, NDArray[Any]]) -> dict[Key, NDArray[Any]]:
-        from tidu_cli.runtime.results import require_room
-
-        room = {a_key(k): array for k, array in out.items()}
-        require_room(self._program.outputs, room)
-        return room
-
-    def _require_memory(self, limit: int | str | None) -> None:
-        from tidu_cli.runtime.memory import check_memory
-
-        check_memory(self._program, _limit(limit))
-        self._fits.add(limit)
 
 
 @checked()
@@ -326,7 +318,6 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
 def _limit(max_memory: int | str | None) -> int | None:
     from tidu_cli.limits import parse_size
 
-    max_memory = size("max_memory", max_memory)
     return parse_size(max_memory) if isinstance(max_memory, str) else max_memory
 
 
@@ -336,9 +327,8 @@ def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, 
     from tidu_cli.runtime.retraction import moved_inputs
 
     declared = {i.key for graph in document.graphs for i in graph.inputs}
-    given = {a_key(k): v for k, v in moves.items()}
-    require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in given])
-    return moved_inputs(declared, given)
+    require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in moves])
+    return moved_inputs(declared, moves)
 
 
 @checked(output=text)
@@ -349,9 +339,6 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
     return traced(function, *args, name=name, output=output, **inputs)
 
 
-def _tangent_type(document: Document, type_: str | Type) -> Type:
-    return parse_value_type(type_, vocabulary(document.cases).records, open_shapes=True) if isinstance(type_, str) else type_
-
-
 def _keys(keys: KeyTexts) -> list[Key]:
-    return [a_key(k) for k in ([keys] if isinstance(keys, str | Key) else keys)]
+    """Keys, which `checked` has parsed."""
+    return cast("list[Key]", keys)

@@ -82,12 +82,17 @@ def a_key(value: object, name: str = "key") -> Key:
     return parse_key(value)
 
 
-def _keys(name: str, value: Any) -> list[Key]:
-    if isinstance(value, str | Key):
-        return [a_key(value)]
-    if isinstance(value, bytes | Mapping | Document) or not isinstance(value, Iterable):
-        raise _refuse(name, value, "a key, text such as 'x' or 'y@-1', or a list of keys")
-    return [a_key(key, name) for key in value]
+def _list_of(each: Check, expected: str, alone: Any = ()) -> Check:
+    """A check: several of what `each` checks, or one of the types `alone`."""
+
+    def check(name: str, value: Any) -> list[Any]:
+        if isinstance(value, alone):
+            return [each(name, value)]
+        if isinstance(value, str | bytes | Mapping | Document) or not isinstance(value, Iterable):
+            raise _refuse(name, value, expected)
+        return [each(name, x) for x in value]
+
+    return check
 
 
 def one_key(name: str, value: object) -> Key:
@@ -115,20 +120,25 @@ _file = _instance((str, PurePath), "the name of a file, text or a Path", optiona
 _function = _instance(Callable, "a function of NumPy arrays", optional=False)
 
 
+_type = _instance((str, TensorType, RecordType), "a dict of types, text such as 'f32', by the keys of inputs", optional=False)
+
+
+def by_key(name: str, value: Any) -> Any:
+    """A check: a dict, by keys, which may be text."""
+    return None if mapping(name, value) is None else {a_key(key): x for key, x in value.items()}
+
+
 def _tangents(name: str, value: Any) -> Any:
-    for type_ in (mapping(name, value) or {}).values():
-        if not isinstance(type_, str | TensorType | RecordType):
-            raise _refuse(name, type_, "a dict of types, text such as 'f32', by the keys of inputs")
-    return value
+    mapping(name, value)
+    return {a_key(key): _type(name, type_) for key, type_ in (value or {}).items()}
 
 
 def _pairs(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return list(value.items())
-    pairs = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else None
-    if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+    pairs = value.items() if isinstance(value, Mapping) else value
+    pairs = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes) else [value]
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         raise _refuse(name, value, "a dict, or a list of pairs of an input and what it is bound to")
-    return pairs
+    return [(a_key(i), a_key(o)) for i, o in pairs]
 
 
 def _count(name: str, value: Any) -> object:
@@ -143,28 +153,10 @@ def whole(name: str, value: Any) -> object:
         raise _refuse(name, value, "an integer") from None
 
 
-def _plugins(name: str, value: Any) -> Any:
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list | tuple | set) or not all(isinstance(n, str) for n in names):
-        raise _refuse(name, value, "the name of a package, or a list of names")
-    return names
-
-
-def _passes(name: str, value: Any) -> Any:
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise _refuse(name, value, "a list of pass numbers")
-    for number in value:
-        whole(name, number)
-    return value
-
-
 def _renumbering(name: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise _refuse(name, value, "a dict from pass numbers to pass numbers, such as {1: 2}")
-    for old, new in value.items():
-        whole(name, old)
-        whole(name, new)
-    return value
+    return {whole(name, old): whole(name, new) for old, new in value.items()}
 
 
 def size(name: str, value: Any) -> Any:
@@ -172,10 +164,13 @@ def size(name: str, value: Any) -> Any:
     return value if isinstance(value, str) else _count(name, value)
 
 
+_keys = _list_of(lambda name, key: a_key(key, name), "a key, text such as 'x' or 'y@-1', or a list of keys", (str, Key))
+_PACKAGES = "the name of a package, or a list of names"
+
 CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("document", "documents"), _document),
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
-    **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), mapping),
+    **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
     **dict.fromkeys(("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse"), _flag),
     **dict.fromkeys(("pass_number", "order"), _count),
     "tangent": _tangents,
@@ -185,8 +180,8 @@ CHECKS: Mapping[str, Check] = {
     "file": _file,
     "function": _function,
     "bind": _pairs,
-    "plugins": _plugins,
-    "one_pass": _passes,
+    "plugins": _list_of(_instance(str, _PACKAGES, optional=False), _PACKAGES, str),
+    "one_pass": _list_of(whole, "a list of pass numbers"),
     "passes": _renumbering,
 }
 """What parameters of these names take, and what becomes of it."""

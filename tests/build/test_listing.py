@@ -21,8 +21,7 @@ from tidu_cli.build.formulas.language import CONSTANTS, OTHER_NAMES, function_na
 from tidu_cli.build.formulas.language import CREATION as IN_FORMULAS
 from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
 from tidu_cli.build.numpy.elementwise.ufuncs import CONTRACTIONS
-from tidu_cli.build.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NOT_NUMPYS, numpys
-from tidu_cli.build.numpy.namespace import NAMESPACE, PLAIN
+from tidu_cli.build.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NAMESPACE, NOT_NUMPYS, PLAIN, numpys
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.build.numpy.refused import MODULES, REFUSALS
 from tidu_cli.build.tracing import trace

@@ -1,6 +1,18 @@
-"""What can go wrong while a graph is built from a formula or a function."""
+"""What can go wrong while a graph is built from a formula or a function, and where in what users wrote it happened."""
 
 from __future__ import annotations
+
+import contextlib
+import dis
+import inspect
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
 
 from tidu_cli.errors import TiduError
 
@@ -15,3 +27,116 @@ class UntraceableError(BuildError, TypeError):
 
 class UnknownFunctionError(BuildError, AttributeError):
     """A function of NumPy or of the array API that has no counterpart in graphs. An AttributeError, too, for `hasattr`."""
+
+
+AN_INTEGER = "an integer (as for range(), a slice or an axis)"
+
+
+def refused(what: str, instead: str) -> Callable[..., NoReturn]:
+    """A method that would need a value."""
+
+    def refuse(self: Any, *args: object, **options: object) -> NoReturn:
+        raise needs_value(self, what, instead)
+
+    return refuse
+
+
+def fixed(name: str, instead: str) -> Callable[[Any, object], NoReturn]:
+    """The setter of an attribute."""
+
+    def refuse(self: Any, value: object) -> NoReturn:
+        raise UntraceableError(f"assignment to .{name} changes an array in place, which a traced one cannot; {instead}")
+
+    return refuse
+
+
+def refused_conversion(what: str, instead: str) -> Callable[..., NoReturn]:
+    """As `refused`, for what NumPy calls on an array's behalf: what the user wrote there says what to write instead."""
+
+    def refuse(self: Any, *args: object, **options: object) -> NoReturn:
+        frame = sys._getframe(1)
+        written = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+        if written.startswith("STORE_"):
+            raise needs_value(
+                self,
+                "assignment to elements of a NumPy array, which holds numbers,",
+                "collect the parts in a list and write np.stack(parts) or np.concatenate(parts), or write np.where(mask, new, old)",
+            )
+        if "SUBSCR" in written or (written.startswith("BINARY_") and what is AN_INTEGER):
+            raise needs_value(self, "indexing a NumPy array or a list", "write np.array(table, like=i)[i]")
+        raise needs_value(self, what, instead)
+
+    return refuse
+
+
+def needs_value(x: Any, what: str, instead: str) -> UntraceableError:
+    """The error of an operation that needs the value of an array."""
+    return UntraceableError(f"{what} needs the value of an array, which a graph does not have yet ({x.type}); {instead}")
+
+
+_MACHINERY = ("<frozen", "numpy/", str(Path(__file__).parents[1]), str(Path(str(np.__file__)).parent))
+"""Where frames are of tidu, NumPy, also of its compiled parts, or Python's imports."""
+
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def name_of_function(function: Callable[..., Any]) -> str:
+    """Its name, f where it has none."""
+    found = getattr(function, "__name__", "f")
+    return found if found.isidentifier() else "f"
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Its parameters. Raises BuildError for what does not tell them."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        raise BuildError(f"{name_of_function(function)}: its parameters are not known; wrap it in a function of your own") from None
+
+
+def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a user's function; what it raises becomes one line with the file and line where it happened."""
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BuildError(
+            f"{name_of_function(function)} is a generator or async function; write a function that returns what it computes"
+        )
+    try:
+        return function(*args, **options)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        message = " ".join(str(error).split())
+        if isinstance(error, SyntaxError):
+            raise BuildError(f"{_shown(str(error.filename))}:{error.lineno}: {error.msg}") from None
+        if not isinstance(error, TiduError):
+            message = f"{type(error).__name__}: {message}" if message else type(error).__name__
+        where = _place(error)
+        # NumPy hides what an array refused behind an error of its own.
+        if isinstance(error.__cause__, TiduError):
+            message = str(error.__cause__)
+        raise BuildError(f"{where}: {message}" if where else message) from error
+
+
+def _place(error: BaseException) -> str | None:
+    """FILE:LINE of the innermost frame that the user wrote; where there is none, of another package's."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_MACHINERY)]
+    if not frames:
+        return None
+    own = [f for f in frames if not f.filename.startswith(_INSTALLED)]
+    frames = own or frames
+    return f"{_shown(frames[-1].filename)}:{frames[-1].lineno}"
+
+
+def place_of_caller() -> str:
+    """FILE:LINE of what the user wrote that runs now."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((*_MACHINERY, *_INSTALLED)):
+        frame = frame.f_back
+    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _shown(file: str) -> str:
+    """A file as users name it: from where they are, if it is below."""
+    with contextlib.suppress(ValueError):
+        return str(Path(file).relative_to(Path.cwd()))
+    return file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing
 from collections.abc import Iterator, Mapping
@@ -10,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.aliasing import require_current
-from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.records import Record
+from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TypeTextError
@@ -55,10 +55,7 @@ def filled(tree: Any, hint: Any, arrays: Mapping[str, Array | Record]) -> Any:
     origin = typing.get_origin(hint) or hint
     parts = typing.get_args(hint)
     if isinstance(origin, type) and (dataclasses.is_dataclass(origin) or hasattr(origin, "_fields")):
-        try:
-            hints = typing.get_type_hints(origin)
-        except Exception:
-            hints = {}
+        hints = hints_of(origin)
         values = {k: filled(v, hints.get(k), arrays) for k, v in tree.items()}
         try:
             return origin(**values)
@@ -73,6 +70,13 @@ def filled(tree: Any, hint: Any, arrays: Mapping[str, Array | Record]) -> Any:
         return tuple(items) if origin is tuple else items
     below = parts[1] if len(parts) == 2 and origin is dict else None
     return {k: filled(v, below, arrays) for k, v in tree.items()}
+
+
+def hints_of(annotated: Any) -> dict[str, Any]:
+    """The annotations of a class or a function, none if they cannot be read."""
+    with contextlib.suppress(Exception):
+        return typing.get_type_hints(annotated)
+    return {}
 
 
 def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:

@@ -9,11 +9,10 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from tidu_cli.build.arrays.aliasing import require_current
-from tidu_cli.build.arrays.array import Array, name_of
-from tidu_cli.build.arrays.elements import Share
-from tidu_cli.build.arrays.records import Record, Traced
+from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.protocols import PROTOCOLS
+from tidu_cli.build.numpy.functions import PROTOCOLS
+from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
@@ -148,6 +147,14 @@ class Recorder:
             case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), None, types)
             code = self._codes[identity] = self.cases.intern(case)
         return code
+
+
+def chosen(found: Mapping[str, Array], outputs: Sequence[str], whose: str) -> Mapping[str, Array]:
+    """The outputs of these keys, all if there are none. Raises UnknownNameError."""
+    for key in outputs:
+        if key not in found:
+            raise UnknownNameError(f"{whose} has no output '{key}'{did_you_mean(key, list(found))} (outputs: {', '.join(found)})")
+    return {key: found[key] for key in outputs} if outputs else found
 
 
 def default_output(inputs: Collection[str]) -> str:

@@ -7,15 +7,13 @@ import dataclasses
 import importlib.util
 import inspect
 import sys
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tidu_cli.build.calling import called, name_of_function, signature_of
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.pytree import Tree, filled, inputs_of, outputs_of, tree_of
-from tidu_cli.build.recorder import Recorder, default_output
+from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
+from tidu_cli.build.pytree import Tree, filled, hints_of, inputs_of, outputs_of, tree_of
+from tidu_cli.build.recorder import Recorder, chosen, default_output
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -66,12 +64,7 @@ def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None =
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
     alone = outputs[0] if len(outputs) == 1 and single else default_output(inputs)
     found = outputs_of(recorder, result, alone)
-    for key in outputs:
-        if key not in found:
-            raise UnknownNameError(
-                f"{function_name} has no output '{key}'{did_you_mean(key, list(found))} (outputs: {', '.join(found)})"
-            )
-    return recorder.document(name or function_name, {key: found[key] for key in outputs} if outputs else found)
+    return recorder.document(name or function_name, chosen(found, outputs, function_name))
 
 
 # Functions in files.
@@ -119,10 +112,7 @@ def _arguments(function: Callable[..., Any], tree: Tree) -> dict[str, tuple[Any,
     missing = [k for k in named if k not in tree and parameters[k].default is inspect.Parameter.empty]
     if missing:
         raise BuildError(f"{name} needs '{missing[0]}'; give its type with -i {missing[0]}:TYPE, such as {missing[0]}:f64[3]")
-    try:
-        hints = typing.get_type_hints(function)
-    except Exception:
-        hints = {}
+    hints = hints_of(function)
     found = {}
     for key, below in tree.items():
         default = parameters[key].default if key in parameters else None

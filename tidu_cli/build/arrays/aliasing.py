@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import OPERANDS_OF_OPERATORS, Array
-from tidu_cli.build.arrays.elements import Share
+from tidu_cli.build.arrays.array import OPERANDS_OF_OPERATORS, Array, Share
 from tidu_cli.build.arrays.operands import arrays_in
-from tidu_cli.build.calling import place_of_caller
-from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.errors import UntraceableError, place_of_caller
 
 VIEWS = frozenset(
     {"array_split", "atleast_1d", "atleast_2d", "atleast_3d", "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit",

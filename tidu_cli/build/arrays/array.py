@@ -2,22 +2,22 @@
 
 It behaves as a NumPy array: operators, methods, NumPy's functions (`__array_ufunc__`, `__array_function__`) and those of the
 Python array API standard (`__array_namespace__`). What would need a value is refused in words that say what to write instead.
+Inputs of record types have arrays as their fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from tidu_cli.build.arrays.elements import Share
-from tidu_cli.build.arrays.refusals import AN_INTEGER, fixed, refused, refused_conversion
-from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
+from tidu_cli.build.errors import AN_INTEGER, BuildError, UnknownFunctionError, UntraceableError, fixed, refused, refused_conversion
 from tidu_cli.build.numpy.refused import CHANGING
 from tidu_cli.errors import did_you_mean
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import ITEMSIZE, RecordType, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 
 Shape = tuple[int, ...]
@@ -27,6 +27,31 @@ dtype_of = lru_cache(partial(numpy_dtype, np))
 
 name_of = lru_cache(dtype_name)
 """tidu's name of a NumPy dtype."""
+
+
+@dataclass(slots=True, eq=False)
+class Elements:
+    """What several arrays share: how often it was changed, and where last."""
+
+    changes: int = 0
+    place: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Share:
+    """An array's part in elements, whose value it has as it was after `seen` changes."""
+
+    elements: Elements = field(default_factory=Elements)
+    seen: int = 0
+    writable: bool = True
+
+
+def known(dtype: Any) -> str:
+    """tidu's name of a NumPy dtype. Raises BuildError if there is none."""
+    name = name_of(dtype)
+    if name not in ITEMSIZE:
+        raise BuildError(f"NumPy's dtype {dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+    return name
 
 
 class Recording(Protocol):
@@ -68,14 +93,6 @@ def _binary(name: str, symbol: str = "") -> tuple[Operator, Operator, Operator]:
         return self.recorder.numpy["in place"](self, name, symbol, list(other) if isinstance(other, tuple) else other)
 
     return apply, swapped, in_place
-
-
-def _compare(name: str) -> Operator:
-    return _binary(name)[0]
-
-
-def _unary(name: str) -> Callable[[Array], Array]:
-    return _method(name)
 
 
 def _method(name: str) -> Method:
@@ -150,7 +167,7 @@ class Array:
 
     def convert(self, dtype: Any) -> Array:
         """This as another dtype, NumPy's or by its name in tidu."""
-        name = dtype if isinstance(dtype, str) else name_of(dtype)
+        name = dtype if isinstance(dtype, str) else known(dtype)
         return self if name == self.type.dtype else self.emit("convert_element_type", new_dtype=name)
 
     def broadcast(self, shape: Shape) -> Array:
@@ -191,10 +208,9 @@ class Array:
     __xor__, __rxor__, __ixor__ = _binary("bitwise_xor", "^")
     __lshift__, __rlshift__, __ilshift__ = _binary("left_shift", "<<")
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift", ">>")
-    __lt__, __le__, __gt__, __ge__ = map(_compare, ("less", "less_equal", "greater", "greater_equal"))
-    __eq__ = _compare("equal")  # type: ignore[assignment]
-    __ne__ = _compare("not_equal")  # type: ignore[assignment]
-    __neg__, __pos__, __invert__, __abs__ = map(_unary, ("negative", "positive", "invert", "absolute"))
+    __lt__, __le__, __gt__, __ge__ = (_binary(name)[0] for name in ("less", "less_equal", "greater", "greater_equal"))
+    __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]  # type: ignore[assignment]
+    __neg__, __pos__, __invert__, __abs__ = map(_method, ("negative", "positive", "invert", "absolute"))
 
     # Structure, which is known.
 
@@ -293,3 +309,47 @@ class Array:
 
 OPERANDS_OF_OPERATORS = (Array, np.ndarray, np.generic, bool, int, float, complex, list)
 """What operators take."""
+
+
+class Traced(NamedTuple):
+    """A value of a recording: what nodes need to know of it."""
+
+    recorder: Recording
+    value: int
+    type: RecordType
+    share: None = None  # records cannot be changed in place; their fields may be
+
+
+class Record:
+    """A traced record: p.x, or p["x"], is a field of it, t[0] the first of a tuple. Nothing else can be done with one."""
+
+    def __init__(self, traced: Traced) -> None:
+        self._traced = traced
+        self._fields: dict[str, Any] = {}  # one array each, which may be changed in place
+
+    def __getattr__(self, name: str) -> Any:
+        if self._traced.type.get(name) is None:
+            raise AttributeError(self._without(name))
+        if name not in self._fields:
+            self._fields[name] = self._traced.recorder.an_input(self._traced.recorder.emit("field", self._traced, name=name))
+        return self._fields[name]
+
+    def __getitem__(self, name: str | int) -> Any:
+        names = self._traced.type.names
+        if isinstance(name, int) and self._traced.type.is_tuple and -len(names) <= name < len(names):
+            name = names[name]
+        if not isinstance(name, str) or name not in names:
+            raise BuildError(self._without(name))
+        return getattr(self, name)
+
+    def __iter__(self) -> Any:
+        if not self._traced.type.is_tuple:
+            raise BuildError(f"a record, {self._traced.type}, is not gone through; take its fields by name")
+        return (self[k] for k in range(len(self._traced.type.fields)))
+
+    def _without(self, name: object) -> str:
+        type_ = self._traced.type
+        return f"{type_} has no field '{name}'{did_you_mean(str(name), list(type_.names))} (fields: {', '.join(type_.names)})"
+
+    def __repr__(self) -> str:
+        return f"a record, {self._traced.type}; take its fields, as in p.x"

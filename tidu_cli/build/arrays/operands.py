@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array, dtype_of, name_of
+from tidu_cli.build.arrays.array import Array, dtype_of, known, name_of
 from tidu_cli.build.errors import BuildError
-from tidu_cli.graph.types import ITEMSIZE, real_dtype
+from tidu_cli.graph.types import real_dtype
 
 Operand = object
 """What NumPy's functions take: an `Array`, a NumPy array or scalar, a number, or nested lists of these."""
@@ -94,20 +94,13 @@ def kind(value: Operand) -> Any:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, np.generic | np.ndarray):
-        return _known(value.dtype)
+        return known(value.dtype)
     for number in (int, float, complex):
         if isinstance(value, number):
             return number
     if isinstance(value, list | tuple) and _holds_array(value):
         return name_of(array_dtype(*value))
-    return _known(np.asarray(value).dtype)
-
-
-def _known(dtype: Any) -> str:
-    name = name_of(dtype)
-    if name not in ITEMSIZE:
-        raise BuildError(f"NumPy's dtype {dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
-    return name
+    return known(np.asarray(value).dtype)
 
 
 def result_dtype(*values: Operand) -> Any:
@@ -121,7 +114,7 @@ def result_dtype(*values: Operand) -> Any:
 
 def array_dtype(*values: Operand) -> Any:
     """np.result_type of the operands as arrays: a Python number has the dtype that np.asarray gives it."""
-    return _promoted([_known(np.asarray(v).dtype) if k in _EXAMPLE else k for v, k in ((v, kind(v)) for v in values)])
+    return _promoted([known(np.asarray(v).dtype) if k in _EXAMPLE else k for v, k in ((v, kind(v)) for v in values)])
 
 
 def _promoted(kinds: list[Any]) -> Any:

@@ -10,8 +10,7 @@ from typing import Any
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.formulas.language import function_names
 from tidu_cli.build.formulas.walker import MAX_DEPTH, FormulaError, Walker
-from tidu_cli.build.recorder import Recorder, default_output
-from tidu_cli.errors import UnknownNameError, did_you_mean
+from tidu_cli.build.recorder import Recorder, chosen, default_output
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
@@ -48,12 +47,7 @@ def build_formula(text: str, inputs: Mapping[str, Type], *, name: str = "f", out
                 scope[target] = assigned[target] = value
         else:
             walker.refuse(statement, _FORM)
-    for key in outputs:
-        if key not in assigned:
-            raise UnknownNameError(
-                f"the formula has no output '{key}'{did_you_mean(key, list(assigned))} (outputs: {', '.join(assigned)})"
-            )
-    return recorder.document(name, {key: assigned[key] for key in outputs} if outputs else assigned)
+    return recorder.document(name, chosen(assigned, outputs, "the formula"))
 
 
 _FORM = "a formula is an expression, or parts NAME = EXPRESSION with ';' between them"

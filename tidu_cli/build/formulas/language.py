@@ -38,13 +38,6 @@ OPTIONS_REFUSED = frozenset({"out", "casting", "order", "subok", "where", "devic
 """Options of NumPy's that say nothing about a graph, or that have another form."""
 
 
-OF_TWO: Mapping[str, str] = {
-    "max": "maximum", "amax": "maximum", "nanmax": "fmax", "min": "minimum", "amin": "minimum", "nanmin": "fmin",
-    "any": "logical_or", "all": "logical_and", "logsumexp": "logaddexp",
-}  # fmt: skip
-"""Reductions whose names are those of operations on two numbers, too, in mathematics and in Python, and what the latter is here."""
-
-
 class Several(tuple[Array, ...]):
     """The results of a function that gives several."""
 
@@ -90,12 +83,16 @@ def recorded(recorder: Recorder, value: Any) -> Array:
     raise BuildError("not an array or a number")
 
 
+def _array(recorder: Recorder, values: Any, dtype: Any = None) -> Array:
+    found = recorded(recorder, values)
+    return found if dtype is None else found.convert(dtype)
+
+
 def _full(recorder: Recorder, shape: Any, value: Any = 0.0, dtype: Any = None) -> Array:
     sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if not all(isinstance(n, int) and n >= 0 for n in sizes):
         raise ValueError("a shape is of integers from 0 up")
-    filled = value if isinstance(value, Array) else recorder.constant(np.asarray(value))
-    return (filled if dtype is None else filled.convert(dtype)).broadcast(sizes)
+    return _array(recorder, value, dtype).broadcast(sizes)
 
 
 def _arange(recorder: Recorder, start: int, stop: int | None = None, step: int = 1, dtype: Any = None) -> Array:
@@ -133,13 +130,8 @@ CREATION: Mapping[str, Callable[..., Array]] = {
     "arange": _arange,
     "linspace": _linspace,
     "eye": _eye,
-    "array": lambda recorder, values, dtype=None: _full_array(recorder, values, dtype),
+    "array": _array,
 }
-
-
-def _full_array(recorder: Recorder, values: Any, dtype: Any) -> Array:
-    found = recorded(recorder, values)
-    return found if dtype is None else found.convert(dtype)
 
 
 _OWN: Mapping[str, Callable[..., Any]] = {

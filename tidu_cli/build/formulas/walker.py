@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.arrays.operands import arrays_in
-from tidu_cli.build.arrays.records import Record
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.formulas.language import (
-    CONSTANTS,
-    CREATION,
-    OF_TWO,
-    OPTIONS_REFUSED,
-    Several,
-    function_named,
-    function_names,
-    recorded,
-)
+from tidu_cli.build.formulas.language import CONSTANTS, CREATION, OPTIONS_REFUSED, Several, function_named, function_names, recorded
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TiduError, did_you_mean
@@ -42,16 +33,21 @@ _COMPARE = {
     ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
 }  # fmt: skip
 _NUMBERS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "divide": lambda a, b: a / b,
-    "floor_divide": lambda a, b: a // b, "remainder": lambda a, b: a % b, "bitwise_and": lambda a, b: a & b,
-    "bitwise_or": lambda a, b: a | b, "bitwise_xor": lambda a, b: a ^ b, "less": lambda a, b: a < b,
-    "less_equal": lambda a, b: a <= b, "greater": lambda a, b: a > b, "greater_equal": lambda a, b: a >= b,
-    "equal": lambda a, b: a == b, "not_equal": lambda a, b: a != b,
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
+    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
 }  # fmt: skip
 """Arithmetic of plain numbers, as Python has it, kept small by `_small`."""
 
 _TAKES_TEXT = frozenset({"einsum", "indexing", "ord", "mode", "side", "method"})
 """The function whose first argument, and the options whose values, are text."""
+
+OF_TWO: Mapping[str, str] = {
+    "max": "maximum", "amax": "maximum", "nanmax": "fmax", "min": "minimum", "amin": "minimum", "nanmin": "fmin",
+    "any": "logical_or", "all": "logical_and", "logsumexp": "logaddexp",
+}  # fmt: skip
+"""Reductions whose names are those of operations on two numbers, too, in mathematics and in Python, and what the latter is here."""
 
 Number = bool | int | float | complex
 _LARGEST = 2**64
@@ -136,7 +132,7 @@ class Walker(ast.NodeVisitor):
     def visit_Constant(self, node: ast.Constant) -> Any:
         if node.value is Ellipsis or node.value is None:
             return node.value
-        if isinstance(node.value, bool | int | float | complex):
+        if isinstance(node.value, Number):
             if isinstance(node.value, float | complex) and abs(node.value) == math.inf:
                 written = str(ast.get_source_segment(self.text.strip(), node))[:40]
                 self.refuse(node, f"the number {written} is beyond every float; write inf")
@@ -166,7 +162,7 @@ class Walker(ast.NodeVisitor):
             self.refuse(node, "'not' has no place in a formula; write ~ for arrays of bools")
         name = _UNARY[type(node.op)]
         if not isinstance(operand, Array):
-            if not isinstance(operand, bool | int | float | complex):
+            if not isinstance(operand, Number):
                 self.refuse(node, f"{name} takes numbers and arrays")
             if name == "invert" and not isinstance(operand, int):
                 self.refuse(node, "~ takes integers and bools")
@@ -217,9 +213,7 @@ class Walker(ast.NodeVisitor):
             return operand[index]
         if isinstance(operand, Record):
             return self.checked(node, "field", lambda: operand[index])
-        if any(
-            isinstance(i, float | complex) and not isinstance(i, int) for i in (index if isinstance(index, tuple) else (index,))
-        ):
+        if any(isinstance(i, float | complex) for i in (index if isinstance(index, tuple) else (index,))):
             self.refuse(node, "indices are integers")
         array = self.recorded(node, operand)
         return self.checked(node, "index", lambda: array[index])

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import shared, view_of
+from tidu_cli.build.arrays.aliasing import changed_by, item_of, shared, view_of
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
-from tidu_cli.build.numpy import indexing, joining, shaping
-from tidu_cli.build.numpy.axes import sizes_of
-from tidu_cli.build.numpy.elementwise import choosing, elementary
+from tidu_cli.build.numpy import indexing, shaping
+from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import call_ufunc
-from tidu_cli.build.numpy.linear_algebra import contracting, einsum, matrices, norms, systems
-from tidu_cli.build.numpy.reductions import ordering, reducing, series, statistics
+from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
+from tidu_cli.build.numpy.indexing import indexed
+from tidu_cli.build.numpy.linear_algebra import products, systems
+from tidu_cli.build.numpy.primitives import sizes_of
+from tidu_cli.build.numpy.reductions import reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.errors import did_you_mean
 
@@ -48,30 +49,22 @@ def _ufunc(name: str) -> Callable[..., Any]:
     return lambda *operands, **options: call_ufunc(getattr(np, name), "__call__", operands, options)
 
 
-def _of(*modules: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
-    """The functions that modules define, by their names, and those that they compose of others."""
-    found: dict[str, Callable[..., Any]] = {}
-    for module in modules:
-        for name, value in vars(module).items():
-            if isinstance(value, FunctionType) and value.__module__ == module.__name__ and name[0] != "_" and name != without:
-                found[within + name] = value
-        found |= getattr(module, "COMPOSED", {})
-    return found
+def _of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
+    """The functions that a module defines, by their names, and those that it composes of others."""
+    functions = {k: f for k, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__}
+    named = {within + k: f for k, f in functions.items() if k[0] != "_" and k != without}
+    return {**named, **getattr(module, "COMPOSED", {})}
 
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "ufuncs": {name: _ufunc(name) for name in UFUNCS if hasattr(np, name)},
-    "shapes": _of(shaping),
-    "joining and splitting": _of(joining),
-    "matrices": _of(matrices),
-    "products and norms": _of(contracting, einsum) | _of(norms, within="linalg."),
-    "linear systems": _of(systems, within="linalg.", without="solve_triangular"),
+    "shapes, joining and splitting": _of(shaping),
+    "matrices and products": _of(products),
+    "norms and linear systems": _of(systems, within="linalg.", without="solve_triangular"),
     "reductions": _of(reducing),
-    "statistics": _of(statistics),
-    "order": _of(ordering),
+    "order and statistics": _of(statistics),
     "samples": _of(series),
-    "choosing": _of(choosing) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
-    "elements": _of(elementary),
+    "choices and elements": _of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
     "arrays and their types": {
         "asarray": _asarray,
         "copy": lambda a, order="K", subok=False: an_array(a),
@@ -196,3 +189,57 @@ def traced(name: str) -> Callable[..., Any] | None:
 def holds_arrays(args: Sequence[Any], options: Mapping[str, Any]) -> bool:
     """Whether something traced is among the arguments of a call."""
     return bool(arrays_in([*args, *options.values()]))
+
+
+PLAIN = frozenset(
+    {"arange", "empty", "eye", "finfo", "from_dlpack", "full", "iinfo", "isdtype", "linspace", "ones", "zeros",
+     "fft.fftfreq", "fft.rfftfreq"}
+)  # fmt: skip
+"""Functions that take no arrays: NumPy's, and what they give becomes a constant."""
+
+
+class Namespace:
+    """The standard's names. Functions are traced where an array that is traced is among the arguments, else NumPy's."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("linalg", "fft") and not self._prefix:
+            return Namespace(f"{name}.")
+        if name == "newaxis":
+            return None
+        full = self._prefix + name
+        implementation, plain = traced(full), numpys(full) if not name.startswith("_") else None
+        if implementation is None and plain is not None and (full in PLAIN or not callable(plain) or isinstance(plain, type)):
+            return plain
+        if plain is None or implementation is None:
+            raise UnknownFunctionError(refusal(full, "the array API's "))
+
+        def function(*args: Any, **options: Any) -> Any:
+            return implementation(*args, **options) if holds_arrays(args, options) else plain(*args, **options)
+
+        function.__name__ = name
+        return function
+
+    def __array_namespace_info__(self) -> Any:
+        return np.__array_namespace_info__()
+
+    def __dir__(self) -> list[str]:
+        names = [name.removeprefix(self._prefix) for name in (*FUNCTIONS, *PLAIN) if name.startswith(self._prefix)]
+        return sorted(name for name in names if "." not in name)
+
+
+NAMESPACE = Namespace()
+
+
+PROTOCOLS: Mapping[str, Callable[..., Any]] = {
+    **FUNCTIONS,
+    "operator": apply_operator,
+    "in place": changed_by,
+    "item": lambda x, index: item_of(x, index, indexed(x, index)),
+    "ufunc": call_ufunc,
+    "function": call_function,
+    "namespace": lambda: NAMESPACE,
+}
+"""By name: NumPy's functions by theirs. Arrays find them through their recording, as these are made of arrays."""

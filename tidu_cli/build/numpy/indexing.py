@@ -10,8 +10,8 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import common_shape, resized
-from tidu_cli.build.numpy.primitives import filled, places, select
+from tidu_cli.build.numpy.primitives import along, common_shape, filled, places, resized, select
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 
 ALL_OF_IT = slice(None)
 
@@ -38,11 +38,7 @@ def _expanded(x: Array, index: Operand) -> list[Any]:
     entries: list[Any] = []
     for e in index if isinstance(index, tuple) else (index,):
         if isinstance(e, list | range):
-            e = (
-                lift(e, x)
-                if isinstance(e, list) and any(isinstance(i, Array) for i in e)
-                else np.asarray(e, None if len(e) else int)
-            )
+            e = lift(e, x) if any(isinstance(i, Array) for i in e) else np.asarray(e, None if len(e) else int)
         if isinstance(e, Array) and e.type.dtype == "bool":
             raise UntraceableError(
                 "indexing with a mask that is traced gives an unknown shape; write np.where(mask, x, 0), or use a constant mask"
@@ -50,19 +46,15 @@ def _expanded(x: Array, index: Operand) -> list[Any]:
         if isinstance(e, bool | np.bool_) or (isinstance(e, np.ndarray) and e.dtype == bool):
             mask = np.asarray(e)
             at = sum(1 for d in entries if d is not None and d is not Ellipsis)
-            if (
-                Ellipsis not in [d for d in entries if not isinstance(d, Array | np.ndarray)]
-                and mask.shape != x.shape[at : at + mask.ndim]
-            ):
+            if not any(d is Ellipsis for d in entries) and mask.shape != x.shape[at : at + mask.ndim]:
                 raise IndexError(f"a mask of shape {list(mask.shape)} does not fit {x.type}")
             if mask.ndim == 0:
                 raise UntraceableError("indexing with one bool cannot be traced; write np.where")
             entries += list(np.nonzero(mask))
             continue
-        if isinstance(e, np.ndarray | np.generic) and not np.issubdtype(e.dtype, np.integer):
-            raise IndexError(f"an index of dtype {e.dtype}; indices are integers")
-        if isinstance(e, Array) and not np.issubdtype(e.dtype, np.integer):
-            raise IndexError(f"an index of type {e.type}; indices are integers")
+        if isinstance(e, Array | np.ndarray | np.generic) and not np.issubdtype(e.dtype, np.integer):
+            told = f"type {e.type}" if isinstance(e, Array) else f"dtype {e.dtype}"
+            raise IndexError(f"an index of {told}; indices are integers")
         if isinstance(e, np.integer) or (isinstance(e, np.ndarray) and e.ndim == 0):
             e = int(e)
         if not (e is None or e is Ellipsis or isinstance(e, int | slice | Array | np.ndarray)):
@@ -139,7 +131,7 @@ def _gathered(x: Array, entries: list[Any]) -> Array:
     windows = [k for k, e in enumerate(entries) if e is not None and k not in places]
     first = sum(1 for k in windows if k < places[0]) if together else 0
     offsets = tuple(k if k < first else k + len(batch) for k in range(len(windows)))
-    numbers = (("offset_dims", offsets), ("collapsed_slice_dims", tuple(sorted(axes))), ("start_index_map", axes))
+    numbers = GatherDimensionNumbers(offset_dims=offsets, collapsed_slice_dims=tuple(sorted(axes)), start_index_map=axes)
     if math.prod(batch) == 0 or 0 in [x.shape[a] for a in axes]:
         sizes = [x.shape[axis_of[k]] for k in windows]
         found = filled(x, 0, (*sizes[:first], *batch, *sizes[first:]))
@@ -147,7 +139,7 @@ def _gathered(x: Array, entries: list[Any]) -> Array:
         found = x.emit(
             "gather",
             vectors,
-            dimension_numbers=_Frozen(numbers),
+            dimension_numbers=numbers,
             slice_sizes=tuple(1 if a in axes else n for a, n in enumerate(x.shape)),
             mode="promise_in_bounds" if constant else "clip",
         )
@@ -158,24 +150,9 @@ def _gathered(x: Array, entries: list[Any]) -> Array:
     return found.reshaped(tuple(shape))
 
 
-class _Frozen(dict[str, Any]):
-    """Attrs of an object, hashable, so that equal nodes are found to be equal."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self.items()))
-
-
-def _along(x: Array, axis: int | None) -> tuple[Array, int]:
-    if axis is None:
-        x, axis = x.reshaped((x.size,)), 0
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"axis {axis} is out of range for {x.type}")
-    return x, axis % x.ndim
-
-
 def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:
     """np.take. With mode "raise" traced places that are out of range are clipped, as in indexing."""
-    x, axis = _along(lift(x, arrays_in([x, indices])[0]), axis)
+    x, axis = along(lift(x, arrays_in([x, indices])[0]), axis)
     n = x.shape[axis]
     at: Any = an_array(indices) if arrays_in([indices]) else np.asarray(indices)
     if mode == "wrap":
@@ -191,11 +168,9 @@ def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = N
 def taken_along(x: Operand, indices: Operand, axis: int | None = -1) -> Array:
     """np.take_along_axis: one index per element."""
     x, at = lifted(x, indices)
-    if axis is None:
-        x = x.reshaped((x.size,))
+    x, axis = along(x, axis)
     if at.ndim != x.ndim:
         raise ValueError(f"take_along_axis takes as many axes of places as of elements, got {at.type} for {x.type}")
-    x, axis = _along(x, 0 if axis is None else axis)
     shape = resized(common_shape(resized(x.shape, axis), resized(at.shape, axis)), axis, at.shape[axis])
     index = [
         at.broadcast(shape) if k == axis else places(x, shape, k) if n != 1 else x.constant(0).broadcast(shape)

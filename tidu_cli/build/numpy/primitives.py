@@ -1,16 +1,69 @@
-"""What NumPy's functions are made of: primitives with NumPy's conventions."""
+"""What NumPy's functions are made of: axes and shapes as they take them, and primitives with NumPy's conventions."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.numpy.axes import normal_axes, resized
+from tidu_cli.build.arrays.array import Array, Shape
 
 Axes = Sequence[int]
+
+
+def normal_axis(axis: Any, rank: int) -> int:
+    """An axis from 0 up. Raises np.exceptions.AxisError's text as a ValueError."""
+    k = operator.index(axis)
+    if not -rank <= k < rank:
+        raise ValueError(f"axis {k} is out of range for an array of {rank} axes")
+    return k % rank
+
+
+def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Axes from 0 up, all for None, each once."""
+    if axis is None:
+        return tuple(range(rank))
+    axes = tuple(normal_axis(a, rank) for a in (axis if isinstance(axis, tuple | list | range) else (axis,)))
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"axes repeat: {list(axes)}")
+    return axes
+
+
+def along(x: Array, axis: Any) -> tuple[Array, int]:
+    """x and an axis of it from 0 up; for None all its elements in a row."""
+    return (x.reshaped((x.size,)), 0) if axis is None else (x, normal_axis(axis, x.ndim))
+
+
+def sizes_of(shape: Any) -> Shape:
+    """A shape that was given as one integer or several."""
+    return tuple(operator.index(n) for n in shape) if isinstance(shape, tuple | list) else (operator.index(shape),)
+
+
+def resized(shape: Shape, axes: int | tuple[int, ...], n: int = 1) -> Shape:
+    """A shape with n elements along an axis, or along several."""
+    changed = axes if isinstance(axes, tuple) else (axes,)
+    return tuple(n if k in changed else size for k, size in enumerate(shape))
+
+
+def laid_along(axis: int, n: int, rank: int) -> Shape:
+    """The shape of n elements along one of the axes."""
+    return resized((1,) * rank, axis, n)
+
+
+def common_shape(*shapes: Shape) -> Shape:
+    """The shape that these broadcast to. Raises ValueError in the user's terms."""
+    if all(s == shapes[0] for s in shapes):
+        return shapes[0]
+    common = []
+    for sizes in zip_longest(*(s[::-1] for s in shapes), fillvalue=1):
+        others = set(sizes) - {1}
+        if len(others) > 1:
+            raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together")
+        common.append(others.pop() if others else 1)
+    return tuple(common[::-1])
 
 
 def is_given(option: Any) -> bool:
@@ -40,7 +93,7 @@ def truth(x: Array) -> Array:
     return x if x.type.dtype == "bool" else x.emit("ne", filled(x, 0))
 
 
-def not_a_number(x: Array) -> Array:
+def is_nan(x: Array) -> Array:
     """Where x is NaN."""
     return x.emit("ne", x)
 
@@ -48,11 +101,6 @@ def not_a_number(x: Array) -> Array:
 def places(x: Array, shape: tuple[int, ...], axis: int, dtype: str = "i64") -> Array:
     """For each place of a shape its number along an axis."""
     return x.recorder.emit("iota", dtype=dtype, shape=shape, dimension=axis % len(shape))
-
-
-def reversed_along(x: Array, *axes: int) -> Array:
-    """x in reverse order along axes."""
-    return x.emit("rev", dimensions=axes)
 
 
 def reduce(x: Array, op: str, axis: Any, keepdims: Any) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.primitives import filled, not_a_number, select, truth
+from tidu_cli.build.numpy.primitives import filled, is_nan, select, truth
 from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, SIGNED
 
 Rule = Callable[..., Any]
@@ -208,7 +208,7 @@ UFUNCS: Mapping[str, Rule] = {
     "right_shift": _shift_right,
     "isfinite": _is_finite,
     "isinf": _is_inf,
-    "isnan": not_a_number,
+    "isnan": is_nan,
 }
 """NumPy's ufuncs by name."""
 

@@ -13,8 +13,8 @@ from tidu_cli.build.arrays.aliasing import renewed
 from tidu_cli.build.arrays.array import Array, dtype_of, name_of
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, kind, lift
 from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
-from tidu_cli.build.numpy.axes import common_shape
 from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
+from tidu_cli.build.numpy.primitives import common_shape
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import COMPLEXES, INTEGERS

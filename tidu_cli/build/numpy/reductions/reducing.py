@@ -11,12 +11,11 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, lift
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.axes import along, normal_axes, resized
-from tidu_cli.build.numpy.elementwise.choosing import where as where_
+from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.build.numpy.joining import concatenate
-from tidu_cli.build.numpy.primitives import filled, floating, is_given, not_a_number, reduce, select, truth
-from tidu_cli.graph.types import FLOATS, INTEGERS, ITEMSIZE, SIGNED
+from tidu_cli.build.numpy.primitives import along, filled, floating, is_given, is_nan, normal_axes, reduce, resized, select, truth
+from tidu_cli.build.numpy.shaping import concatenate
+from tidu_cli.graph.types import FLOATS
 
 
 def _masked(x: Array, mask: Operand, neutral: Any) -> Array:
@@ -24,13 +23,8 @@ def _masked(x: Array, mask: Operand, neutral: Any) -> Array:
 
 
 def _summed_dtype(x: Array, dtype: Any) -> Any:
-    """NumPy sums integers of fewer bits than the machine's in the machine's."""
-    if is_given(dtype):
-        return np.dtype(dtype)
-    name = x.type.dtype
-    if name == "bool" or (name in SIGNED and ITEMSIZE[name] < 8):
-        return np.dtype(np.int64)
-    return np.dtype(np.uint64) if name in INTEGERS and name not in SIGNED else x.dtype
+    """What NumPy adds up in: integers of fewer bits than the machine's in the machine's."""
+    return np.dtype(dtype) if is_given(dtype) else np.sum(np.empty(0, x.dtype)).dtype
 
 
 def _accumulating(op: str, of_bools: str, ufunc: str, neutral: int) -> Callable[..., Array]:
@@ -153,7 +147,7 @@ def log_softmax(x: Array, axis: Any = None) -> Array:
 def _without_nan(reduction: Callable[..., Array], neutral: float) -> Callable[..., Array]:
     def reduced(x: Operand, *args: Any, **options: Any) -> Array:
         x = an_array(x, *args, *options.values())
-        return reduction(where_(not_a_number(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
+        return reduction(where_(is_nan(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
 
     return reduced
 
@@ -171,7 +165,7 @@ def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Cal
         options = {"keepdims": keepdims, "initial": initial, "where": where}
         if x.type.dtype not in FLOATS:
             return extremum(x, axis, **options)
-        missing = not_a_number(x)
+        missing = is_nan(x)
         found = extremum(where_(missing, x.dtype.type(neutral), x), axis, **options)
         return found if is_given(initial) else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), found)
 

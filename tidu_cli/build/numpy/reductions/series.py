@@ -9,13 +9,11 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak, real_of
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import common_shape, laid_along, normal_axes, normal_axis, resized
 from tidu_cli.build.numpy.indexing import indexed, part
-from tidu_cli.build.numpy.joining import MAX_REPEATS, concatenate, pad, sliding_window_view
-from tidu_cli.build.numpy.linear_algebra.contracting import matmul
-from tidu_cli.build.numpy.primitives import filled, floating, reversed_along
+from tidu_cli.build.numpy.linear_algebra.products import matmul
+from tidu_cli.build.numpy.primitives import common_shape, filled, floating, laid_along, normal_axes, normal_axis, resized
 from tidu_cli.build.numpy.reductions.reducing import sum
-from tidu_cli.build.numpy.shaping import atleast_1d, expand_dims, ravel
+from tidu_cli.build.numpy.shaping import MAX_REPEATS, atleast_1d, concatenate, expand_dims, flip, pad, ravel, sliding_window_view
 
 
 def linspace(
@@ -124,7 +122,7 @@ def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
         raise ValueError(f"convolve takes vectors that are not empty, got {x.type} and {kernel.type}")
     x, kernel = (kernel, x) if kernel.size > x.size else (x, kernel)
     n, m = x.size, kernel.size
-    whole = matmul(sliding_window_view(pad(x, m - 1), m), reversed_along(kernel, 0))
+    whole = matmul(sliding_window_view(pad(x, m - 1), m), flip(kernel, 0))
     if mode == "full":
         return whole
     if mode not in ("same", "valid"):
@@ -138,8 +136,8 @@ def correlate(a: Operand, v: Operand, mode: str = "valid") -> Array:
     if x.ndim != 1 or kernel.ndim != 1:
         raise ValueError(f"correlate takes vectors, got {x.type} and {kernel.type}")
     if kernel.size > x.size:
-        return reversed_along(correlate(kernel, x, mode).conj(), 0)
-    return convolve(x, reversed_along(kernel.conj(), 0), mode)
+        return flip(correlate(kernel, x, mode).conj(), 0)
+    return convolve(x, flip(kernel.conj(), 0), mode)
 
 
 def polyval(p: Operand, x: Operand) -> Array:

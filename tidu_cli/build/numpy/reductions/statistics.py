@@ -1,4 +1,4 @@
-"""Statistics: means, variances, quantiles and covariances."""
+"""Order and statistics: sorting, finding places in what is sorted, means, variances, quantiles and covariances."""
 
 from __future__ import annotations
 
@@ -11,18 +11,95 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays, real_of, result_dtype
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.axes import normal_axes, resized
-from tidu_cli.build.numpy.elementwise.choosing import where as where_
+from tidu_cli.build.numpy.elementwise.elementary import real
+from tidu_cli.build.numpy.elementwise.elementary import where as where_
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.joining import concatenate
-from tidu_cli.build.numpy.linear_algebra.contracting import matmul
-from tidu_cli.build.numpy.primitives import floating, is_given, not_a_number, select
-from tidu_cli.build.numpy.reductions.ordering import sort
+from tidu_cli.build.numpy.linear_algebra.products import matmul
+from tidu_cli.build.numpy.primitives import along, floating, is_given, is_nan, laid_along, normal_axes, places, resized, select
 from tidu_cli.build.numpy.reductions.reducing import any as any_
 from tidu_cli.build.numpy.reductions.reducing import nansum, sum
-from tidu_cli.build.numpy.shaping import moveaxis
+from tidu_cli.build.numpy.shaping import concatenate, flip, moveaxis, squeeze, stack
 from tidu_cli.graph.types import FLOATS
+
+MAX_COMPARISONS = 100_000_000
+"""As many comparisons as searchsorted may make: it compares each value with each element."""
+
+
+def sort(
+    x: Array, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
+) -> Array:
+    x, k = along(x, axis)
+    found = x.emit("sort", dimension=k)
+    return flip(found, k) if descending else found
+
+
+def argsort(
+    x: Array, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
+) -> Array:
+    """Elements that are equal keep their order."""
+    x, k = along(x, axis)
+    if descending:
+        # Of the reversed array and reversed again, so that equal elements keep their order.
+        return (x.shape[k] - 1) - flip(argsort(flip(x, k), k), k)
+    return x.recorder.emit_all("sort", (x, places(x, x.shape, k)), dimension=k)[1]
+
+
+def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None) -> Array:
+    """How many elements come before each value. It compares each value with each element."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side is 'left' or 'right', not {side!r}")
+    ordered, values = lifted_as_arrays(a, v)
+    if ordered.ndim != 1:
+        raise ValueError(f"searchsorted takes a vector, got {ordered.type}")
+    if ordered.size * values.size > MAX_COMPARISONS:
+        raise UntraceableError(
+            f"searchsorted of {values.size:,} values among {ordered.size:,} elements would compare each with each; "
+            f"the most are {MAX_COMPARISONS:,} comparisons"
+        )
+    if sorter is not None:
+        ordered = indexed(ordered, sorter)
+    column = values.reshaped((*values.shape, 1))
+    before = _before(ordered, column) if side == "left" else ~_before(column, ordered)
+    return sum(before, -1)
+
+
+def _before(x: Array, y: Array) -> Array:
+    """Whether x comes before y in sorted order, in which NaN is last."""
+    less = x < y
+    return less | (~is_nan(x) & is_nan(y)) if x.type.dtype in FLOATS else less
+
+
+def digitize(x: Operand, bins: Operand, right: bool = False) -> Array:
+    """Of bins that are constant, or else ascend."""
+    if not arrays_in([bins]):
+        edges = np.asarray(bins)
+        if edges.ndim == 1 and edges.size > 1 and edges[0] > edges[-1]:
+            return edges.size - searchsorted(edges[::-1], x, "right" if right else "left")
+    return searchsorted(bins, x, "left" if right else "right")
+
+
+def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None, period: Any = None) -> Array:
+    """The chord between the points that x lies between, and `left` and `right` of them the outermost values."""
+    if period is not None:
+        raise UntraceableError("np.interp with period= cannot be traced; take x % period, and add a point at either end")
+    like = arrays_in([x, xp, fp, left, right])[0]
+    at, points = lift(x, like, "f64"), lift(xp, like, "f64")
+    values = lift(fp, like)
+    values = values.convert("c128" if values.type.complex else "f64")
+    n = points.size
+    if points.ndim != 1 or values.shape != points.shape or not n:
+        raise ValueError(f"interp takes vectors of points and values of one size, got {points.type} and {values.type}")
+    first = values[0] if left is None else left
+    last = values[n - 1] if right is None else right
+    if n > 1:
+        k = apply_ufunc("minimum", apply_ufunc("maximum", searchsorted(points, at, "right") - 1, 0), n - 2)
+        x0, y0 = indexed(points, k), indexed(values, k)
+        inside = (indexed(values, k + 1) - y0) / (indexed(points, k + 1) - x0) * (at - x0) + y0
+    else:
+        inside = values[0] + at * 0
+    inside = where_(at < points[0], first, where_(at > points[n - 1], last, where_(at == points[n - 1], values[n - 1], inside)))
+    return inside.convert(values.dtype)
 
 
 def _count(x: Array, axis: Any) -> int:
@@ -30,12 +107,11 @@ def _count(x: Array, axis: Any) -> int:
 
 
 def mean(x: Array, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
-    if is_given(where) and where is not True:
-        x = floating(x, dtype)
-        counted = sum(lift(where, x).broadcast(x.shape), axis, keepdims=keepdims)
-        return sum(x, axis, keepdims=keepdims, where=where) / counted.convert(real_of(x))
     x = floating(x, dtype)
-    return sum(x, axis, keepdims=keepdims) / _count(x, axis)
+    if not is_given(where) or where is True:
+        return sum(x, axis, keepdims=keepdims) / _count(x, axis)
+    counted = sum(lift(where, x).broadcast(x.shape), axis, keepdims=keepdims)
+    return sum(x, axis, keepdims=keepdims, where=where) / counted.convert(real_of(x))
 
 
 def var(
@@ -76,7 +152,7 @@ def nanvar(
         raise UntraceableError("np.nanvar with mean= cannot be traced; write it as a mean of squares")
     x = _nan_unless(where, floating(an_array(x, where), dtype))
     count = sum(x.emit("eq", x), axis, keepdims=True).convert(real_of(x))
-    off = where_(not_a_number(x), x.dtype.type(0), x - nansum(x, axis, keepdims=True) / count)
+    off = where_(is_nan(x), x.dtype.type(0), x - nansum(x, axis, keepdims=True) / count)
     freedom = count - (correction if is_given(correction) else ddof)
     found = sum(_squares(off), axis, keepdims=True) / where_(freedom > 0, freedom, freedom.dtype.type(math.nan))
     return found if keepdims is True else sum(found, axis)
@@ -91,7 +167,7 @@ def average(x: Operand, axis: Any = None, weights: Any = None, returned: bool = 
     w = lift(weights, x)
     if w.shape != x.shape:
         (along,) = normal_axes(axis, x.ndim)
-        w = w.reshaped(tuple(w.size if k == along else 1 for k in range(x.ndim))).broadcast(x.shape)
+        w = w.reshaped(laid_along(along, w.size, x.ndim)).broadcast(x.shape)
     dtype = result_dtype(x, w) if x.type.inexact else result_dtype(x, w, np.float64(0))
     return sum(apply_ufunc("multiply", x, w, dtype=dtype), axis, keepdims=keepdims) / sum(w, axis, dtype, keepdims=keepdims)
 
@@ -118,7 +194,7 @@ def _nan_where_unordered(found: Array, x: Array) -> Array:
     if x.type.dtype not in FLOATS:
         return found
     nan = found.constant(found.dtype.type(math.nan)).broadcast(found.shape)
-    return select(any_(not_a_number(x), -1).broadcast(found.shape), nan, found)
+    return select(any_(is_nan(x), -1).broadcast(found.shape), nan, found)
 
 
 _ROUNDINGS: Mapping[str, Callable[[float], int]] = {"lower": math.floor, "higher": math.ceil, "nearest": round}
@@ -150,10 +226,7 @@ def _quantiles(numpys: Callable[..., Any], shares_of: Callable[[Any], Any]) -> C
         ordered = sort(flat, -1)
         found = [_nan_where_unordered(_between(ordered, float(place), method, dtype), flat) for place in places.reshape(-1)]
         found = [f.reshaped(resized(x.shape, axes)) for f in found] if keepdims is True else found
-        if not places.ndim:
-            return found[0]
-        together = concatenate([f.reshaped((1, *f.shape)) for f in found])
-        return together.reshaped((*places.shape, *found[0].shape))
+        return stack(found).reshaped((*places.shape, *found[0].shape)) if places.ndim else found[0]
 
     return quantiles
 
@@ -188,7 +261,7 @@ def cov(
     freedom = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
     off = x - mean(x, 1, keepdims=True)
     found = matmul(off, off.conj().T) / max(freedom, 0)
-    return found.reshaped(tuple(n for n in found.shape if n != 1)) if 1 in found.shape else found
+    return squeeze(found)
 
 
 def _rows(x: Array, turned: bool) -> Array:
@@ -203,15 +276,14 @@ def corrcoef(x: Operand, y: Any = None, rowvar: bool = True, *, dtype: Any = Non
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c
-    spread = c.diagonal().emit("real").emit("sqrt") if c.type.complex else c.diagonal().emit("sqrt")
-    scaled = c / spread.reshaped((spread.size, 1)) / spread
-    if scaled.type.complex:
-        real, imag = scaled.emit("real"), scaled.emit("imag")
-        return _within_one(real).emit("complex", _within_one(imag))
-    return _within_one(scaled)
+    spread = real(c.diagonal()).emit("sqrt")
+    return _within_one(c / spread.reshaped((spread.size, 1)) / spread)
 
 
 def _within_one(x: Array) -> Array:
+    if x.type.complex:
+        parts = x.emit("real"), x.emit("imag")
+        return _within_one(parts[0]).emit("complex", _within_one(parts[1]))
     return apply_ufunc("minimum", apply_ufunc("maximum", x, -1.0), 1.0)
 
 
