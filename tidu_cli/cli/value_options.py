@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -72,68 +72,63 @@ def require_assignment(setting: str, option: str = "--set", form: str = "KEY=VAL
 
 def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
-    from tidu_cli.formats.files import read_bytes
-    from tidu_cli.formats.values import parse_assignment, read_values
-
     types = _declared(document)
-    given: dict[Key, object] = {}
-    for file in files:
-        given.update(read_values(read_bytes(file), shown(file), types))
-    assigned = dict(parse_assignment(setting, types, types) for setting in settings)
-    _require_free(document, assigned, "set")
-    return given | assigned
+    return file_values(files, types) | _assigned(document, settings, types, "--set", "set")
 
 
 def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The tangents of --moves files, then of --move, which wins, by the inputs that they move. Raises as `given_values`."""
     if not settings and not files:
         return {}
-    from tidu_cli.formats.files import read_bytes
-    from tidu_cli.formats.values import parse_assignment, read_values
     from tidu_cli.runtime.retraction import moved_inputs
 
     types = _declared(document)
     passes = {abs(step) for key in document.every_key() for step in key.path} | {1, document.next_pass()}
     steps = {Key(key.name, (*key.path, sign * p)): type_ for key, type_ in types.items() for p in passes for sign in (1, -1)}
-    given: dict[Key, object] = {}
-    for file in files:
-        given.update(moved_inputs(types, read_values(read_bytes(file), shown(file), steps | types)))
-    assigned = dict(parse_assignment(setting, types, types, option="--move") for setting in settings)
-    _require_free(document, assigned, "moved")
-    return given | assigned
+    of_files = {key: tangent for file in files for key, tangent in moved_inputs(types, file_values((file,), steps | types)).items()}
+    return of_files | _assigned(document, settings, types, "--move", "moved")
 
 
 def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
     """The axes of --batch, by input. Raises TiduError for keys that are unknown or bound, and for what is no number."""
-    from tidu_cli.formats.values import parse_assignment
-
     axes: dict[Key, int] = {}
-    declared = _declared(document)
-    for setting in settings:
-        key, axis = parse_assignment(setting, declared, option="--batch")
+    for key, axis in _assigned(document, settings, {}, "--batch", "a batch").items():
         if type(axis) is not int:
             raise TransformError(f"--batch {key}: the axis is a whole number, such as 0 for the first one or -1 for the last")
         axes[key] = axis
-    _require_free(document, axes, "a batch")
     return axes
 
 
-def _require_free(document: Document, keys: Container[Key], what: str) -> None:
-    for binding in document.bindings:
-        if binding.key in keys:
-            graph = document.graphs[binding.graph].name
-            raise TransformError(f"input '{binding.key}' is bound to a value of graph '{graph}', so it cannot be {what}")
+def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, Constant]:
+    """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
+    from tidu_cli.runtime.inputs import input_constant
+
+    types = _declared(document)
+    return {key: input_constant(key, types[key], value) for key, value in _assigned(document, settings, types, "--set").items()}
 
 
 def _declared(document: Document) -> dict[Key, Type]:
     return {i.key: i.type for graph in document.graphs for i in graph.inputs}
 
 
-def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, Constant]:
-    """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
+def file_values(files: tuple[str, ...], types: Mapping[Key, Type]) -> dict[Key, object]:
+    """The values that files hold by key, the last one where several have one. Raises TiduError."""
+    from tidu_cli.formats.files import read_bytes
+    from tidu_cli.formats.values import read_values
+
+    return {key: value for file in files for key, value in read_values(read_bytes(file), shown(file), types).items()}
+
+
+def _assigned(
+    document: Document, settings: tuple[str, ...], types: Mapping[Key, Type], option: str, what: str = ""
+) -> dict[Key, object]:
+    """What the values of an option assign to inputs; where it says `what` these are to be, they must not be bound."""
     from tidu_cli.formats.values import parse_assignment
-    from tidu_cli.runtime.inputs import input_constant
 
     declared = _declared(document)
-    assigned = dict(parse_assignment(setting, declared, declared) for setting in settings)
-    return {key: input_constant(key, declared[key], value) for key, value in assigned.items()}
+    assigned = dict(parse_assignment(setting, declared, types, option=option) for setting in settings)
+    for binding in document.bindings:
+        if what and binding.key in assigned:
+            graph = document.graphs[binding.graph].name
+            raise TransformError(f"input '{binding.key}' is bound to a value of graph '{graph}', so it cannot be {what}")
+    return assigned
