@@ -37,12 +37,6 @@ def move_options(function: F) -> F:
     return _assignments("--move", "moves", "KEY=TANGENT", text)(function)
 
 
-def batch_option(function: F) -> F:
-    """The option --batch KEY=AXIS, which repeats."""
-    text = "An input of which a batch is given, along this axis of it (0 the first, -1 the last); repeats."
-    return _assignments("--batch", "batches", "KEY=AXIS", text)(function)
-
-
 def _assignments(option: str, name: str, metavar: str, text: str) -> Callable[[F], F]:
     def checked(ctx: click.Context, param: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
         for setting in settings:
@@ -52,10 +46,18 @@ def _assignments(option: str, name: str, metavar: str, text: str) -> Callable[[F
     return click.option(option, name, multiple=True, metavar=metavar, callback=checked, help=text)
 
 
-def inputs_option(function: F) -> F:
-    """The option --inputs FILE, which repeats."""
-    text = "Values of inputs by key: JSON, npz or msgpack; repeats."
-    return click.option("--inputs", "files", multiple=True, metavar="FILE", help=text)(function)
+batch_option = _assignments(
+    "--batch",
+    "batches",
+    "KEY=AXIS",
+    "An input of which a batch is given, along this axis of it (0 the first, -1 the last); repeats.",
+)
+"""The option --batch KEY=AXIS, which repeats."""
+
+inputs_option = click.option(
+    "--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats."
+)
+"""The option --inputs FILE, which repeats."""
 
 
 def require_assignment(setting: str, option: str = "--set", form: str = "KEY=VALUE") -> None:

@@ -97,9 +97,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 """The options of every shorthand."""
 
 
-def _value_option(function: F) -> F:
-    """The flag --value."""
-    return click.option("--value", is_flag=True, help="Give the values of the outputs, too, before the derivative.")(function)
+_value_option = click.option("--value", is_flag=True, help="Give the values of the outputs, too, before the derivative.")
 
 
 @_shorthand("tidu grad samples/f.json --wrt x --set x=3", wrt_option, _value_option)
