@@ -62,9 +62,7 @@ def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Docum
     depends = computed_from(logical, wrt, any)[logical.base[g] :]
     first = len(graph.inputs)
     # Not to records: a sum of records is put together, where the given graph may have taken their fields as they come.
-    chosen = [
-        v for v in range(first, graph.n_values) if depends[v] and isinstance(t := graph.type_of(v), TensorType) and t.inexact
-    ]
+    chosen = [v for v in range(first, graph.n_values) if depends[v] and isinstance(t := graph.type_of(v), TensorType) and t.inexact]
     owners = {Key(f"\0{v}"): v for v in chosen}  # no key of a document has such a name but by malice, and then linearize refuses it
     builder = GraphBuilder(document.cases, [*graph.inputs, *(Input(e, graph.type_of(v)) for e, v in owners.items())])
     e_of = {v: first + k for k, v in enumerate(chosen)}
