@@ -65,7 +65,7 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
 
 
 def _lines(found: Comparison, a: Document, b: Document) -> Iterator[str]:
-    from tidu_cli.checking.comparing.type_texts import told_apart
+    from tidu_cli.checking.comparing.structure import told_apart
 
     for what, pair in (("inputs", found.inputs_only), ("outputs", found.outputs_only)):
         for side, keys in zip("AB", pair, strict=True):
@@ -89,7 +89,7 @@ def _lines(found: Comparison, a: Document, b: Document) -> Iterator[str]:
 
 
 def _data(found: Comparison, a: Document, b: Document) -> dict[str, Any]:
-    from tidu_cli.checking.comparing.type_texts import texts
+    from tidu_cli.checking.comparing.structure import texts
 
     def types(differences: Sequence[TypesDiffer]) -> list[dict[str, str]]:
         return [{"key": str(d.key), **texts(d.a, d.b)} for d in differences]
