@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.options import shown
+from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -38,12 +38,19 @@ def move_options(function: F) -> F:
 
 
 def _assignments(option: str, name: str, metavar: str, text: str) -> Callable[[F], F]:
-    def checked(ctx: click.Context, param: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
-        for setting in settings:
-            require_assignment(setting, option, metavar)
-        return settings
+    """An option that repeats. That some = has a key to its left is seen at once; which one it is, the document says."""
 
-    return click.option(option, name, multiple=True, metavar=metavar, callback=checked, help=text)
+    def checked(setting: str) -> str:
+        complaint = f"'{setting}' is not {metavar}, such as x=3 or x=[1,2]"
+        for at in reversed([at for at, character in enumerate(setting) if character == "="]):
+            try:
+                parse_key(setting[:at])
+                return setting
+            except KeyTextError as error:
+                complaint = str(error)
+        raise KeyTextError(complaint)
+
+    return click.option(option, name, multiple=True, metavar=metavar, type=Parsed("assignment", checked), help=text)
 
 
 batch_option = _assignments(
@@ -58,18 +65,6 @@ inputs_option = click.option(
     "--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats."
 )
 """The option --inputs FILE, which repeats."""
-
-
-def require_assignment(setting: str, option: str = "--set", form: str = "KEY=VALUE") -> None:
-    """Raises BadParameter unless some = has a key to its left: which one it is, the document says, as names may hold one."""
-    complaint = f"'{setting}' is not {form}, such as x=3 or x=[1,2]"
-    for at in reversed([at for at, character in enumerate(setting) if character == "="]):
-        try:
-            parse_key(setting[:at])
-            return
-        except KeyTextError as error:
-            complaint = str(error)
-    raise click.BadParameter(complaint, param_hint=f"'{option}'")
 
 
 def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
