@@ -137,7 +137,8 @@ def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     values = dict(x) | dict(zip(outputs, (results,) if len(outputs) == 1 else results, strict=True))
     given = [values[i.key] if i.key in values else together({}, i.key, i.type) for i in graph.inputs]
     found = kernel(np, graph, primitives)(*given)
-    arrays = apart(graph.outputs, (found,) if len(graph.outputs) == 1 else found).values()
+    computed = [o for o in graph.outputs if o.value is not None]
+    arrays = apart(computed, (found,) if len(computed) == 1 else found).values()
     greatest = max(float(np.abs(a).max(initial=0)) for a in arrays)
     inputs = document.head.inputs
     return Verdict("zero", greatest, 0.0, at=shown(apart(inputs, x.values()), inputs) if greatest else None)
