@@ -16,7 +16,7 @@ import time
 import pytest
 
 from tests.cli.running import ENVIRONMENT, ROOT, F, document, graph, invoke, process, shell, succeed
-from tidu_cli.cli.main import COMMANDS, cli
+from tidu_cli.cli.main import COMMANDS, cli, module_of
 
 LINEARIZE = ("linearize", F, "--wrt", "x")
 
@@ -255,7 +255,7 @@ def test_every_command_is_in_the_help():
     assert tuple(listed) == COMMANDS
     assert "..." not in succeed("--help").decode().partition("Commands:")[2], "a summary is cut short"
     modules = {path.stem for path in (ROOT / "tidu_cli" / "cli" / "commands").glob("*.py")} - {"__init__"}
-    assert modules == set(COMMANDS)
+    assert modules == set(map(module_of, COMMANDS))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -12,7 +12,7 @@ emitted are told apart by the first few, and by whether of the others none is ac
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -54,39 +54,14 @@ class Emissions:
 def document_closure(document: Document, primitives: PrimitiveSet) -> Closure:
     """The closure of the cases that a document uses."""
     used = sorted({code for graph in document.graphs for code in graph.code})
-    return _closure((document.cases[code] for code in used), primitives)
+    return cases_closure((document.cases[code] for code in used), primitives, batch=False)
 
 
-def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet) -> Closure:
-    """The closure of these cases: under batch rules, too."""
-    return _closure(cases, primitives, batch=True)
-
-
-def examples_closure(chosen: Iterable[Primitive], primitives: PrimitiveSet) -> Closure:
-    """The closure of the examples of these primitives of a set: under batch rules, too."""
-    return cases_closure((case for primitive in chosen for _, case in example_cases(primitives, primitive)), primitives)
-
-
-def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
-    """What a primitive's rules may emit. A mask in which it is not linear counts for nothing."""
-    table = CaseTable()
-    found: tuple[set[str], set[str]] = set(), set()
-    for _, case in example_cases(primitives, primitive):
-        for active in _active_masks(case, primitive):
-            linear = Case(case.op, case.attrs, active, case.operands, case.results)
-            can_be_linear = all(t is None or t.inexact for t, a in zip(case.operands, active, strict=True) if a)
-            transposes = _transposes(table, linear, primitives) if can_be_linear else ()
-            for emitted, rules in zip(found, (_jvps(table, case, primitives), transposes), strict=True):
-                for template in rules:
-                    if not isinstance(template, TiduError):
-                        emitted.update(table[node.code].op for node in (*template.closed, *template.nodes))
-    return Emissions(tuple(sorted(found[0])), tuple(sorted(found[1])))
-
-
-def _closure(start: Iterable[Case], primitives: PrimitiveSet, *, batch: bool = False) -> Closure:
+def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet, *, batch: bool = True) -> Closure:
+    """The closure of these cases; with `batch` under batch rules, too."""
     table = CaseTable()
     found = Closure()
-    waiting = deque((case, case.op) for case in dict.fromkeys(start))
+    waiting = deque((case, case.op) for case in dict.fromkeys(cases))
     kinds = {_kind(case) for case, _ in waiting}
     while waiting:
         case, chain = waiting.popleft()
@@ -111,29 +86,51 @@ def _closure(start: Iterable[Case], primitives: PrimitiveSet, *, batch: bool = F
     return found
 
 
+def examples_closure(chosen: Iterable[Primitive], primitives: PrimitiveSet) -> Closure:
+    """The closure of the examples of these primitives of a set: under batch rules, too."""
+    return cases_closure((case for primitive in chosen for _, case in example_cases(primitives, primitive)), primitives)
+
+
+def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
+    """What a primitive's rules may emit. A mask in which it is not linear counts for nothing."""
+    table = CaseTable()
+    found: tuple[set[str], set[str]] = set(), set()
+    for _, case in example_cases(primitives, primitive):
+        for active in _active_masks(case, primitive):
+            linear = Case(case.op, case.attrs, active, case.operands, case.results)
+            can_be_linear = all(t is None or t.inexact for t, a in zip(case.operands, active, strict=True) if a)
+            transposes = _transposes(table, linear, primitives) if can_be_linear else ()
+            for emitted, rules in zip(found, (_jvps(table, case, primitives), transposes), strict=True):
+                for template in rules:
+                    if not isinstance(template, TiduError):
+                        emitted.update(table[node.code].op for node in (*template.closed, *template.nodes))
+    return Emissions(tuple(sorted(found[0])), tuple(sorted(found[1])))
+
+
 def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
-    """The JVP templates of a case, for active masks; where there is none, what a rule lacks or gets wrong."""
-    for active in _active_masks(case, primitives[case.op]):
-        try:
-            yield jvp_template(primitives, table, table.intern(case), active)
-        except TiduError as error:
-            yield error
+    """The JVP templates of a case, for active masks."""
+    return _tried(
+        _active_masks(case, primitives[case.op]), lambda active: jvp_template(primitives, table, table.intern(case), active)
+    )
 
 
 def _transposes(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
     """The transpose templates of a linear case, for choices of results that have a cotangent."""
-    for live in _choices(range(len(case.results)), len(case.results)):
-        try:
-            yield transpose_template(primitives, table, table.intern(case), live)
-        except TiduError as error:
-            yield error
+    live = _choices(range(len(case.results)), len(case.results))
+    return _tried(live, lambda live: transpose_template(primitives, table, table.intern(case), live))
 
 
 def _batches(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
     """The batch templates of a case, for choices of batched operands."""
-    for batched in _choices(range(len(case.operands)), len(case.operands)):
+    batched = _choices(range(len(case.operands)), len(case.operands))
+    return _tried(batched, lambda batched: batch_template(primitives, table, table.intern(case), batched, _BATCH))
+
+
+def _tried(masks: Iterable[tuple[bool, ...]], rule: Callable[[tuple[bool, ...]], Template]) -> Iterator[Template | TiduError]:
+    """The template for each mask; where there is none, what the rule lacks or gets wrong."""
+    for mask in masks:
         try:
-            yield batch_template(primitives, table, table.intern(case), batched, _BATCH)
+            yield rule(mask)
         except TiduError as error:
             yield error
 

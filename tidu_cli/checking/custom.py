@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.arrays import apart, together
 from tidu_cli.checking.numeric.examples import one_node_document
-from tidu_cli.checking.static import Finding
+from tidu_cli.checking.static import Finding, dead_nodes, used_values
 from tidu_cli.custom.attrs import CustomAttrs
 from tidu_cli.custom.definitions import KINDS, OpDefinition
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import ANY_AXES, ANY_DTYPE, instance, variables_of
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Case, Document, Graph
+from tidu_cli.graph.link import link
 from tidu_cli.graph.types import Type
-from tidu_cli.graph.walk import backwards
 from tidu_cli.rules.contract import ValueTypes
 from tidu_cli.rules.recording.graphs import kernel
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -94,7 +94,8 @@ def findings(use: Use, primitives: PrimitiveSet) -> Iterator[Finding]:
         except TiduError as error:
             yield Finding(True, f"op {use}: {error}")
             continue
-        for number in _dead(graph):
+        logical = link(Document((graph,), graph.cases))
+        for number in dead_nodes(logical, 0, used_values(logical)):
             yield Finding(False, f"op {use}: its {kind}, node {number} ({graph.case(number).op}): no output depends on it")
 
 
@@ -136,19 +137,11 @@ def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     values = dict(x) | dict(zip(outputs, (results,) if len(outputs) == 1 else results, strict=True))
     given = [values[i.key] if i.key in values else together({}, i.key, i.type) for i in graph.inputs]
     found = kernel(np, graph, primitives)(*given)
-    greatest = max((float(np.abs(a).max()) for a in _arrays(found) if np.size(a)), default=0.0)
+    computed = [o for o in graph.outputs if o.value is not None]
+    arrays = apart(computed, (found,) if len(computed) == 1 else found).values()
+    greatest = max(float(np.abs(a).max(initial=0)) for a in arrays)
     inputs = document.head.inputs
     return Verdict("zero", greatest, 0.0, at=shown(apart(inputs, x.values()), inputs) if greatest else None)
-
-
-def _arrays(value: Any) -> Iterator[Any]:
-    """The arrays in a value, or in several."""
-    if not isinstance(value, tuple):
-        yield value
-        return
-    for part in value:
-        if part is not None:
-            yield from _arrays(part)
 
 
 def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[Type | None]) -> Use | None:
@@ -205,18 +198,6 @@ def _trials(definition: OpDefinition, primitives: PrimitiveSet) -> Iterator[tupl
 
 def _untried(definition: OpDefinition) -> Finding:
     return Finding(False, f"op '{definition.name}': not tried, since an attr has no default; check a document that uses it")
-
-
-def _dead(graph: Graph) -> list[int]:
-    """The numbers of the nodes that no output needs."""
-    needed = {o.value for o in graph.outputs}
-    dead = []
-    for number, (_, args, first, end) in zip(range(graph.n_nodes - 1, -1, -1), backwards(graph, graph.args), strict=True):
-        if needed.isdisjoint(range(first, end)):
-            dead.append(number)
-        else:
-            needed.update(args)
-    return dead[::-1]
 
 
 def case_of(use: Use, primitives: PrimitiveSet) -> Case:

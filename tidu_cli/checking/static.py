@@ -28,7 +28,7 @@ class Finding:
 def findings(document: Document, primitives: PrimitiveSet) -> Iterator[Finding]:
     """Everything there is to say, graph by graph."""
     logical = link(document)
-    used = _used(logical)
+    used = used_values(logical)
     for number in sorted(document.used_passes() - document.passes.keys()):
         text = f"pass {number} has no identity, so it is linked with any other pass {number}; tidu linearize gives one"
         yield Finding(False, text)
@@ -82,7 +82,7 @@ def _linearity(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:
             yield Finding(True, f"{graph.describe(node)}: not known to be linear in its active inputs: {verdicts[code]}")
 
 
-def _used(logical: LogicalGraph) -> bytearray:
+def used_values(logical: LogicalGraph) -> bytearray:
     """Of each flat id, whether some output needs it."""
     outputs = [(g, o.value) for g, graph in enumerate(logical.document.graphs) for o in graph.outputs if o.value is not None]
     return logical.depends_on(logical.flat_id(g, value) for g, value in outputs)
@@ -94,6 +94,13 @@ def _unused(logical: LogicalGraph, g: int, used: bytearray) -> Iterator[Finding]
     for declared in graph.inputs:
         if not used[logical.source[declared.key]]:
             yield Finding(False, f"graph '{graph.name}': no output depends on input '{declared.key}'")
+    for node in dead_nodes(logical, g, used):
+        yield Finding(False, f"{graph.describe(node)}: no output depends on it")
+
+
+def dead_nodes(logical: LogicalGraph, g: int, used: bytearray) -> Iterator[int]:
+    """The nodes of graph g that no output needs."""
+    graph = logical.document.graphs[g]
     for node, (_, _, first, after) in enumerate(forwards(graph, graph.args, logical.base[g])):
         if 1 not in used[first:after]:
-            yield Finding(False, f"{graph.describe(node)}: no output depends on it")
+            yield node

@@ -20,6 +20,9 @@ from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_opt
 from tidu_cli.cli.style import Context, is_terminal
 from tidu_cli.errors import TiduError, did_you_mean, printable
 
+SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
+"""The subcommands that are short for pipelines of others: `commands.shorthands` holds them by name."""
+
 COMMANDS = (
     "build",
     "resolve",
@@ -29,13 +32,7 @@ COMMANDS = (
     "materialize",
     "matrix",
     "eval",
-    "grad",
-    "jvp",
-    "vjp",
-    "hvp",
-    "jacobian",
-    "hessian",
-    "derivative",
+    *SHORTHANDS,
     "dot",
     "view",
     "check",
@@ -46,7 +43,12 @@ COMMANDS = (
     "ops",
     "completion",
 )
-"""Every subcommand, in the order of the help: the module of that name holds it as `command`."""
+"""Every subcommand, in the order of the help: the module of that name holds it as `command`, but for the shorthands."""
+
+
+def module_of(name: str) -> str:
+    """The module of `tidu_cli.cli.commands` that holds a subcommand."""
+    return "shorthands" if name in SHORTHANDS else name
 
 
 class _Commands(click.Group):
@@ -64,7 +66,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"tidu_cli.cli.commands.{cmd_name}").command
+        module = importlib.import_module(f"tidu_cli.cli.commands.{module_of(cmd_name)}")
+        command: click.Command = getattr(module, cmd_name if cmd_name in SHORTHANDS else "command")
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

@@ -21,6 +21,7 @@ from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Piece
+    from tidu_cli.formats.source import Source
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,32 +109,35 @@ def _remembered(option: str, metavar: str, text: str) -> Callable[[F], F]:
     return click.option(option, multiple=True, metavar=metavar, expose_value=False, callback=remember, help=text)
 
 
-def output_keys_option(function: F) -> F:
-    """The option --output KEY, which repeats."""
-    text = (
-        "An output, by its key; repeats. Looked up in the head, then in the latest graph that has it. Any other value by its "
-        "digest, as `tidu info --digests` lists it. [default: all of the head's]"
-    )
-    return click.option("--output", "outputs", type=KEY, multiple=True, metavar="KEY", help=text)(function)
+output_keys_option = click.option(
+    "--output",
+    "outputs",
+    type=KEY,
+    multiple=True,
+    metavar="KEY",
+    help="An output, by its key; repeats. Looked up in the head, then in the latest graph that has it. Any other value by its "
+    "digest, as `tidu info --digests` lists it. [default: all of the head's]",
+)
+"""The option --output KEY, which repeats."""
 
+wrt_option = click.option(
+    "--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats."
+)
+"""The option --wrt KEY, which repeats."""
 
-def wrt_option(function: F) -> F:
-    """The option --wrt KEY, which repeats."""
-    return click.option(
-        "--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats."
-    )(function)
+holomorphic_option = click.option(
+    "--holomorphic", is_flag=True, help="Inputs and outputs are complex, and the function is holomorphic."
+)
+"""The flag --holomorphic."""
 
-
-def holomorphic_option(function: F) -> F:
-    """The flag --holomorphic."""
-    text = "Inputs and outputs are complex, and the function is holomorphic."
-    return click.option("--holomorphic", is_flag=True, help=text)(function)
-
-
-def one_pass_option(function: F) -> F:
-    """The option --one-pass N, which repeats."""
-    text = "Take a pass for one, though the files are of several calls of linearize: along one direction; repeats."
-    return click.option("--one-pass", "one_pass", type=PASS, multiple=True, metavar="N", help=text)(function)
+one_pass_option = click.option(
+    "--one-pass",
+    type=PASS,
+    multiple=True,
+    metavar="N",
+    help="Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
+)
+"""The option --one-pass N, which repeats."""
 
 
 def document_output_options(function: F) -> F:
@@ -181,23 +185,23 @@ def example(*lines: str) -> str:
 
 def load(file: str) -> Loaded:
     """Read and check a document, with the ops of --ops. Raises DocumentError."""
-    from tidu_cli.formats.files import reading
     from tidu_cli.formats.read import parse_document
 
-    with reading(file) as source:
-        loaded = Loaded(*parse_document(source, shown(file), known_primitives()))
-    if is_verbose():
-        detail(f"read {shown(file)}: {loaded.format}, {counted(source.n_read, 'byte')}, {_told(loaded.document)}")
-    return loaded
+    return Loaded(*_read(file, parse_document))
 
 
 def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
     """Read a document, or a library: then its ops with the built-in ones. And the format. Raises DocumentError."""
-    from tidu_cli.formats.files import reading
     from tidu_cli.formats.read import parse_subject
 
+    return _read(file, parse_subject)
+
+
+def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str]]) -> tuple[Any, str]:
+    from tidu_cli.formats.files import reading
+
     with reading(file) as source:
-        subject, found = parse_subject(source, shown(file), known_primitives())
+        subject, found = parse(source, shown(file), known_primitives())
     if is_verbose():
         told = _told(subject) if isinstance(subject, Document) else counted(len(subject.definitions), "op")
         detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}, {told}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.options import shown
+from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -37,103 +37,95 @@ def move_options(function: F) -> F:
     return _assignments("--move", "moves", "KEY=TANGENT", text)(function)
 
 
-def batch_option(function: F) -> F:
-    """The option --batch KEY=AXIS, which repeats."""
-    text = "An input of which a batch is given, along this axis of it (0 the first, -1 the last); repeats."
-    return _assignments("--batch", "batches", "KEY=AXIS", text)(function)
-
-
 def _assignments(option: str, name: str, metavar: str, text: str) -> Callable[[F], F]:
-    def checked(ctx: click.Context, param: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
-        for setting in settings:
-            require_assignment(setting, option, metavar)
-        return settings
+    """An option that repeats. That some = has a key to its left is seen at once; which one it is, the document says."""
 
-    return click.option(option, name, multiple=True, metavar=metavar, callback=checked, help=text)
+    def checked(setting: str) -> str:
+        complaint = f"'{setting}' is not {metavar}, such as x=3 or x=[1,2]"
+        for at in reversed([at for at, character in enumerate(setting) if character == "="]):
+            try:
+                parse_key(setting[:at])
+                return setting
+            except KeyTextError as error:
+                complaint = str(error)
+        raise KeyTextError(complaint)
+
+    return click.option(option, name, multiple=True, metavar=metavar, type=Parsed("assignment", checked), help=text)
 
 
-def inputs_option(function: F) -> F:
-    """The option --inputs FILE, which repeats."""
-    text = "Values of inputs by key: JSON, npz or msgpack; repeats."
-    return click.option("--inputs", "files", multiple=True, metavar="FILE", help=text)(function)
+batch_option = _assignments(
+    "--batch",
+    "batches",
+    "KEY=AXIS",
+    "An input of which a batch is given, along this axis of it (0 the first, -1 the last); repeats.",
+)
+"""The option --batch KEY=AXIS, which repeats."""
 
-
-def require_assignment(setting: str, option: str = "--set", form: str = "KEY=VALUE") -> None:
-    """Raises BadParameter unless some = has a key to its left: which one it is, the document says, as names may hold one."""
-    complaint = f"'{setting}' is not {form}, such as x=3 or x=[1,2]"
-    for at in reversed([at for at, character in enumerate(setting) if character == "="]):
-        try:
-            parse_key(setting[:at])
-            return
-        except KeyTextError as error:
-            complaint = str(error)
-    raise click.BadParameter(complaint, param_hint=f"'{option}'")
+inputs_option = click.option(
+    "--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats."
+)
+"""The option --inputs FILE, which repeats."""
 
 
 def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
-    from tidu_cli.formats.files import read_bytes
-    from tidu_cli.formats.values import parse_assignment, read_values
-
     types = _declared(document)
-    given: dict[Key, object] = {}
-    for file in files:
-        given.update(read_values(read_bytes(file), shown(file), types))
-    assigned = dict(parse_assignment(setting, types, types) for setting in settings)
-    _require_free(document, assigned, "set")
-    return given | assigned
+    return file_values(files, types) | _assigned(document, settings, types, "--set", "set")
 
 
 def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The tangents of --moves files, then of --move, which wins, by the inputs that they move. Raises as `given_values`."""
     if not settings and not files:
         return {}
-    from tidu_cli.formats.files import read_bytes
-    from tidu_cli.formats.values import parse_assignment, read_values
     from tidu_cli.runtime.retraction import moved_inputs
 
     types = _declared(document)
     passes = {abs(step) for key in document.every_key() for step in key.path} | {1, document.next_pass()}
     steps = {Key(key.name, (*key.path, sign * p)): type_ for key, type_ in types.items() for p in passes for sign in (1, -1)}
-    given: dict[Key, object] = {}
-    for file in files:
-        given.update(moved_inputs(types, read_values(read_bytes(file), shown(file), steps | types)))
-    assigned = dict(parse_assignment(setting, types, types, option="--move") for setting in settings)
-    _require_free(document, assigned, "moved")
-    return given | assigned
+    of_files = {key: tangent for file in files for key, tangent in moved_inputs(types, file_values((file,), steps | types)).items()}
+    return of_files | _assigned(document, settings, types, "--move", "moved")
 
 
 def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
     """The axes of --batch, by input. Raises TiduError for keys that are unknown or bound, and for what is no number."""
-    from tidu_cli.formats.values import parse_assignment
-
     axes: dict[Key, int] = {}
-    declared = _declared(document)
-    for setting in settings:
-        key, axis = parse_assignment(setting, declared, option="--batch")
+    for key, axis in _assigned(document, settings, {}, "--batch", "a batch").items():
         if type(axis) is not int:
             raise TransformError(f"--batch {key}: the axis is a whole number, such as 0 for the first one or -1 for the last")
         axes[key] = axis
-    _require_free(document, axes, "a batch")
     return axes
 
 
-def _require_free(document: Document, keys: Container[Key], what: str) -> None:
-    for binding in document.bindings:
-        if binding.key in keys:
-            graph = document.graphs[binding.graph].name
-            raise TransformError(f"input '{binding.key}' is bound to a value of graph '{graph}', so it cannot be {what}")
+def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, Constant]:
+    """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
+    from tidu_cli.runtime.inputs import input_constant
+
+    types = _declared(document)
+    return {key: input_constant(key, types[key], value) for key, value in _assigned(document, settings, types, "--set").items()}
 
 
 def _declared(document: Document) -> dict[Key, Type]:
     return {i.key: i.type for graph in document.graphs for i in graph.inputs}
 
 
-def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, Constant]:
-    """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
+def file_values(files: tuple[str, ...], types: Mapping[Key, Type]) -> dict[Key, object]:
+    """The values that files hold by key, the last one where several have one. Raises TiduError."""
+    from tidu_cli.formats.files import read_bytes
+    from tidu_cli.formats.values import read_values
+
+    return {key: value for file in files for key, value in read_values(read_bytes(file), shown(file), types).items()}
+
+
+def _assigned(
+    document: Document, settings: tuple[str, ...], types: Mapping[Key, Type], option: str, what: str = ""
+) -> dict[Key, object]:
+    """What the values of an option assign to inputs; where it says `what` these are to be, they must not be bound."""
     from tidu_cli.formats.values import parse_assignment
-    from tidu_cli.runtime.inputs import input_constant
 
     declared = _declared(document)
-    assigned = dict(parse_assignment(setting, declared, declared) for setting in settings)
-    return {key: input_constant(key, declared[key], value) for key, value in assigned.items()}
+    assigned = dict(parse_assignment(setting, declared, types, option=option) for setting in settings)
+    for binding in document.bindings:
+        if what and binding.key in assigned:
+            graph = document.graphs[binding.graph].name
+            raise TransformError(f"input '{binding.key}' is bound to a value of graph '{graph}', so it cannot be {what}")
+    return assigned

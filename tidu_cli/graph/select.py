@@ -76,7 +76,7 @@ def fresh_name(document: Document, name: str) -> str:
     return candidate
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = 8) -> str:
     """Names as messages tell them: the first few, and how many there are."""
-    shown = ", ".join(names[:8])
-    return f"{shown}, ... {len(names)} in all" if len(names) > 8 else shown or "none"
+    shown = ", ".join(names[:most])
+    return f"{shown}, ... {len(names)} in all" if len(names) > most else shown or "none"

@@ -86,27 +86,22 @@ def _title(document: Document, g: int) -> str:
 def _item(shown: Picture, item: Item, given: str | None) -> str:
     """An item's line: inputs are ellipses, outputs have a double border, nodes are boxes, accumulating adds circles."""
     faded = item.id in shown.faded
+    grey = ', fontcolor="#a0a0a0"' if faded else ""
     colour = _FADED if faded else COLOURS[item.flow]
     own = f'fillcolor="{FILLS[item.flow]}", ' if not faded else ""
     if item.kind is Kind.DETACHED:
         digest = _quoted(shown.document.detached[item.index].digest[:15] + "...")
-        return f"{item.id} [label={digest}, shape=note, style=dashed{_grey(faded)}];"
-    text = _quoted(given or _label(shown.document, item))
-    if item.kind is Kind.INPUT:
-        return f'{item.id} [label={text}, shape=ellipse, {own}color="{colour}"{_grey(faded)}];'
-    if item.kind is Kind.OUTPUT:
-        return f'{item.id} [label={text}, style=filled, peripheries=2, {own}color="{colour}"{_grey(faded)}];'
-    if item.kind is Kind.COLLAPSED:
-        return f'{item.id} [label={text}, shape=box3d, margin="0.15,0.1", style=filled, color="{colour}"{_grey(faded)}];'
+        return f"{item.id} [label={digest}, shape=note, style=dashed{grey}];"
+    styles = {
+        Kind.INPUT: f"shape=ellipse, {own}",
+        Kind.OUTPUT: f"style=filled, peripheries=2, {own}",
+        Kind.COLLAPSED: 'shape=box3d, margin="0.15,0.1", style=filled, ',
+    }
+    style = styles.get(item.kind, "")
     if item.accumulates:
-        shape = "shape=circle, width=0.3, margin=0, " if given is None else ""
-        return f'{item.id} [label={text}, {shape}{own}penwidth=2, color="{colour}"{_grey(faded)}];'
-    border = "" if item.flow is Flow.PRIMAL and not faded else f', color="{colour}"'
-    return f"{item.id} [label={text}{border}{_grey(faded)}];"
-
-
-def _grey(faded: bool) -> str:
-    return ', fontcolor="#a0a0a0"' if faded else ""
+        style = f"{'shape=circle, width=0.3, margin=0, ' if given is None else ''}{own}penwidth=2, "
+    border = f', {style}color="{colour}"' if style or faded or item.flow is not Flow.PRIMAL else ""
+    return f"{item.id} [label={_quoted(given or _label(shown.document, item))}{border}{grey}];"
 
 
 def _label(document: Document, item: Item) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -100,35 +100,14 @@ def picture(document: Document, *, collapse: bool = False, highlight: Sequence[K
 
 def n_items(document: Document, *, collapse: bool = False) -> tuple[int, int]:
     """How many things the picture of a document shows, and how many edges. Quick, for documents of any size."""
-    n_edges = len(document.bindings) + sum(o.value is not None for graph in document.graphs for o in graph.outputs)
+    n_ports = sum(len(graph.inputs) + len(graph.outputs) for graph in document.graphs) + len(document.detached)
     if not collapse:
-        n_edges += sum(len(graph.args) for graph in document.graphs)
-        return sum(len(g.inputs) + g.n_nodes + len(g.outputs) for g in document.graphs) + len(document.detached), n_edges
-    leaders = _leaders(document, _flows(document), collapse=True)
-    n_edges += sum(_edges_into_nodes(document, leaders))
-    ports = sum(len(graph.inputs) + len(graph.outputs) for graph in document.graphs)
-    return ports + sum(len(set(own)) for own in leaders) + len(document.detached), n_edges
-
-
-def _edges_into_nodes(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[int]:
-    """How many edges lead to the nodes of each graph: to an item of several nodes one from each source, as `_edges` has them."""
-    makers: list[list[int]] = []  # of each graph, of each value the item: its leader, or -1 less the number of an input
-    for g, graph in enumerate(document.graphs):
-        own = [-1 - i for i in range(len(graph.inputs))]
-        makers.append(own)
-        several = {leader for node, leader in enumerate(leaders[g]) if node != leader}
-        into: set[tuple[Place, int]] = set()
-        n = 0
-        for leader, (case, arguments) in zip(leaders[g], graph.nodes(), strict=True):
-            if leader not in several:
-                n += len(arguments)
-            else:
-                for h, value in (graph.place(g, argument) for argument in arguments):
-                    source = (h, value if h == Externals.DETACHED else makers[h][value])
-                    if source != (g, leader):
-                        into.add((source, leader))
-            own.extend([leader] * len(case.results))
-        yield n + len(into)
+        n_edges = sum(len(graph.args) + sum(o.value is not None for o in graph.outputs) for graph in document.graphs)
+        return n_ports + sum(graph.n_nodes for graph in document.graphs), n_edges + len(document.bindings)
+    flows = _flows(document)
+    leaders = _leaders(document, flows, collapse)
+    edges = chain(*(_edges(document, g, flows, leaders) for g in range(len(leaders))), _binding_edges(document, leaders))
+    return n_ports + sum(len(set(own)) for own in leaders), sum(1 for _ in edges)
 
 
 def describe_graph(graph: Graph) -> str:

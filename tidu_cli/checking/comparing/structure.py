@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from tidu_cli.checking.comparing.type_texts import spelled_out, told_apart
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
+from tidu_cli.graph.types import RecordType, Type, leaves
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -120,3 +120,28 @@ def _unlike(a: Case, b: Case) -> str:
     if a.mask != b.mask:
         return "another role"
     return "other types" if len(a.operands) == len(b.operands) else f"{len(b.operands)} inputs"
+
+
+def told_apart(a: Type, b: Type) -> str:
+    """The types of something in A and in B; of records of one name the first of their arrays that differ."""
+    if str(a) != str(b):
+        return f"{a} in A, {b} in B"
+    ours, theirs = dict(leaves(a)), dict(leaves(b))
+    path = next((path for path in (*ours, *theirs) if ours.get(path) != theirs.get(path)), None)
+    if path is None:
+        return f"{a} in both, {spelled_out(a)} in A, {spelled_out(b)} in B"
+    one, other = (part or "missing" for part in (ours.get(path), theirs.get(path)))
+    return f"{a} in both, of which {'.'.join(path)} is {one} in A, {other} in B"
+
+
+def texts(a: Type, b: Type) -> dict[str, str]:
+    """The texts of two types, for programs; of records of one name those of their fields."""
+    same = str(a) == str(b)
+    return {side: spelled_out(type_) if same else str(type_) for side, type_ in (("a", a), ("b", b))}
+
+
+def spelled_out(type_: Type) -> str:
+    """A type with the fields of every record in it, `{a: {x: f64[]}}`."""
+    if not isinstance(type_, RecordType):
+        return str(type_)
+    return f"{{{', '.join(f'{name}: {spelled_out(field)}' for name, field in type_.fields)}}}"

@@ -7,14 +7,16 @@ Where the given graph is not such a transpose, nothing is equal, and nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output, Place
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
@@ -56,7 +58,8 @@ def _has(graph: Graph, outputs: Collection[Key]) -> bool:
 
 def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Document, dict[Key, int]]:
     """The document up to graph g, with v + e for each value v of its nodes that depends on wrt; and the v by the keys of the e."""
-    graph, depends = document.graphs[g], _depending(document, g, wrt)
+    graph, logical = document.graphs[g], link(document)
+    depends = computed_from(logical, wrt, any)[logical.base[g] :]
     first = len(graph.inputs)
     # Not to records: a sum of records is put together, where the given graph may have taken their fields as they come.
     chosen = [v for v in range(first, graph.n_values) if depends[v] and isinstance(t := graph.type_of(v), TensorType) and t.inexact]
@@ -81,19 +84,15 @@ def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Docum
     return replace(document, graphs=(*document.graphs[:g], changed), bindings=bindings), owners
 
 
-def _depending(document: Document, last: int, wrt: Collection[Key]) -> Sequence[bool]:
-    """Of each value of graph `last` whether it is computed from one of the inputs wrt."""
-    bound = {b.key: (b.graph, b.value) for b in document.bindings}
-    wanted = set(wrt)
-    depends: list[list[bool]] = []
-    for graph in document.graphs[: last + 1]:
-        own = [i.key in wanted or (i.key in bound and depends[bound[i.key][0]][bound[i.key][1]]) for i in graph.inputs]
-        external = [g != Externals.DETACHED and depends[g][v] for g, v in graph.external]
-        for case, arguments in graph.nodes():
-            active = any(own[a] if a >= 0 else external[-1 - a] for a in arguments)
-            own += [active] * len(case.results)
-        depends.append(own)
-    return depends[last]
+def computed_from(logical: LogicalGraph, inputs: Container[Key], how: Callable[[Iterable[int]], bool]) -> bytearray:
+    """For each flat id whether it is computed from one of these inputs (`any`), or from them and constants alone (`all`)."""
+    found = bytearray(logical.n_values)
+    for key, flat in logical.source.items():
+        found[flat] |= key in inputs
+    for g, graph in enumerate(logical.document.graphs):
+        for _, operands, first, after in forwards(graph, logical.args[g], logical.base[g]):
+            found[first:after] = bytes([how(found[operand] for operand in operands)]) * (after - first)
+    return found
 
 
 def _numbered(document: Document, numbers: dict[Hashable, int], added: Collection[Key]) -> list[list[int]]:

@@ -35,13 +35,14 @@ from tidu_cli.transforms.stamp import Stamper
 EXACT = INTEGERS | DATETIMES
 """Dtypes whose tangents are of another one."""
 
+FloatTwin = tuple[Document, dict[Key, Key]]
+"""The twin of a document, and by the key of an input that of the one that is its twin."""
+
 convert = op("convert_element_type")
 
 
-def float_twin(
-    document: Document, primitives: PrimitiveSet, dtypes: Collection[str] = EXACT
-) -> tuple[Document, dict[Key, Key]] | None:
-    """The twin of a document of one graph without own primitives, and by the key of an input that of the one that is its twin.
+def float_twin(document: Document, primitives: PrimitiveSet, dtypes: Collection[str] = EXACT) -> FloatTwin | None:
+    """The twin of a document of one graph without own primitives.
 
     Inputs that hold an array of these dtypes have twins. Every value that depends on them as numbers has one, and the outputs are
     those twins; a null stands for an output that does not. All that there was stays, too: as indices, and for what rounds or works

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types, together
 from tidu_cli.checking.numeric.examples import diagonal_of, example_cases, interval_of, one_node_document
 from tidu_cli.checking.numeric.float_twins import float_twin, holds
-from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, moved_twin, twin_map
+from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
 from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, relative
 from tidu_cli.checking.numeric.sampling import Drawing, Intervals, draw_all, shown
 from tidu_cli.graph.graph import Document, Graph, Input, Output
@@ -220,7 +220,9 @@ def _laws(whole: Document, primitives: PrimitiveSet, fixed: Container[Key]) -> _
     graph = whole.head
     moving = [i for i in graph.inputs if i.key not in fixed and holds(i.type, CONTINUOUS)]
     twin = moved_twin(whole, primitives, moving)
-    kept = [k for k, o in enumerate(graph.outputs) if holds(o.type, CONTINUOUS) or (twin and twin.moves_output(k))]
+    kept = [
+        k for k, o in enumerate(graph.outputs) if holds(o.type, CONTINUOUS) or (twin and twin[0].head.outputs[k].value is not None)
+    ]
     if not moving or not kept:
         return None
     outputs, wrt = [graph.outputs[k] for k in kept], [i.key for i in moving]
@@ -230,7 +232,7 @@ def _laws(whole: Document, primitives: PrimitiveSet, fixed: Container[Key]) -> _
     jvp = compiled(tangents, primitives, drop=1)
     vjp = compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
     second = compiled(linearize(tangents, wrt, primitives=primitives), primitives, drop=2)
-    smooth = Twin(f, jvp, {}, {}) if twin is None else twin.compiled(moving, outputs, first, primitives)
+    smooth = Twin(f, jvp, {}, {}) if twin is None else compiled_twin(twin, wrt, outputs, first, primitives)
     # By integers there are no difference quotients, and so no tangents here but where they are moved.
     dtypes = CONTINUOUS if twin is None else CONTINUOUS | INTEGERS
     directions = {p: t for i in moving for p, t in _tangents(i, CONTINUOUS).items()}
@@ -248,21 +250,19 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     found = float_twin(inline(whole, primitives=primitives), primitives)
     if found is None:
         return []
-    twin, graph = found[0], whole.head
-    twin_of = {k: t for k, t in found[1].items() if k not in fixed}
-    if not twin_of:
+    graph, wrt = whole.head, [key for key in found[1] if key not in fixed]
+    if not wrt:
         return []
     first = whole.next_pass()
     chosen = [k for k, o in enumerate(graph.outputs) if moves(o.type)]
-    keys = [graph.outputs[k].key for k in chosen]
+    outputs = [graph.outputs[k] for k in chosen]
     f = Map(compile_graph(graph, primitives, chosen))
-    linear = linearize(whole, list(twin_of), outputs=keys, primitives=primitives)
+    linear = linearize(whole, wrt, outputs=[o.key for o in outputs], primitives=primitives)
     jvp = compiled(linear, primitives, drop=1)
     vjp = compiled(transpose(linear, primitives=primitives), primitives, drop=1)
-    derived = linearize(twin, list(twin_of.values()), outputs=keys, pass_number=first, primitives=primitives)
-    of_twin = twin_map(compiled(twin, primitives), compiled(derived, primitives, drop=1), found[1], twin)
-    directions = {p: t for i in graph.inputs if i.key in twin_of for p, t in _tangents(i, None).items()}
-    images = {p: t for k in chosen for p, t in _tangents(graph.outputs[k], None).items()}
+    of_twin = compiled_twin(found, wrt, outputs, first, primitives)
+    directions = {p: t for i in graph.inputs if i.key in wrt for p, t in _tangents(i, None).items()}
+    images = {p: t for o in outputs for p, t in _tangents(o, None).items()}
     _require_memory((f, jvp, vjp, of_twin.jvp), directions, images)
     bound = EXACT[least_precision([*directions.values(), *images.values()])]
     for point in range(_POINTS):
@@ -323,7 +323,5 @@ def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, 
                 continue
             fixed |= {i.key for i in inputs if holds(i.type, INTEGERS | DATETIMES)}
         for verdict in check_numerically(document, primitives, intervals=intervals, diagonals=diagonals, fixed=fixed):
-            known = worst.setdefault(verdict.law, verdict)
-            if verdict.strain > known.strain:
-                worst[verdict.law] = verdict
+            worst[verdict.law] = max(worst.get(verdict.law, verdict), verdict, key=lambda v: v.strain)
     return sorted(worst.values(), key=lambda verdict: verdict.law == "integers")

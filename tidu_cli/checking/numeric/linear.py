@@ -35,9 +35,7 @@ def linear_verdicts(
         declared = {i.key for other in graphs for i in other.inputs}
         part = replace(document, graphs=graphs, bindings=tuple(b for b in document.bindings if b.key in declared))
         for verdict in _of_head(part, primitives, given or {}, seed):
-            known = worst.setdefault(verdict.law, verdict)
-            if not verdict.ok and known.ok:
-                worst[verdict.law] = verdict
+            worst[verdict.law] = min(worst.get(verdict.law, verdict), verdict, key=lambda v: v.ok)
     return [*worst.values()]
 
 

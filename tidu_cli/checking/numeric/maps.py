@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types, together
-from tidu_cli.checking.numeric.float_twins import float_twin, holds
+from tidu_cli.checking.numeric.float_twins import FloatTwin, float_twin, holds
 from tidu_cli.checking.numeric.quotients import relative
 from tidu_cli.graph.graph import Document, Input, Output
 from tidu_cli.graph.keys import Key
@@ -75,35 +75,23 @@ class Twin:
         return wraps is not None and wraps <= bound
 
 
-@dataclass(frozen=True)
-class MovedTwin:
-    """The twin in which datetimes, and integers that floats move, are moved as real numbers; all inputs that move are doubled."""
-
-    document: Document
-    twin_of: Mapping[Key, Key]
-
-    def moves_output(self, k: int) -> bool:
-        """Whether output number k moves."""
-        return self.document.head.outputs[k].value is not None
-
-    def compiled(self, moving: Sequence[Input], outputs: Sequence[Output], first: int, primitives: PrimitiveSet) -> Twin:
-        """These outputs of the twin, and their derivative, of pass `first`, by the twins of these inputs."""
-        keys = [o.key for o in outputs]
-        wrt = [self.twin_of[i.key] for i in moving]
-        derived = linearize(self.document, wrt, outputs=keys, pass_number=first, primitives=primitives)
-        chosen = [k for k, o in enumerate(self.document.head.outputs) if o.key in keys]
-        f = Map(compile_graph(self.document.head, primitives, chosen))
-        return twin_map(f, compiled(derived, primitives, drop=1), self.twin_of, self.document)
-
-
-def twin_map(f: Map, jvp: Map, twin_of: Mapping[Key, Key], document: Document) -> Twin:
-    """The twin that a document is, by the keys of inputs that of the one that stands for each."""
+def compiled_twin(twin: FloatTwin, wrt: Iterable[Key], outputs: Sequence[Output], first: int, primitives: PrimitiveSet) -> Twin:
+    """These outputs of a twin, and their derivative, of pass `first`, by the twins of these inputs."""
+    document, twin_of = twin
+    keys = [o.key for o in outputs]
+    derived = linearize(document, [twin_of[key] for key in wrt], outputs=keys, pass_number=first, primitives=primitives)
+    chosen = [k for k, o in enumerate(document.head.outputs) if o.key in keys]
+    f = Map(compile_graph(document.head, primitives, chosen))
     types = {p: t for i in document.head.inputs for p, t in leaf_types(i.key, i.type).items()}
-    return Twin(f, jvp, twin_of, types, frozenset(o.key for o in document.head.outputs if o.value is not None))
+    live = frozenset(o.key for o in document.head.outputs if o.value is not None)
+    return Twin(f, compiled(derived, primitives, drop=1), twin_of, types, live)
 
 
-def moved_twin(whole: Document, primitives: PrimitiveSet, moving: Sequence[Input]) -> MovedTwin | None:
-    """The twin, where difference quotients cannot be taken of the graph itself: None where they can."""
+def moved_twin(whole: Document, primitives: PrimitiveSet, moving: Sequence[Input]) -> FloatTwin | None:
+    """The twin in which datetimes, and integers that floats move, are moved as real numbers; all inputs that move are doubled.
+
+    None where difference quotients can be taken of the graph itself.
+    """
     inlined = inline(whole, primitives=primitives)
     graph = inlined.head
     cases = [graph.cases[code] for code in set(graph.code)]
@@ -111,8 +99,7 @@ def moved_twin(whole: Document, primitives: PrimitiveSet, moving: Sequence[Input
         primitives[c.op].rules.integers == "moved" and any(holds(t, DATETIMES | INTEGERS) for t in c.results) for c in cases
     ):
         return None
-    found = float_twin(inlined, primitives, CONTINUOUS)
-    return None if found is None else MovedTwin(*found)
+    return float_twin(inlined, primitives, CONTINUOUS)
 
 
 def compiled(document: Document, primitives: PrimitiveSet, drop: int = 0) -> Map:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -21,12 +21,10 @@ from tidu_cli.cli.options import (
     shown,
 )
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
     from tidu_cli.transforms.linking.compose import Joint
-
-_TOLD = 8
-"""How many of the names on one line are told."""
 
 
 @click.command(
@@ -89,17 +87,12 @@ def _tell(file: str, joint: Joint) -> None:
         "output": _arrows(joint.outputs),
         "graph": _arrows(joint.graphs),
     }
-    if told := "; ".join(f"{kind} {_listed(names)}" for kind, names in renamed.items() if names):
+    if told := "; ".join(f"{kind} {listed(names)}" for kind, names in renamed.items() if names):
         note(f"{file}: renamed {told}{'; --share keeps inputs one' if free else ''}")
-    note(f"{file}: bound by {joint.by} {_listed(f'{key}={output}' for key, output in joint.bound)}")
+    note(f"{file}: bound by {joint.by} {listed([f'{key}={output}' for key, output in joint.bound])}")
     if joint.idle:
-        note(f"{file}: no input takes {_listed(map(str, joint.idle))}")
+        note(f"{file}: no input takes {listed(list(map(str, joint.idle)))}")
 
 
 def _arrows(names: Mapping[Key, Key] | Mapping[str, str]) -> list[str]:
     return [f"{old} to {new}" for old, new in names.items()]
-
-
-def _listed(names: Iterable[str]) -> str:
-    every = list(names)
-    return ", ".join(every if len(every) <= _TOLD else [*every[:_TOLD], f"... {len(every)} in all"])

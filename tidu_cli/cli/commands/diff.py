@@ -12,6 +12,7 @@ import click
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_json, emit_lines, example, load, plugins_option, require_stdin_once, shown
 from tidu_cli.graph.graph import Document
+from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
     from tidu_cli.checking.comparing.values import Comparison, Difference, TypesDiffer
@@ -64,19 +65,19 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
 
 
 def _lines(found: Comparison, a: Document, b: Document) -> Iterator[str]:
-    from tidu_cli.checking.comparing.type_texts import told_apart
+    from tidu_cli.checking.comparing.structure import told_apart
 
     for what, pair in (("inputs", found.inputs_only), ("outputs", found.outputs_only)):
         for side, keys in zip("AB", pair, strict=True):
             if keys:
-                yield f"{what} only in {side}: {_listed(keys)}"
+                yield f"{what} only in {side}: {listed(list(map(str, keys)))}"
     for what, types in (("input", found.input_types), ("output", found.output_types)):
         for differ in types:
             yield f"{what} '{differ.key}' is {told_apart(differ.a, differ.b)}"
     for value in found.value_types:
         yield f"{_text(a, value.place)} is {told_apart(value.a, value.b)}"
     if found.computed:
-        yield f"outputs computed differently: {_listed(found.computed)}"
+        yield f"outputs computed differently: {listed(list(map(str, found.computed)))}"
     for place in found.places:
         yield f"  output '{place.key}'{f', {place.reason}' if place.reason else ''}:"
         for side, document, at in (("A", a, place.a), ("B", b, place.b)):
@@ -88,7 +89,7 @@ def _lines(found: Comparison, a: Document, b: Document) -> Iterator[str]:
 
 
 def _data(found: Comparison, a: Document, b: Document) -> dict[str, Any]:
-    from tidu_cli.checking.comparing.type_texts import texts
+    from tidu_cli.checking.comparing.structure import texts
 
     def types(differences: Sequence[TypesDiffer]) -> list[dict[str, str]]:
         return [{"key": str(d.key), **texts(d.a, d.b)} for d in differences]
@@ -136,8 +137,3 @@ def _node(document: Document, place: Place | None) -> dict[str, Any]:
 def _ops(ops: Counter[str]) -> str:
     listed = ", ".join(f"{n} {op}" for op, n in sorted(ops.items(), key=lambda item: (-item[1], item[0])))
     return f" ({listed})" if listed else ""
-
-
-def _listed(keys: Sequence[object], most: int = 8) -> str:
-    names = list(map(str, keys[:most]))
-    return ", ".join(names) + (f", ... {len(keys)} in all" if len(keys) > most else "")

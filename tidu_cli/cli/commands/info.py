@@ -13,10 +13,10 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import counted, emit_json, emit_lines, example, file_argument, load
 from tidu_cli.errors import printable
 from tidu_cli.graph.graph import Document, Externals, Graph
+from tidu_cli.graph.select import listed
 
 _NAME = 32  # how much of a name the table shows
 _OPS = 4  # and how many ops
-_PORTS = 8  # how many inputs and outputs a graph's lines name
 _TYPE = 80  # how much of a type
 _TYPES = 20  # how many record types are listed
 _PREFIXES = ("", " k", " M", " G", " T", " P", " E")
@@ -198,8 +198,7 @@ def _aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> Iterator[li
 
 
 def _ops(ops: dict[str, int], shown: int) -> str:
-    listed = [f"{_count(n)} {op}" for op, n in list(ops.items())[:shown]]
-    return ", ".join(listed) + (f", ... {len(ops)} in all" if len(ops) > shown else "")
+    return listed([f"{_count(n)} {op}" for op, n in ops.items()], shown) if ops else ""
 
 
 def _read(source: str, n: int) -> str:
@@ -230,5 +229,4 @@ def _width(text: str) -> int:
 def _typed(ports: dict[str, str]) -> str:
     from tidu_cli.render.text import short
 
-    shown = [f"{key}: {short(type_, _TYPE)}" for key, type_ in list(ports.items())[:_PORTS]]
-    return ", ".join(shown) + (f", ... {len(ports)} in all" if len(ports) > _PORTS else "") or "none"
+    return listed([f"{key}: {short(type_, _TYPE)}" for key, type_ in ports.items()])

@@ -5,7 +5,16 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import PASS, document_output_options, example, file_argument, on_document, output_keys_option, wrt_option
+from tidu_cli.cli.options import (
+    PASS,
+    Parsed,
+    document_output_options,
+    example,
+    file_argument,
+    on_document,
+    output_keys_option,
+    wrt_option,
+)
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -17,11 +26,8 @@ def _assignment(setting: str) -> tuple[Key, str]:
     # Types hold no =, so what stands before the last one is the key.
     key, equals, type_ = setting.rpartition("=")
     if not equals:
-        raise click.BadParameter(f"'{setting}' is not KEY=TYPE, such as n=f32[]", param_hint="'--tangent'")
-    try:
-        return parse_key(key), type_
-    except KeyTextError as error:
-        raise click.BadParameter(str(error), param_hint="'--tangent'") from None
+        raise KeyTextError(f"'{setting}' is not KEY=TYPE, such as n=f32[]")
+    return parse_key(key), type_
 
 
 def _type(document: Document, text: str) -> Type:
@@ -47,7 +53,7 @@ def _type(document: Document, text: str) -> Type:
     "tangents",
     multiple=True,
     metavar="KEY=TYPE",
-    callback=lambda ctx, param, settings: dict(map(_assignment, settings)),
+    type=Parsed("tangent", _assignment),
     help="The type of an input's tangent, one that its own type admits: f32 for x of f64[], duration[h], {at: duration[h]}; "
     "repeats. [default: the natural one]",
 )
@@ -59,7 +65,7 @@ def command(
     outputs: tuple[Key, ...],
     pass_number: int | None,
     detach: bool,
-    tangents: dict[Key, str],
+    tangents: tuple[tuple[Key, str], ...],
 ) -> Document:
     """Append the JVP of the head's outputs.
 
@@ -68,7 +74,7 @@ def command(
     """
     from tidu_cli.transforms.linearize import linearize
 
-    types = {key: _type(document, text) for key, text in tangents.items()}
+    types = {key: _type(document, text) for key, text in tangents}
     result = linearize(document, wrt, outputs=outputs, pass_number=pass_number, tangent_types=types)
     if not detach:
         return result

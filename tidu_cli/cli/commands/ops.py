@@ -17,9 +17,6 @@ from tidu_cli.rules.contract import Primitive
 
 if TYPE_CHECKING:
     from tidu_cli.custom.definitions import OpDefinition
-    from tidu_cli.custom.packages import Package
-    from tidu_cli.custom.patterns import Pattern
-    from tidu_cli.graph.types import Type
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -63,7 +60,9 @@ def command(names: tuple[str, ...], in_full: bool, as_json: bool) -> None:
     """
     primitives = known_primitives()
     clashes = _clashes(primitives)
-    chosen = [_named(name, primitives, clashes) for name in names] or list(_every(primitives, clashes))
+    if clash := next((clashes[name] for name in names if name in clashes), None):
+        raise PluginError(clash)
+    chosen = [_listed(primitives[name], primitives) for name in names] or list(_every(primitives, clashes))
     if as_json:
         emit_json([_data(listed, primitives) for listed in chosen], indent=1)
     else:
@@ -83,36 +82,25 @@ def _clashes(primitives: PrimitiveSet) -> dict[str, str]:
     return {op: text for op, text in clashes(BUILTIN.primitives, primitives.plugins) if primitives.definition_of(op) is None}
 
 
-def _named(name: str, primitives: PrimitiveSet, clashes: dict[str, str]) -> _Listed:
-    """An op that was asked for. Raises UnknownNameError for one that is not there, and PluginError for a clash or a broken one."""
-    if name in clashes:
-        raise PluginError(clashes[name])
-    return _listed(primitives[name], primitives)
-
-
 def _every(primitives: PrimitiveSet, clashes: dict[str, str]) -> Iterator[_Listed]:
     from tidu_cli.custom.packages import announced, not_named
 
     for primitive in primitives:
         yield _listed(primitive, primitives)
     for op, known in announced().items():
-        if op in clashes:
-            yield from _without(op, known.among(primitives.plugins), "broken", clashes[op])
-        elif op in primitives.primitives:
+        packages, how, why = known.among(primitives.plugins), "broken", clashes.get(op, "")
+        if not why and op in primitives.primitives:
             continue
-        elif not known.among(primitives.plugins):
-            yield from _without(op, known.packages, "not imported", not_named(known))
-        else:
+        if not why and not packages:
+            packages, how, why = known.packages, "not imported", not_named(known)
+        if not why:
             try:
                 yield _listed(primitives[op], primitives)
+                continue
             except PluginError as error:
-                yield from _without(op, known.among(primitives.plugins), "broken", str(error))
-
-
-def _without(op: str, packages: tuple[Package, ...], how: str, why: str) -> Iterator[_Listed]:
-    """An op of these packages, of which there is no primitive: its state is how, and why."""
-    for package in packages:
-        yield _Listed(op, None, {"package": package.name, "version": package.version}, state=(how, why))
+                why = str(error)
+        for package in packages:
+            yield _Listed(op, None, {"package": package.name, "version": package.version}, state=(how, why))
 
 
 def _listed(primitive: Primitive, primitives: PrimitiveSet) -> _Listed:
@@ -129,103 +117,82 @@ def _listed(primitive: Primitive, primitives: PrimitiveSet) -> _Listed:
 
 
 def _lines(listed: _Listed, primitives: PrimitiveSet, width: int, in_full: bool) -> Iterator[str]:
-    p, origin = listed.primitive, listed.origin_text
+    p, origin, definition = listed.primitive, listed.origin_text, listed.definition
     if p is None:
         yield f"{heading(f'{listed.name:{width}}')}  {': '.join(listed.state)}"
         return
     arity = "n" if p.domain.arity is None else p.domain.arity
     # An own op is transposed where its forward graph is linear, which depends on the types: only `transpose` says that it is.
-    said = listed.definition is None or p.name != listed.definition.name or "transpose" in listed.definition.graphs
+    said = definition is None or p.name != definition.name or "transpose" in definition.graphs
     rules = ("J" if p.rules.jvp else "-") + ("T" if p.rules.transpose and said else "-")
-    names = list(field_names(p.domain.attrs)) if listed.definition is None else list(listed.definition.attrs)
+    names = list(field_names(p.domain.attrs)) if definition is None else list(definition.attrs)
     attrs = f"  [{', '.join(names)}]" if names and not in_full else ""
     where = f"  ({origin})" if origin and not in_full else ""
     yield f"{heading(f'{p.name:{width}}')}  {arity}  {rules}  {p.catalogue.formula}: {p.catalogue.summary}{attrs}{where}"
     if in_full:
-        details = _details(p, primitives) if listed.definition is None else _defined(p, primitives, listed.definition)
-        yield from (f"{'':{width}}  {line}" for line in ([origin] if origin else []))
-        yield from (f"{'':{width}}  {line}" for line in details)
+        details = _details(p, _data(listed, primitives), is_built_in=definition is None)
+        yield from (f"{'':{width}}  {line}" for line in (*filter(None, [origin]), *details))
 
 
-def _details(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[str]:
-    from tidu_cli.checking.catalogue import entry
+def _details(primitive: Primitive, data: dict[str, Any], *, is_built_in: bool) -> Iterator[str]:
+    """What the JSON form has besides what an op's line says."""
+    import json
+
     from tidu_cli.rules.families import dtype_class
 
-    found = entry(primitive, primitives)
-    yield f"of {dtype_class(primitive.domain.dtypes)}"
-    for name, type_ in found.attrs.items():
-        yield f"attr {name}: {type_}"
-    for rule, letter, emitted in (("jvp", "J", found.emits.jvp), ("transpose", "T", found.emits.transpose)):
-        if rule in found.rules:
-            yield f"{letter} → {', '.join(emitted) or 'nothing'}"
-    if primitive.without_derivative:
+    if is_built_in:
+        yield f"of {dtype_class(primitive.domain.dtypes)}"
+    for what in ("input", "output"):
+        yield from (f"{what} {port['key']}: {port['type']}" for port in data.get(f"{what}s", ()))
+    for name, told in data.get("attrs", {}).items():
+        default = "" if told is None else f": {json.dumps(told, ensure_ascii=False)} by default"
+        yield f"attr {name}: {told}" if is_built_in else f"attr {name}{default}"
+    for kind, ops in data.get("graphs", {}).items():
+        yield f"{kind}: {', '.join(ops) or 'nothing'}"
+    emits = data.get("emits", {})
+    for rule, emitted in emits.items():
+        if rule in data.get("rules", emits):
+            yield f"{rule[0].upper()} → {', '.join(emitted) or 'nothing'}"
+    if is_built_in and primitive.without_derivative:
         yield primitive.without_derivative
 
 
-def _defined(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> Iterator[str]:
-    """An own primitive: its inputs and outputs, its attrs, the ops of each of its graphs, and what its rules emit."""
-    if primitive.name != definition.name:
-        return  # its derivative, of which the line has said all
-    import json
+def _data(listed: _Listed, primitives: PrimitiveSet) -> dict[str, Any]:
+    primitive, definition = listed.primitive, listed.definition
+    if primitive is None:
+        how, why = listed.state
+        return {"op": listed.name, "origin": listed.origin, how.replace(" ", "_"): why}
+    if definition is None:
+        from tidu_cli.checking.catalogue import entry
 
-    from tidu_cli.custom.attrs import REQUIRED
-
-    for what, ports in (("input", definition.inputs), ("output", definition.outputs)):
-        yield from (f"{what} {port.name}: {port.pattern}" for port in ports)
-    for name, value in definition.attrs.items():
-        yield f"attr {name}" + ("" if value is REQUIRED else f": {json.dumps(value, ensure_ascii=False)} by default")
-    for kind, ops in _ops_of(definition).items():
-        yield f"{kind}: {', '.join(ops) or 'nothing'}"
-    for letter, emitted in _emitted(primitive, primitives, definition).items():
-        yield f"{letter} → {', '.join(emitted) or 'nothing'}"
-
-
-def _ops_of(definition: OpDefinition) -> dict[str, list[str]]:
-    """The ops that each of its graphs uses."""
-    return {kind: sorted({node.op for node in graph.nodes}) for kind, graph in definition.graphs.items()}
-
-
-def _smallest(pattern: Pattern) -> Type:
-    from collections import defaultdict
-
-    from tidu_cli.custom.patterns import ANY_DTYPE, instance
-
-    return instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))
+        return {**entry(primitive, primitives).to_data(), "origin": listed.origin}
+    if listed.name != definition.name:
+        return {"op": listed.name, "derivative_of": definition.name, "origin": listed.origin}
+    known = definition.to_data()
+    return {
+        "op": listed.name,
+        "arity": primitive.domain.arity,
+        "origin": listed.origin,
+        "inputs": known["inputs"],
+        "outputs": known["outputs"],
+        "attrs": known.get("attrs", {}),
+        "graphs": {kind: sorted({node.op for node in graph.nodes}) for kind, graph in definition.graphs.items()},
+        "emits": _emitted(primitive, primitives, definition),
+    }
 
 
 def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> dict[str, list[str]]:
     """What the rules of an own primitive emit, by letter: at the least types that its patterns allow, if they allow these."""
+    from collections import defaultdict
+
     from tidu_cli.checking.closure import emissions
+    from tidu_cli.custom.patterns import ANY_DTYPE, instance
     from tidu_cli.rules.contract import Example
     from tidu_cli.rules.families import changed
 
-    types = tuple(str(_smallest(port.pattern)) for port in definition.inputs)
+    types = tuple(str(instance(port.pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for port in definition.inputs)
     try:
         found = emissions(changed(primitive, examples=(Example(types),)), primitives)
     except TiduError:  # its sizes belong together otherwise, or an attr must be given
         return {}
     return {"J": list(found.jvp)} | ({"T": list(found.transpose)} if found.transpose else {})
-
-
-def _data(listed: _Listed, primitives: PrimitiveSet) -> dict[str, Any]:
-    if listed.primitive is None:
-        how, why = listed.state
-        return {"op": listed.name, "origin": listed.origin, how.replace(" ", "_"): why}
-    definition = listed.definition
-    if definition is not None:
-        if listed.name != definition.name:
-            return {"op": listed.name, "derivative_of": definition.name, "origin": listed.origin}
-        known = definition.to_data()
-        return {
-            "op": listed.name,
-            "arity": listed.primitive.domain.arity,
-            "origin": listed.origin,
-            "inputs": known["inputs"],
-            "outputs": known["outputs"],
-            "attrs": known.get("attrs", {}),
-            "graphs": _ops_of(definition),
-            "emits": _emitted(listed.primitive, primitives, definition),
-        }
-    from tidu_cli.checking.catalogue import entry
-
-    return {**entry(listed.primitive, primitives).to_data(), "origin": listed.origin}

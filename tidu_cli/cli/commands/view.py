@@ -14,7 +14,7 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
-from tidu_cli.graph.graph import Document, Externals, Output
+from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 
 
@@ -66,41 +66,26 @@ def command(
 
 def _values(document: Document, given: Mapping[Key, object]) -> dict[tuple[int, int], Any]:
     """Every value that the given inputs determine, by graph and local id. The head's outputs must be among them."""
+    from tidu_cli.checking.numeric.cotangents import computed_from
     from tidu_cli.graph.builder import GraphBuilder
+    from tidu_cli.graph.link import link
     from tidu_cli.runtime.evaluate import evaluate
     from tidu_cli.transforms.materialize import materialize
 
-    known = _determined(document, given)
+    logical = link(document)
+    known = computed_from(logical, given, all)
     builder = GraphBuilder(document.cases)
     outputs = [
         Output(Key(f"{g} {v}"), builder.refer(g, v), graph.type_of(v))
         for g, graph in enumerate(document.graphs)
         for v in range(graph.n_values)
-        if known[g][v]
+        if known[logical.flat_id(g, v)]
     ]
     # What the head needs is asked for like any other, so that what is missing is named as eval names it.
     last = len(document.graphs) - 1
     for k, output in enumerate(document.head.outputs):
         if output.value is not None:
-            place = (last, output.value) if output.value >= 0 else list(document.head.external)[-1 - output.value]
-            outputs.append(Output(Key(f"head {k}"), builder.refer(*place), output.type))
+            outputs.append(Output(Key(f"head {k}"), builder.refer(*document.head.place(last, output.value)), output.type))
     everything = replace(document, graphs=(*document.graphs, builder.build(document.head.name, outputs)))
     results = evaluate(materialize(everything).head, given)
     return {(int(g), int(v)): array for key, array in results.items() for g, v in [key.name.split(" ")] if g != "head"}
-
-
-def _determined(document: Document, given: Mapping[Key, object]) -> list[list[bool]]:
-    """Of each graph's values, whether the given inputs determine them."""
-    bound = {b.key: (b.graph, b.value) for b in document.bindings}
-    known: list[list[bool]] = []
-    for graph in document.graphs:
-        external = [g != Externals.DETACHED and known[g][v] for g, v in graph.external]
-        own = [known[bound[i.key][0]][bound[i.key][1]] if i.key in bound else i.key in given for i in graph.inputs]
-        end = 0
-        for code in graph.code:
-            case = graph.cases[code]
-            start, end = end, end + len(case.operands)
-            ready = all(own[a] if a >= 0 else external[-1 - a] for a in graph.args[start:end])
-            own.extend([ready] * len(case.results))
-        known.append(own)
-    return known

@@ -166,37 +166,29 @@ class Word:
     ended: bool = False
 
 
+_PIECE = re.compile(r"""(\s+)|'([^']*)('?)|"((?:\\.|[^"\\])*\\?)("?)|\\(.?)|([^\s'"\\]+)""", re.S)
+"""Space; what is in single quotes, in double quotes, or after a backslash; and plain text."""
+
+
 def split(line: str) -> list[Word]:
     """The words of a command line, which may end within one, by the shell's rules for quotes and backslashes."""
     words: list[Word] = []
-    word: Word | None = None
-    k = 0
-    while k < len(line):
-        c = line[k]
-        quote = word.quote if word else ""
-        if not quote and c.isspace():
-            if word:
-                word.ended, word = True, None
-            k += 1
+    for piece in _PIECE.finditer(line):
+        space, single, single_end, double, double_end, escaped, plain = piece.groups()
+        if space:
+            if words:
+                words[-1].ended = True
             continue
-        if word is None:
-            words.append(word := Word())
-        n = 1
-        if quote:
-            if c == quote:
-                word.quote = ""
-            elif c == "\\" and quote == '"' and line[k + 1 : k + 2] in ('"', "\\", "$", "`"):
-                n, word.text = 2, word.text + line[k + 1 : k + 2]
-            else:
-                word.text += c
-        elif c in "'\"":
-            word.quote = c
-        elif c == "\\":
-            n, word.text = 2, word.text + line[k + 1 : k + 2]
+        if not words or words[-1].ended:
+            words.append(Word())
+        word = words[-1]
+        word.typed += piece[0]
+        if single is not None:
+            word.text, word.quote = word.text + single, "" if single_end else "'"
+        elif double is not None:
+            word.text, word.quote = word.text + re.sub(r'\\(["\\$`])', r"\1", double), "" if double_end else '"'
         else:
-            word.text += c
-        word.typed += line[k : k + n]
-        k += n
+            word.text += plain or escaped
     return words
 
 
@@ -204,14 +196,8 @@ def _before_last_break(word: Word, breaks: str) -> str:
     """The text of a word up to where bash begins the part that it replaces: its open quote, or its last break."""
     if word.quote:
         return "".join(part.text for part in split(word.typed[: word.typed.rindex(word.quote)]))
-    at = max(
-        (
-            k + 1
-            for k, c in enumerate(word.typed)
-            if c in breaks and not c.isspace() and c not in "'\"" and word.typed[k - 1 : k] != "\\"
-        ),
-        default=0,
-    )
+    ends = [k + 1 for k, c in enumerate(word.typed) if c in breaks and c not in " \t\n'\"" and word.typed[k - 1 : k] != "\\"]
+    at = max(ends, default=0)
     return "".join(part.text for part in split(word.typed[:at]))
 
 

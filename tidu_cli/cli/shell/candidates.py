@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import click
 
+from tidu_cli.cli.main import module_of
 from tidu_cli.cli.options import SUFFIXES
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
@@ -34,25 +35,30 @@ class Candidate(NamedTuple):
     is_path: bool = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cursor:
     """Where the word to complete stands in the command line of a subcommand.
 
-    `parameter` is the option or argument that it is a value of, or None for a word that begins like an option; `incomplete` is the
-    value so far, and `before` what stands in the same word before it, as in --wrt=x. `arguments` are the other words that are no
-    options, those after the cursor too, `given` has the values of options by their first name, and `flags` the others.
+    `parameter` is the option or argument that it is a value of, if it is one's; `incomplete` is the value so far, and `before` what
+    stands in the same word before it, as in --wrt=x. `arguments` are the other words that are no options, those after the cursor
+    too, and `given` has the values of options by their first name, none of a flag.
     """
 
-    parameter: click.Parameter | None = None
-    incomplete: str = ""
-    before: str = ""
-    arguments: list[str] = field(default_factory=list)
-    given: dict[str, list[str]] = field(default_factory=dict)
-    flags: set[str] = field(default_factory=set)
+    parameter: click.Parameter | None
+    incomplete: str
+    before: str
+    arguments: list[str]
+    given: dict[str, list[str]]
 
     def values(self, option: str) -> list[str]:
         """The values that an option has elsewhere in the line."""
         return self.given.get(option, [])
+
+    @property
+    def taken(self) -> list[str]:
+        """The values that the same option has elsewhere in the line."""
+        assert self.parameter is not None
+        return self.values(self.parameter.opts[0])
 
 
 def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candidate]:
@@ -67,63 +73,42 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
     if command is None:
         return []
     place = find(command, words[first + 1 :], at - first - 1)
-    if place.parameter is None:
-        return _options(command, place.incomplete)
-    return [found._replace(word=place.before + found.word) for found in _of_parameter(place)]
+    if place.parameter is not None:
+        return [found._replace(word=place.before + found.word) for found in _of_parameter(place)]
+    return _options(command, place.incomplete) if place.incomplete.startswith("-") else []
 
 
 def _about(name: str) -> str:
-    # The first line of the command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
-    with open(os.path.join(os.path.dirname(__file__), "..", "commands", f"{name}.py"), encoding="utf-8") as source:
-        return source.readline().strip().strip('"').partition(f"tidu {name}: ")[2]
+    # A line at the top of the command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
+    with open(os.path.join(os.path.dirname(__file__), "..", "commands", f"{module_of(name)}.py"), encoding="utf-8") as source:
+        return next(line.strip().strip('"').partition(f"tidu {name}: ")[2] for line in source if f"tidu {name}: " in line)
+
+
+_CURSOR = "\0"
+"""What stands for the word at the cursor as click parses the line: no word of a command line has it."""
 
 
 def find(command: click.Command, words: Sequence[str], at: int) -> Cursor:
-    """Where word `at` stands among the words after the command's name."""
-    options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
-    positional = [param for param in command.params if isinstance(param, click.Argument)]
-    place = Cursor()
-    n_before, only_arguments, owner = 0, False, None
-    for k, word in enumerate(words):
-        here = k == at
-        if owner is not None:
-            if here:
-                place.parameter, place.incomplete = owner, word
-            else:
-                place.given.setdefault(owner.opts[0], []).append(word)
-            owner = None
-        elif not only_arguments and word.startswith("--") and "=" in word:
-            name, _, value = word.partition("=")
-            if here and name in options:
-                place.parameter, place.incomplete, place.before = options[name], value, f"{name}="
-            elif not here and name in options:
-                place.given.setdefault(options[name].opts[0], []).append(value)
-        elif not only_arguments and word.startswith("-") and word != "-":
-            if here:
-                place.incomplete = word
-            elif word == "--":
-                only_arguments = True
-            elif word in options and not options[word].is_flag:
-                owner = options[word]
-            else:
-                place.flags.add(word)
-        elif here:
-            place.parameter, place.incomplete = _argument(positional, n_before), word
-        else:
-            place.arguments.append(word)
-            n_before += k < at
-    return place
-
-
-def _argument(positional: Sequence[click.Argument], n_before: int) -> click.Parameter:
-    for param in positional:
-        if param.nargs == -1 or n_before < param.nargs:
-            return param
-        n_before -= param.nargs
-    return _SUPERFLUOUS
-
-
-_SUPERFLUOUS = click.Argument(["superfluous"])
+    """Where word `at` stands among the words after the command's name: with that parameter to which click gives it."""
+    name, equals, value = words[at].partition("=")
+    before, incomplete = (f"{name}=", value) if equals and name.startswith("--") else ("", words[at])
+    parser = command.make_parser(click.Context(command, resilient_parsing=True))
+    parser.ignore_unknown_options = True
+    parsed, superfluous, _ = parser.parse_args([*words[:at], before + _CURSOR, *words[at + 1 :]])
+    owner, arguments, given = None, [], {}
+    for param in command.params:
+        found = parsed.get(str(param.name))
+        values = [found] if isinstance(found, str) else list(found) if isinstance(found, list | tuple) else []
+        if _CURSOR in values:
+            owner = param
+            values.remove(_CURSOR)
+        if isinstance(param, click.Argument):
+            arguments += values
+        elif str(param.name) in parsed:
+            given[param.opts[0]] = values
+    if isinstance(owner, click.Argument) and incomplete.startswith("-") and incomplete != "-" and "--" not in words[:at]:
+        owner = None  # what begins like an option
+    return Cursor(owner, incomplete, before, [*arguments, *superfluous], given)
 
 
 def _options(command: click.Command, incomplete: str) -> list[Candidate]:
@@ -140,11 +125,8 @@ def _of_parameter(place: Cursor) -> Iterable[Candidate]:
     offer = _OFFERS.get(param.opts[0] if isinstance(param, click.Option) else param.name or "")
     try:
         found = [] if offer is None else list(offer(place))
-        return [
-            c
-            for c in found
-            if c.is_path or (c.word.startswith(place.incomplete) and not (c.goes_on and c.word == place.incomplete))
-        ]
+        begun = place.incomplete
+        return [c for c in found if c.is_path or (c.word.startswith(begun) and not (c.goes_on and c.word == begun))]
     except (TiduError, OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError):
         return []
 
@@ -175,21 +157,23 @@ def _plain(data: bytes) -> dict[str, Any]:
     return plain
 
 
-def _ports(place: Cursor, kind: str) -> Iterator[tuple[str, str]]:
-    """Text and type of each input or output, once each, the head's first."""
+def _ports(place: Cursor, *kinds: str) -> Iterator[tuple[str, str]]:
+    """Text and type of each input or output of these kinds, once each, the head's first."""
     from tidu_cli.graph.keys import key_from_json
 
     seen = set()
-    for document in _documents(place):
-        bound = [binding["input"] for binding in document.get("bindings", ())]
-        for graph in reversed(document["graphs"]):
-            for port in graph[kind]:
-                if kind == "inputs" and port["key"] in bound:
-                    continue
-                text = str(key_from_json(port["key"]))
-                if text not in seen and text.isprintable():
-                    seen.add(text)
-                    yield text, str(port.get("type", ""))
+    for kind, document in product(kinds, _documents(place)):
+        bound = [binding["input"] for binding in document.get("bindings", ())] if kind == "inputs" else []
+        for port in (port for graph in reversed(document["graphs"]) for port in graph[kind] if port["key"] not in bound):
+            text = str(key_from_json(port["key"]))
+            if text not in seen and text.isprintable():
+                seen.add(text)
+                yield text, str(port.get("type", ""))
+
+
+def _keys(*kinds: str) -> Callable[[Cursor], Iterator[Candidate]]:
+    """Those of these kinds that the option does not have yet."""
+    return lambda place: (Candidate(text, type_) for text, type_ in _ports(place, *kinds) if text not in place.taken)
 
 
 def _typed_inputs(place: Cursor) -> Iterator[tuple[str, Type]]:
@@ -205,11 +189,10 @@ def _typed_inputs(place: Cursor) -> Iterator[tuple[str, Type]]:
 
 def _differentiable(place: Cursor) -> Iterator[Candidate]:
     """Inputs of which a part is no integer: by integers one may differentiate, but one seldom means to."""
-    taken = place.values("--wrt")
     return (
         Candidate(text, str(type_))
         for text, type_ in _typed_inputs(place)
-        if text not in taken and any(leaf.inexact or leaf.dtype in DATETIMES for _, leaf in leaves(type_))
+        if text not in place.taken and any(leaf.inexact or leaf.dtype in DATETIMES for _, leaf in leaves(type_))
     )
 
 
@@ -222,7 +205,7 @@ def _tangents(place: Cursor) -> Iterator[Candidate]:
         if place.incomplete.startswith(before):
             for found in tangent_texts(type_, place.incomplete[len(before) :]):
                 yield Candidate(before + found.text, found.help, found.goes_on)
-        elif moves(type_) and (text in wrt or not wrt) and not any(given.startswith(before) for given in place.values("--tangent")):
+        elif moves(type_) and (text in wrt or not wrt) and not any(given.startswith(before) for given in place.taken):
             yield Candidate(before, str(type_), goes_on=True)
 
 
@@ -240,34 +223,20 @@ def _policies(place: Cursor) -> Iterator[Candidate]:
         yield Candidate("graph=", "compute the values of a graph anew", goes_on=True)
 
 
-def _outputs(place: Cursor) -> Iterator[Candidate]:
-    taken = place.values("--output")
-    return (Candidate(text, type_) for text, type_ in _ports(place, "outputs") if text not in taken)
-
-
-def _shared(place: Cursor) -> Iterator[Candidate]:
-    taken = place.values("--share")
-    return (Candidate(text, type_) for text, type_ in _ports(place, "inputs") if text not in taken)
-
-
 def _settings(place: Cursor) -> Iterator[Candidate]:
-    return _assigned(place, "--set", _ports(place, "inputs"))
+    return _assigned(place, _ports(place, "inputs"))
 
 
 def _moves(place: Cursor) -> Iterator[Candidate]:
-    return _assigned(place, "--move", ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_)))
+    return _assigned(place, ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_)))
 
 
-def _assigned(place: Cursor, option: str, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
+def _assigned(place: Cursor, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
     for text, type_ in ports:
         if place.incomplete.startswith(f"{text}=@"):
             yield from _files(place.incomplete[len(text) + 2 :], (".npy",), before=f"{text}=@")
-        elif not any(setting.startswith(f"{text}=") for setting in place.values(option)):
+        elif not any(setting.startswith(f"{text}=") for setting in place.taken):
             yield Candidate(f"{text}=", type_, goes_on=True)
-
-
-def _highlights(place: Cursor) -> Iterator[Candidate]:
-    return (Candidate(*port) for port in chain(_ports(place, "inputs"), _ports(place, "outputs")))
 
 
 def _bindings(place: Cursor) -> Iterator[Candidate]:
@@ -282,7 +251,7 @@ def _bindings(place: Cursor) -> Iterator[Candidate]:
 
 
 def _declarations(place: Cursor) -> Iterator[Candidate]:
-    taken = [declaration.rpartition(":")[0] for declaration in place.values("-i")]
+    taken = [declaration.rpartition(":")[0] for declaration in place.taken]
     for source in place.arguments[:1]:
         file, _, function = source.rpartition(":")
         names = _parameters(file, function) if file.endswith(".py") else _free_names(source)
@@ -346,7 +315,7 @@ def _with_suffix(*suffixes: str) -> Callable[[Cursor], Iterator[Candidate]]:
 
 
 def _subjects(place: Cursor) -> Iterator[Candidate]:
-    return _primitives(place) if "--ops" in place.flags else _files(place.incomplete, _DOCUMENTS)
+    return _primitives(place) if "--ops" in place.given else _files(place.incomplete, _DOCUMENTS)
 
 
 def _primitives(place: Cursor) -> Iterator[Candidate]:
@@ -361,21 +330,20 @@ def _primitives(place: Cursor) -> Iterator[Candidate]:
 def _plugins(place: Cursor) -> Iterator[Candidate]:
     from tidu_cli.custom.packages import announced
 
-    taken = place.values("--plugins")
     found = {package.name: str(package) for known in announced().values() for package in known.packages}
-    return (Candidate(name, text) for name, text in sorted(found.items()) if name not in taken)
+    return (Candidate(name, text) for name, text in sorted(found.items()) if name not in place.taken)
 
 
 _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--wrt": _differentiable,
     "--tangent": _tangents,
     "--recompute": _policies,
-    "--output": _outputs,
-    "--share": _shared,
+    "--output": _keys("outputs"),
+    "--share": _keys("inputs"),
     "--set": _settings,
     "--move": _moves,
     "--moves": _with_suffix(*_VALUES),
-    "--highlight": _highlights,
+    "--highlight": _keys("inputs", "outputs"),
     "--bind": _bindings,
     "--inputs": _with_suffix(*_VALUES),
     "--ops": _with_suffix(*_DOCUMENTS),

@@ -1,0 +1,256 @@
+"""The shorthands for pipelines of other commands.
+
+tidu grad: the gradient of a real number.
+tidu jvp: Jacobian-vector products.
+tidu vjp: vector-Jacobian products.
+tidu hvp: Hessian-vector products.
+tidu jacobian: all first derivatives.
+tidu hessian: second derivatives of a real number.
+tidu derivative: derivatives of any order by one number.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.options import (
+    KEY,
+    chosen_format,
+    emit,
+    emit_bytes,
+    emit_text,
+    example,
+    file_argument,
+    holomorphic_option,
+    load,
+    output_keys_option,
+    require_printable,
+    require_stdin_once,
+    result_options,
+    wrt_option,
+)
+from tidu_cli.cli.value_options import given_values, inputs_option, set_option
+
+if TYPE_CHECKING:
+    from tidu_cli.graph.literals import Literal
+    from tidu_cli.transforms.pipeline import Pipeline, Stage
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[..., dict[str, Any]]], click.Command]:
+    """The command of the transform of `transforms.shorthands` that has the function's name.
+
+    The function makes arguments of the transform of the options' values. The command has the argument FILE, these options and those
+    of every shorthand; `shown` is its example.
+    """
+
+    def decorate(arguments: Callable[..., dict[str, Any]]) -> click.Command:
+        @wraps(arguments)
+        def command(file: str, tell: bool, out: str | None, format_: str | None, **given: Any) -> None:
+            from tidu_cli.transforms import shorthands
+
+            settings, files = given.pop("settings"), given.pop("files")
+            require_stdin_once(file, *files)
+            evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
+            if not evaluates and chosen == "npz":
+                remedy = "give them with --set or --inputs, or write the document as json or msgpack"
+                raise click.UsageError(f"npz is for values; {remedy}")
+            if not tell:
+                require_printable(out, chosen)
+            document, came_in = load(file)
+            run: Pipeline = getattr(shorthands, arguments.__name__)(document, **arguments(**given))
+            if tell:
+                emit_text(_commands(run, file, settings, files, out, format_))
+            elif not evaluates:
+                emit(run.document, out, format_, came_in)
+            else:
+                from tidu_cli.formats.values import write_values
+                from tidu_cli.runtime.evaluate import evaluate
+
+                values = evaluate(run.document.head, given_values(run.document, settings, files))
+                emit_bytes(write_values(values, chosen, {o.key: o.type for o in run.document.head.outputs}), out)
+
+        decorated: Any = command
+        for option in reversed((*options, *_SHARED)):
+            decorated = option(decorated)
+        return click.command(cls=Command, epilog=example(shown))(decorated)
+
+    return decorate
+
+
+_SHARED: tuple[Callable[[Any], Any], ...] = (
+    file_argument,
+    output_keys_option,
+    set_option("An input's value: evaluate, and print values in place of the document; repeats."),
+    inputs_option,
+    click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
+    result_options("json", "msgpack", "npz", default="what came in; of values json"),
+)
+"""The options of every shorthand."""
+
+
+_value_option = click.option("--value", is_flag=True, help="Give the values of the outputs, too, before the derivative.")
+
+
+@_shorthand("tidu grad samples/f.json --wrt x --set x=3", wrt_option, _value_option)
+def grad(**given: Any) -> dict[str, Any]:
+    """Derive the gradient of an output, a real number.
+
+    It gives the cotangent x@-1 of each --wrt input, where that of the output is 1, and is short for
+
+    \b
+      tidu linearize FILE --wrt x | tidu transpose |
+        tidu materialize --set y@-1=1
+    """
+    return given
+
+
+@_shorthand("tidu jvp samples/f.json --wrt x --set x=3 --set x@1=1", wrt_option, _value_option)
+def jvp(**given: Any) -> dict[str, Any]:
+    """Derive Jacobian-vector products: forward mode.
+
+    It takes the tangents x@1 of the --wrt inputs to those of the outputs, y@1, and is short for
+
+    \b
+      tidu linearize FILE --wrt x | tidu materialize
+    """
+    return given
+
+
+@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", wrt_option, _value_option)
+def vjp(**given: Any) -> dict[str, Any]:
+    """Derive vector-Jacobian products: reverse mode.
+
+    It takes the cotangents y@-1 of the outputs to those of the --wrt inputs, x@-1, and is short for
+
+    \b
+      tidu linearize FILE --wrt x | tidu transpose | tidu materialize
+    """
+    return given
+
+
+@_shorthand("tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1", wrt_option)
+def hvp(**given: Any) -> dict[str, Any]:
+    """Derive Hessian-vector products of a real number.
+
+    Forward over reverse, it takes the tangents x@2 of the --wrt inputs to those of the gradient, x@-1@2, and is short for
+
+    \b
+      tidu linearize FILE --wrt x | tidu transpose | tidu linearize --wrt x |
+        tidu materialize --set y@-1=1
+    """
+    return given
+
+
+@_shorthand(
+    "tidu jacobian samples/vector.json --wrt x --set 'x=[1,2,3]'",
+    wrt_option,
+    click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
+    click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
+    holomorphic_option,
+)
+def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
+    """Derive the Jacobian, in one pass.
+
+    It gives a block y/x for each output y and each --wrt input x, with the axes of y and then those of x, and is short for
+
+    \b
+      tidu linearize FILE --wrt x | tidu matrix | tidu materialize
+
+    by columns, or where there are fewer elements of outputs than of inputs, by rows:
+
+    \b
+      tidu linearize FILE --wrt x | tidu transpose | tidu matrix |
+        tidu materialize
+    """
+    return given | {"reverse": None if mode is None else mode == "reverse"}
+
+
+@_shorthand("tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2", wrt_option)
+def hessian(**given: Any) -> dict[str, Any]:
+    """Derive the Hessian of a real number, in one pass.
+
+    It gives a block y/x/z for any two --wrt inputs x and z, with the axes of x and then those of z, and is short for
+
+    \b
+      tidu linearize FILE --wrt x | tidu transpose | tidu linearize --wrt x |
+        tidu matrix | tidu materialize --set y@-1=1
+    """
+    return given
+
+
+@_shorthand(
+    "tidu derivative samples/cube.json --wrt x --order 2 --set x=3",
+    click.option("--wrt", type=KEY, required=True, metavar="KEY", help="The input to differentiate by: one number."),
+    click.option("--order", type=click.IntRange(1, 64), default=1, metavar="N", help="The order, from 1 on. [default: 1]"),
+)
+def derivative(**given: Any) -> dict[str, Any]:
+    """Derive by one number, N times.
+
+    It gives y@1@2...@N for each output y, and is short for N times linearize, each with the tangent 1 and materialized, so that
+    what a pass repeats is not derived again; for N = 2
+
+    \b
+      tidu linearize FILE --wrt x | tidu materialize --set x@1=1 |
+        tidu linearize --wrt x | tidu materialize --set x@2=1
+
+    The derivative by a complex number is in the direction 1: that of a holomorphic function.
+    """
+    return given
+
+
+def _commands(run: Pipeline, file: str, settings: Sequence[str], files: Sequence[str], out: str | None, format_: str | None) -> str:
+    """The commands that do the same."""
+    commands = [["tidu", *_words(stage)] for stage in run.stages]
+    commands[0][2:2] = [] if file == "-" else [file]
+    if settings or files:
+        commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files)])
+    commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]
+    return " | ".join(" ".join(map(_quoted, command)) for command in commands)
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell; one that would not print by the numbers of its bytes, as bash, zsh, ksh and POSIX 2024 take it."""
+    if word.isprintable():
+        return shlex.quote(word)
+    spelled = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{''.join(c if c.isprintable() else _octal(c) for c in spelled)}'"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
+
+
+def _words(stage: Stage) -> list[str]:
+    """A stage as a command's words."""
+    from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix
+
+    match stage:
+        case Linearize(wrt, outputs):
+            return ["linearize", *_repeated("--wrt", wrt), *_repeated("--output", outputs)]
+        case Matrix(holomorphic):
+            return ["matrix", *(["--holomorphic"] if holomorphic else [])]
+        case Materialize(outputs, fixed):
+            settings = [f"{key}={_number(literal)}" for key, literal in fixed.items()]
+            return ["materialize", *_repeated("--output", outputs), *_repeated("--set", settings)]
+        case _:
+            return [type(stage).__name__.lower()]
+
+
+def _number(literal: Literal) -> str:
+    # Shorthands fix real numbers, and those of a complex type: JSON has them as their real part.
+    from tidu_cli.graph.literals import literal_to_numbers
+
+    return f"{literal_to_numbers(literal)[0]:g}"
+
+
+def _repeated(option: str, values: Sequence[object]) -> list[str]:
+    return [word for value in values for word in (option, str(value))]
