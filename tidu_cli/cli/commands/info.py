@@ -54,7 +54,7 @@ def command(file: str, with_digests: bool, as_json: bool) -> None:
 
 def _summary(document: Document, format_: str) -> dict[str, Any]:
     from tidu_cli.lax.vocabulary import used_records
-    from tidu_cli.runtime.cost import depths, evaluation
+    from tidu_cli.runtime.cost import evaluation
 
     cost = evaluation(document)
     return {
@@ -68,7 +68,7 @@ def _summary(document: Document, format_: str) -> dict[str, Any]:
             for record in used_records(document)
         },
         "graphs": [
-            {**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, depths(document), strict=True)
+            {**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, cost.depths, strict=True)
         ],
         "evaluation": {
             "nodes": cost.nodes,
