@@ -6,16 +6,14 @@ What is right is read without a look at single nodes, as far as that goes. Where
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableSequence, Sequence
-from itertools import accumulate, chain, repeat
-from operator import lt
 from typing import Any
 
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.messages import shown
-from tidu_cli.formats.nodes.columns import Pairs, integers
+from tidu_cli.formats.nodes.columns import integers
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import UNKNOWN, Node, Numbering
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.formats.nodes.plain import args_in_range, distinct_externals, renamed
 from tidu_cli.graph.graph import Column, Detached, Externals, Graph, column
 from tidu_cli.graph.types import Type
 
@@ -116,14 +114,13 @@ class NodeReader:
 
     def _with_externals(self, args: Column[int], external: Sequence[object]) -> Column[int]:
         """The arguments, once the externals have been read that they refer to, each once and in order of first use."""
-        if is_large(len(external)) and (pairs := Pairs.of(external)):
-            from tidu_cli.formats.nodes.bulk import distinct_externals, types_of
+        found = distinct_externals(external, args, [graph.n_values for graph in self.earlier])
+        if found is None:
+            return self._renumbered(args, external)
+        from tidu_cli.formats.nodes.bulk import types_of
 
-            found = distinct_externals(pairs, args, [graph.n_values for graph in self.earlier])
-            if found is not None:
-                self.external, self.external_types = found[0], types_of(found[0], self.numbering.value_types)
-                return found[1]
-        return self._renumbered(args, external)
+        self.external, self.external_types = found[0], types_of(found[0], self.numbering.value_types)
+        return found[1]
 
     def read_packed(self, nodes: Mapping[str, Any]) -> None:
         """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
@@ -152,16 +149,8 @@ class NodeReader:
             raise DocumentError(f"table row {r} ({row['op']}): {error}") from None
 
     def _are_in_range(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> bool:
-        if is_large(len(code)):
-            from tidu_cli.formats.nodes.bulk import args_in_range
-
-            arity, n_results = [row["inputs"] for row in table], [row["outputs"] for row in table]
-            if args_in_range(code, args, arity, n_results, len(self.types), n_external):
-                return True
-        # For each argument, how many values come before its node: iterators only, as this sees every argument.
-        n_values = accumulate((table[r]["outputs"] for r in code), initial=len(self.types))
-        before = chain.from_iterable(map(repeat, n_values, (table[r]["inputs"] for r in code)))
-        return all(map(lt, args, before)) and (not args or min(args) >= -n_external)
+        arity, n_results = [row["inputs"] for row in table], [row["outputs"] for row in table]
+        return args_in_range(code, args, arity, n_results, len(self.types), n_external)
 
     def _check_args(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> None:
         if self._are_in_range(table, code, args, n_external):
@@ -202,12 +191,7 @@ class NodeReader:
                 return False  # for the other loop to name the node
             if self.numbering.results[case_of_row[r]] != (*seen,) or table[r]["outputs"] != 1:
                 return False
-        if is_large(len(code)):
-            from tidu_cli.formats.nodes.bulk import renamed
-
-            self.code = renamed(code, case_of_row)
-        else:
-            self.code = column(map(case_of_row.__getitem__, code))
+        self.code = renamed(code, case_of_row)
         self.types = column(seen) * (len(self.types) + len(code))
         return True
 
