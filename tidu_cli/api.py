@@ -296,13 +296,13 @@ class Compiled:
             self._require_memory(max_memory)
         found = call(self._program, given)
         if room:
-            from tidu_cli.runtime.results import write_into
+            from tidu_cli.runtime.evaluate import write_into
 
             found = write_into(room, found)
         return dict(zip(self._names, found.values(), strict=True))
 
     def _room(self, out: Mapping[Any, NDArray[Any]]) -> dict[Key, NDArray[Any]]:
-        from tidu_cli.runtime.results import require_room
+        from tidu_cli.runtime.evaluate import require_room
 
         room = {a_key(k): array for k, array in out.items()}
         require_room(self._program.outputs, room)

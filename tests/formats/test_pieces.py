@@ -14,12 +14,12 @@ from tests.formats.mutations import mutated_bytes, mutated_structures
 from tests.formats.plain import documents, read
 from tests.formats.test_bulk import SAMPLES, outcome
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.json import pieces
 from tidu_cli.formats.json import reader as json_reader
 from tidu_cli.formats.nodes import reader as nodes
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.read import parse
-from tidu_cli.formats.source import Source
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.columns import large
 

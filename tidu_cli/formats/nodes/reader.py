@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from typing import Any
 
 from tidu_cli.errors import DocumentError, TiduError
-from tidu_cli.formats.messages import shown
+from tidu_cli.formats.messages import naming, shown
 from tidu_cli.formats.nodes.columns import integers
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import UNKNOWN, Node, Numbering
@@ -77,12 +77,13 @@ class NodeReader:
     def read_listed(self, nodes: Iterable[Node]) -> None:
         """Read a list of nodes one by one. Raises DocumentError that names the node."""
         for i, node in enumerate(nodes):
-            try:
+            with naming(f"node {i} ({node['op']}): "):
                 row = self.numbering.row(node)
-                args = [self._argument_at(k, reference) for k, reference in enumerate(node["inputs"])]
+                args = []
+                for k, reference in enumerate(node["inputs"]):
+                    with naming(f"input {k}: "):
+                        args.append(self.argument(reference))
                 number = self._case(row, args)
-            except TiduError as error:
-                raise DocumentError(f"node {i} ({node['op']}): {error}") from None
             self.code.append(number)
             self.args.extend(args)
             self.types += self.numbering.results[number]
@@ -91,12 +92,6 @@ class NodeReader:
         types, external_types = self.types, self.external_types
         number = self.numbering.case_of.get((row, *[types[a] if a >= 0 else external_types[~a] for a in args]))
         return self._new_case(row, args) if number is None else number
-
-    def _argument_at(self, k: int, reference: object) -> int:
-        try:
-            return self.argument(reference)
-        except DocumentError as error:
-            raise DocumentError(f"input {k}: {error}") from None
 
     def read_columns(self, nodes: Listed) -> bool:
         """Read listed nodes as columns. Whether nothing is wrong with them: `read_listed` says what is, and where."""
@@ -140,13 +135,11 @@ class NodeReader:
             self._read_columns(table, rows, code)
 
     def _table_row(self, r: int, row: Node) -> int:
-        try:
+        with naming(f"table row {r} ({row['op']}): "):
             arity = self.numbering.primitives[row["op"]].domain.arity
             if arity is not None and row["inputs"] != arity:
                 raise DocumentError(f"takes {arity} input{'s' if arity != 1 else ''}, got {row['inputs']}")
             return self.numbering.row(row)
-        except TiduError as error:
-            raise DocumentError(f"table row {r} ({row['op']}): {error}") from None
 
     def _are_in_range(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> bool:
         arity, n_results = [row["inputs"] for row in table], [row["outputs"] for row in table]
@@ -168,10 +161,8 @@ class NodeReader:
     def _renumbered(self, args: Column[int], external: Sequence[object]) -> Column[int]:
         argument: dict[int, int] = {}
         for a in dict.fromkeys(a for a in args if a < 0):
-            try:
+            with naming(f"external {~a}: "):
                 argument[a] = self.external_argument(external[~a])
-            except DocumentError as error:
-                raise DocumentError(f"external {~a}: {error}") from None
         if len(argument) < len(external):
             unused = next(k for k in range(len(external)) if ~k not in argument)
             raise DocumentError(f"external {unused}: no node reads it; leave it out")
