@@ -76,17 +76,14 @@ def levels(steps: Steps, most: int) -> NDArray[Any] | None:
     for block in blocks(0, steps.n_steps):
         arity = steps.arity(block)
         ordinary = (arity >= 1) & (arity <= 3) & (steps.n_results(block) == 1)
-        columns = [steps.operand(k, block, arity).tolist() for k in range(min(int(arity.max()), 3))]
+        columns = [steps.operand(k, block, arity).tolist() for k in range(3 if arity.max() > 2 else 2)]
         for before, end in pairwise([-1, *np.flatnonzero(~ordinary).tolist(), len(arity)]):
             if before >= 0:
                 step = block.start + before
                 deepest = max([level[a] for a in steps.reads(step)], default=-1)
                 level.extend([deepest + 1] * int(steps.first[step + 1] - steps.first[step]))
             stretch = watched(zip(*[operands[before + 1 : end] for operands in columns], strict=True))
-            if len(columns) == 1:
-                for (a,) in stretch:
-                    append(level[a] + 1)
-            elif len(columns) == 2:
+            if len(columns) == 2:
                 for a, b in stretch:
                     deepest, other = level[a], level[b]
                     append((other if other > deepest else deepest) + 1)
