@@ -293,7 +293,7 @@ class Compiled:
         known = self._known
         given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
         if out:
-            from tidu_cli.runtime.results import require_room, write_into
+            from tidu_cli.runtime.evaluate import require_room, write_into
 
             require_room(self._program.outputs, out)
         if max_memory not in self._fits:

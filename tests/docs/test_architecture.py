@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.docs.svg import content
 from tests.docs.test_examples import RENEW
 from tests.programs import require
@@ -60,7 +58,9 @@ def test_the_rooms_are_those_that_are_tested() -> None:
 
 
 def test_the_command_goes_this_way(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", SPY, str(tmp_path / "g.json")], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SPY, str(tmp_path / "g.json")], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     calls = iter([tuple(line.split()) for line in done.stdout.splitlines()])
     for step in way():
         assert step in calls, f"{step} is not called, or not in this order"

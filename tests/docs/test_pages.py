@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import NOT_RUN, PAGES, ROOT, blocks
-from tests.test_layers import MAY_IMPORT
 from tidu_cli.cli.main import COMMANDS
 from tidu_cli.cli.reference import to_markdown
 from tidu_cli.formats.read import parse_document

@@ -14,12 +14,11 @@ from tests.formats.mutations import mutated_structures
 from tests.formats.plain import described, documents
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes import bulk
-from tidu_cli.formats.nodes import reader as nodes
-from tidu_cli.formats.nodes import writer as graph_writer
 from tidu_cli.formats.nodes.columns import Pairs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.columns import blocks as columns
+from tidu_cli.graph.columns import large
 from tidu_cli.graph.graph import Document, Externals
 
 CONFORMANCE = Path(__file__).parents[2] / "samples" / "conformance"
@@ -42,8 +41,7 @@ def written(document: Document) -> list[bytes]:
 def agree(data: bytes) -> None:
     node_by_node = outcome(data)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (nodes, graph_writer):
-            patch.setattr(module, "is_large", lambda n: True)
+        patch.setattr(large, "is_large", lambda n: True)
         patch.setattr(columns, "BLOCK", 2)
         assert outcome(data) == node_by_node
 

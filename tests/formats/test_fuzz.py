@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.formats.mutations import CONTENTS, VALID, mutated_bytes, mutated_structures
 from tests.formats.plain import described, read
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import parse, parse_document
-from tidu_cli.formats.source import Source
 from tidu_cli.formats.write import format_document
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.generate import WIDTH, dag
 from tests.peaks import peak
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.source import Source
 from tidu_cli.formats.write import format_document, formatted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import parse_key

@@ -14,13 +14,14 @@ from tests.formats.mutations import mutated_bytes, mutated_structures
 from tests.formats.plain import documents, read
 from tests.formats.test_bulk import SAMPLES, outcome
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.json import pieces
 from tidu_cli.formats.json import reader as json_reader
 from tidu_cli.formats.nodes import reader as nodes
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.read import parse
-from tidu_cli.formats.source import Source
 from tidu_cli.formats.write import format_document
+from tidu_cli.graph.columns import large
 
 LAYOUTS: list[Callable[[object], str]] = [
     json.dumps,
@@ -45,7 +46,7 @@ def agree(data: bytes) -> None:
         with small_pieces(size):
             assert outcome(data) == whole
     with small_pieces(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nodes, "is_large", lambda n: True)
+        patch.setattr(large, "is_large", lambda n: True)
         assert outcome(data) == whole
 
 
@@ -144,7 +145,7 @@ def test_columns_take_no_other_way(monkeypatch):
     expected = outcome(data)
     monkeypatch.setattr(nodes.NodeReader, "read_listed", None)
     for is_large in (False, True):
-        monkeypatch.setattr(nodes, "is_large", lambda n, is_large=is_large: is_large)
+        monkeypatch.setattr(large, "is_large", lambda n, is_large=is_large: is_large)
         with small_pieces():
             assert outcome(data) == expected
 

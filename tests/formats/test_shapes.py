@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from tests.formats.mutations import CONTENTS, VALID, mutated_structures
 from tests.formats.plain import documents
 from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import columns_for_lists, parse, parse_document
 from tidu_cli.formats.shape.document import DocumentData, type_reader
 from tidu_cli.formats.shape.outline import accepted, judged, outline
 from tidu_cli.formats.shape.types import record_types
-from tidu_cli.formats.source import Source
 from tidu_cli.formats.write import format_document
 from tidu_cli.rules.attrs.models import read_by_model
 

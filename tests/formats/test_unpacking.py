@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from tests.formats.mutations import mutated_structures
 from tests.formats.plain import documents
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.msgpack import reader as unpacking
 from tidu_cli.formats.msgpack import writer as write_msgpack
 from tidu_cli.formats.msgpack.reader import unpacked
 from tidu_cli.formats.msgpack.writer import binary_header
 from tidu_cli.formats.nodes.columns import TYPECODES, Pairs
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.source import Source
 from tidu_cli.formats.write import format_document, formatted
 
 VALID = sorted((Path(__file__).parents[2] / "samples" / "conformance" / "valid").iterdir())

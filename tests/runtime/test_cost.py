@@ -11,7 +11,7 @@ from tests.strategies import ANY, documents
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Document, Place
-from tidu_cli.runtime.cost import Evaluation, Flops, depths, evaluation, flops
+from tidu_cli.runtime.cost import Evaluation, Flops, evaluation, flops
 from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
@@ -51,7 +51,7 @@ def test_depths_are_those_of_a_plain_recomputation(doc: Document) -> None:
             below = found.operands if isinstance(found, Application) else ()
             depth[g, value] = isinstance(found, Application) + max((depth[place] for place in below), default=0)
     due = [max((depth[g, v] for v in range(len(graph.inputs), graph.n_values)), default=0) for g, graph in enumerate(doc.graphs)]
-    assert depths(doc) == due
+    assert list(evaluation(doc).depths) == due
 
 
 @LAWS
@@ -67,7 +67,7 @@ def test_linking_changes_no_depth_and_never_costs_more(doc: Document) -> None:
 def test_a_worked_example() -> None:
     """f(x) = (x + x) x of 1000 elements: its tangent needs the sum, and of f no more."""
     doc = linearize(function("f", {"x": "f64[1000]"}, lambda x: (x + x) * x), [key("x")])
-    assert depths(doc) == [2, 3]
+    assert list(evaluation(doc).depths) == [2, 3]
     assert [flops(graph) for graph in doc.graphs] == [Flops(2000), Flops(4000)]
     # At the peak x, its tangent, x + x and t + t or the products are alive, three of them, or a result and its copy.
     assert evaluation(doc) == Evaluation(nodes=5, depth=3, flops=Flops(5000), peak=5 * 8000)
@@ -80,7 +80,7 @@ def test_dead_nodes_and_unread_results_cost_nothing_of_an_evaluation_or_their_by
     first, second = s.apply_all("split", x, sizes=[1, 3], axis=0)
     doc = document(s.build("f", {"y": second}))
     assert dead.type == x.type and first.type.size == 1
-    assert depths(doc) == [3]
+    assert list(evaluation(doc).depths) == [3]
     # x and both halves, of which one is let go of; then the other and its copy.
     assert evaluation(doc) == Evaluation(nodes=1, depth=1, flops=Flops(0), peak=32 + 24 + 24)
 

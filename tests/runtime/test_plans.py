@@ -145,14 +145,6 @@ def test_where_blocks_end_changes_nothing(graph: Graph, block: int) -> None:
         assert plans(graph) == expected
 
 
-@law
-@given(wide())
-def test_how_steps_are_sorted_changes_nothing(graph: Graph) -> None:
-    expected = plans(graph)
-    with mock.patch.object(grouping, "KEY_BITS", 0):
-        assert plans(graph) == expected
-
-
 def gradient(document: Document) -> Graph:
     return materialize(transpose(linearize(document, [i.key for i in document.head.inputs]))).head
 

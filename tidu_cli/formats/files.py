@@ -7,11 +7,11 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import BytesIO
 from typing import BinaryIO
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.replacing import replace
-from tidu_cli.formats.source import Source
 
 Piece = bytes | memoryview
 """A part of what is written."""
@@ -21,6 +21,35 @@ AT_ONCE = 2**16
 
 STDOUT = (None, "-", "/dev/stdout")
 """The paths that mean standard output. /dev/stdout by name would replace the file that the shell redirected it to."""
+
+
+class Source:
+    """What is read. Its beginning can be looked at first; so a reader is chosen, and bytes need not be held by those who choose.
+
+    Reading raises OSError, as the file does.
+    """
+
+    def __init__(self, file: BinaryIO | bytes) -> None:
+        self._file = BytesIO(file) if isinstance(file, bytes) else file
+        self._head = b""
+        self.n_read = 0
+        """The number of bytes that have been read."""
+
+    def head(self, n: int) -> bytes:
+        """The next `n` bytes, or all if there are fewer. They are still to be read."""
+        if len(self._head) < n:
+            self._head += self._file.read(n - len(self._head))
+        return self._head[:n]
+
+    def read(self, n: int = -1) -> bytes:
+        """The next `n` bytes, or all if there are fewer or `n` is negative."""
+        if self._head:
+            data, self._head = (self._head, b"") if n < 0 else (self._head[:n], self._head[n:])
+            data += self._file.read(n - len(data) if n >= 0 else -1)
+        else:
+            data = self._file.read(n)
+        self.n_read += len(data)
+        return data
 
 
 @contextmanager

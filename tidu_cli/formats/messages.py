@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-from tidu_cli.errors import printable
+from tidu_cli.errors import DocumentError, TiduError, printable
 
 T = TypeVar("T", bound=Hashable)
 
@@ -27,6 +28,15 @@ def shown(value: object) -> str:
     except (RecursionError, ValueError):
         return "that"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """What goes wrong in the block is told with its place before it, as a DocumentError."""
+    try:
+        yield
+    except TiduError as error:
+        raise DocumentError(f"{place}{error}") from None
 
 
 def repeated(keys: Iterable[T]) -> T | None:

@@ -8,7 +8,7 @@ import warnings
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from tidu_cli.errors import LimitError
-from tidu_cli.formats.source import Source
+from tidu_cli.formats.files import Source
 from tidu_cli.limits import format_size, more_than
 
 if TYPE_CHECKING:

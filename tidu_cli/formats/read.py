@@ -8,7 +8,8 @@ from typing import Any
 
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean
-from tidu_cli.formats.messages import one_line, shown
+from tidu_cli.formats.files import Source
+from tidu_cli.formats.messages import naming, one_line, shown
 from tidu_cli.formats.nodes.claims import check_linear, check_zeros
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import Numbering
@@ -24,7 +25,6 @@ from tidu_cli.formats.shape.document import (
     type_reader,
 )
 from tidu_cli.formats.shape.outline import accepted, judged
-from tidu_cli.formats.source import Source
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
@@ -158,24 +158,16 @@ def _checked_version(plain: object) -> dict[str, Any]:
     return plain
 
 
-@contextmanager
-def _naming(place: str) -> Iterator[None]:
-    try:
-        yield
-    except TiduError as error:
-        raise DocumentError(f"{place}{error}") from None
-
-
 def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) -> Document:
     declared: dict[Key, tuple[Input, str]] = {}
     graphs: list[Graph] = []
     names: set[str] = set()
     for graph, its_nodes in zip(data.graphs, nodes, strict=True):
-        with _naming(f"graph '{graph.name}': "):
+        with naming(f"graph '{graph.name}': "):
             if graph.name in names:
                 raise DocumentError("an earlier graph has this name too; names are unique in a document")
         names.add(graph.name)
-        with _naming(f"graph '{graph.name}', "):
+        with naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, its_nodes, _inputs(graph, declared), numbering, graphs))
     require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
     bindings = tuple(_bindings(data.bindings or (), graphs))
@@ -195,7 +187,7 @@ def _inputs(graph: GraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[I
     inputs: dict[Key, Input] = {}
     for declaration in graph.inputs:
         key, type_ = declaration.key, declaration.type
-        with _naming(f"input '{key}': "):
+        with naming(f"input '{key}': "):
             if key in inputs:
                 raise DocumentError("declared twice in this graph")
             inputs[key] = Input(key, type_, declaration.meta)
@@ -221,7 +213,7 @@ def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: N
         check_linear(reader.code, reader.args, numbering.cases)
     outputs: dict[Key, Output] = {}
     for declaration in graph.outputs:
-        with _naming(f"output '{declaration.key}': "):
+        with naming(f"output '{declaration.key}': "):
             if declaration.key in outputs:
                 raise DocumentError("declared twice in this graph")
             outputs[declaration.key] = _output(declaration, reader, linear is not None)
@@ -267,7 +259,7 @@ def _bindings(bindings: Iterable[BindingData], graphs: Sequence[Graph]) -> Itera
     seen: set[Key] = set()
     for binding in bindings:
         key = binding.input
-        with _naming(f"binding of input '{key}': "):
+        with naming(f"binding of input '{key}': "):
             if key not in declared:
                 raise DocumentError(f"no graph declares this input{did_you_mean(str(key), [str(k) for k in declared])}")
             if key in seen:

@@ -1,19 +1,24 @@
-"""Evaluation for users: inputs as they come are checked against the declared types, then the program runs."""
+"""Evaluation for users: inputs as they come are checked against the declared types, then the program runs, and gives results."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidu_cli.errors import EvaluationError
-from tidu_cli.graph.graph import Graph, Input
+from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean
+from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import DATETIMES, RecordType, Type, unit_of
+from tidu_cli.graph.select import listed
+from tidu_cli.graph.types import DATETIMES, RecordType, Type, storage_dtype, unit_of
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.inputs import is_as_declared, value_of_input
 from tidu_cli.runtime.memory import check_memory, fits
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
 from tidu_cli.runtime.plans.program import compile_graph, plain_program
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def evaluate(
@@ -86,3 +91,32 @@ def outward(type_: Type, value: Any) -> Any:
         fields = [outward(field_type, field) for (_, field_type), field in zip(type_.fields, value, strict=True)]
         return tuple(fields) if type_.is_tuple else dict(zip(type_.names, fields, strict=True))
     return value.view(f"M8[{unit_of(type_.dtype)}]") if type_.dtype in DATETIMES else value
+
+
+def require_room(outputs: Sequence[Output], room: Mapping[Key, NDArray[Any]]) -> None:
+    """Raises UnknownNameError if some key is of no output, and EvaluationError if an array cannot hold what is to go there."""
+    import numpy as np
+
+    types = {o.key: o.type for o in outputs}
+    for key, array in room.items():
+        if key not in types:
+            known = list(map(str, types))
+            raise UnknownNameError(f"no output '{key}'{did_you_mean(str(key), known)} (outputs: {listed(known)})")
+        type_ = types[key]
+        if isinstance(type_, RecordType):
+            raise EvaluationError(f"output {key}: {type_} is a record, which no array holds; take it from the result")
+        dtype = f"M8[{unit_of(type_.dtype)}]" if type_.dtype in DATETIMES else numpy_dtype(np, storage_dtype(type_.dtype))
+        if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype) or array.shape != type_.shape:
+            given = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+            raise EvaluationError(f"output {key}: its array must be of {np.dtype(dtype)}{list(type_.shape)}, got {given}")
+        if not array.flags.writeable:
+            raise EvaluationError(f"output {key}: its array is read-only; give one that can be written to")
+
+
+def write_into(room: Mapping[Key, NDArray[Any]], results: Mapping[Key, Any]) -> dict[Key, Any]:
+    """The results, those with an array of `room` written into it."""
+    found = dict(results)
+    for key, array in room.items():
+        array[...] = found[key]
+        found[key] = array
+    return found

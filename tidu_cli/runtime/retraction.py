@@ -6,7 +6,7 @@ are given move; of datetimes an object is their structural tangent.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from tidu_cli.errors import EvaluationError, TypeRuleError
@@ -88,10 +88,6 @@ def _stated(primal: TensorType, given: object) -> Type:
     if isinstance(given, Mapping) and primal.dtype in DATETIMES:
         return structural(primal.shape)
     dtype = getattr(given, "dtype", None)
-    if dtype is not None and (dtype.kind == "m" or dtype_name(dtype) in _dtypes(admitted(primal))):
+    if dtype is not None and (dtype.kind == "m" or dtype_name(dtype) in {type_.dtype for type_ in admitted(primal)}):
         return primal.with_dtype(dtype_name(dtype))
     return tensor_tangent_type(primal)
-
-
-def _dtypes(types: Iterable[TensorType]) -> set[str]:
-    return {type_.dtype for type_ in types}

@@ -54,7 +54,7 @@ def command(file: str, with_digests: bool, as_json: bool) -> None:
 
 def _summary(document: Document, format_: str) -> dict[str, Any]:
     from tidu_cli.lax.vocabulary import used_records
-    from tidu_cli.runtime.cost import depths, evaluation
+    from tidu_cli.runtime.cost import evaluation
 
     cost = evaluation(document)
     return {
@@ -67,9 +67,7 @@ def _summary(document: Document, format_: str) -> dict[str, Any]:
             record.name: {"fields": {name: str(type_) for name, type_ in record.fields}, "bytes": record.nbytes}
             for record in used_records(document)
         },
-        "graphs": [
-            {**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, depths(document), strict=True)
-        ],
+        "graphs": [{**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, cost.depths, strict=True)],
         "evaluation": {
             "nodes": cost.nodes,
             "depth": cost.depth,

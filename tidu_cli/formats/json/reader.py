@@ -11,9 +11,9 @@ import re
 from typing import Any, NoReturn
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import settled
 from tidu_cli.formats.messages import repeated
-from tidu_cli.formats.source import Source
 from tidu_cli.graph.text.decimals import number
 
 BLOCK = 2**20

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, NoReturn
 import msgpack
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.nodes.columns import TYPECODES, Pairs
-from tidu_cli.formats.source import Source
 
 BLOCK = 2**20
 """So many bytes of a column at once."""

@@ -1,7 +1,4 @@
-"""Packed nodes of large graphs, checked and renumbered as whole columns with NumPy.
-
-What is said here to be right is right. Of what is not, the loops of `reader` find out more, and say where it is wrong.
-"""
+"""The nodes of large graphs, checked and renumbered as whole columns with NumPy: what `plain` does one by one."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ from tidu_cli.graph.graph import Column, Externals, column
 def args_in_range(
     code: Column[int], args: Column[int], arity: Sequence[int], n_results: Sequence[int], n: int, n_external: int
 ) -> bool:
-    """Whether each argument is an external, or one of the `n` values of inputs and those of the nodes before its own.
-
-    `arity` and `n_results` are of each row of the table.
-    """
+    """What the plain way does."""
     rows, found = array_of(code), array_of(args)
     n_args, n_values = np.asarray(arity, np.int32), np.asarray(n_results, np.int64)
     end = 0
@@ -38,13 +32,16 @@ def args_in_range(
     return True
 
 
-def distinct_externals(pairs: Pairs, args: Column[int], n_values: Sequence[int]) -> tuple[Externals, Column[int]] | None:
+def distinct_externals(
+    external: Sequence[object], args: Column[int], n_values: Sequence[int]
+) -> tuple[Externals, Column[int]] | None:
     """The externals of a file, each once, and the arguments that refer to them.
 
     `n_values` counts the values of each earlier graph. None if one is no value of these, or if not all are in the order in which
     arguments use them.
     """
-    if not _are_values(pairs, n_values) or not _in_order_of_use(args, len(pairs)):
+    pairs = Pairs.of(external)
+    if pairs is None or not _are_values(pairs, n_values) or not _in_order_of_use(args, len(pairs)):
         return None
     handles = _handles(pairs.first, pairs.second)
     if _are_distinct(handles):
@@ -60,7 +57,7 @@ def distinct_externals(pairs: Pairs, args: Column[int], n_values: Sequence[int])
 
 
 def is_in_order(args: Column[int], external: Externals) -> bool:
-    """Whether a graph's externals are as files have them: none detached, each once, in the order in which arguments use them."""
+    """What the plain way does not find out."""
     if (array_of(external.graph) < 0).any() or not _in_order_of_use(args, len(external)):
         return False
     return _are_distinct(_handles(external.graph, external.value))
@@ -108,17 +105,8 @@ def types_of(external: Externals, types: Sequence[Column[int]]) -> Column[int]:
     return column_of(found)
 
 
-def numbers_in(code: Column[int], n: int) -> list[int]:
-    """Which of the numbers below n are in a column."""
-    found = np.zeros(n, np.bool_)
-    rows = array_of(code)
-    for block in blocks(0, len(rows)):
-        found[rows[block]] = True
-    return np.flatnonzero(found).tolist()
-
-
 def are_local(code: Column[int], args: Column[int], masks: Mapping[int, Sequence[bool]]) -> bool:
-    """Whether of each node the arguments that the mask of its case says are local values, and the others externals."""
+    """What the plain way does."""
     n_args = np.zeros(max(masks) + 1, np.int32)
     n_args[list(masks)] = [len(mask) for mask in masks.values()]
     first = np.zeros(len(n_args), np.int32)
@@ -137,7 +125,7 @@ def are_local(code: Column[int], args: Column[int], masks: Mapping[int, Sequence
 def operands_of(
     code: Column[int], args: Column[int], arity: Sequence[int], chosen: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[int, int, int]]:
-    """A node, the number of its operand, and the argument, once for each argument that some node has as one chosen by its case."""
+    """What the plain way does, but each argument once."""
     rows, found, n_args = array_of(code), array_of(args), np.asarray(arity, np.int32)
     is_chosen = np.zeros((1 + max(chain.from_iterable(chosen.values()), default=0), len(n_args)), np.bool_)
     for number, operands in chosen.items():
@@ -154,7 +142,7 @@ def operands_of(
 
 
 def renamed(code: Column[int], number: dict[int, int]) -> Column[int]:
-    """A column with `number[c]` in the place of each c."""
+    """What the plain way does."""
     table = np.zeros(max(number, default=0) + 1, np.int32)
     table[list(number)] = list(number.values())
     made = column([0]) * len(code)  # whose memory is written to, as a copy would take as much again

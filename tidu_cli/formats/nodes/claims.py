@@ -7,13 +7,13 @@ by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain
-from operator import eq
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.formats.nodes.plain import are_local, operands_of
 from tidu_cli.graph.graph import Binding, CaseTable, Column, Externals, Graph
+from tidu_cli.graph.passes import occurring
 from tidu_cli.rules.recording.linearity import makes_zeros, not_zero
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -25,22 +25,14 @@ def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None
     """Raises DocumentError that names a node of a linear graph that is primary, or whose mask does not say what is local."""
     if not code:
         return
-    large = is_large(len(code))
-    if large:
-        from tidu_cli.formats.nodes.bulk import are_local, numbers_in
-    masks: dict[int, tuple[bool, ...]] = {}
-    for number in numbers_in(code, len(cases)) if large else dict.fromkeys(code):
-        case = cases[number]
-        if case.mask is None or not any(case.mask):
-            has = "role; every node of a linear graph is linearized"
-            if case.mask is not None:
-                has = "active input; every node of a linear graph depends on a tangent"
-            raise DocumentError(f"node {code.index(number)} ({case.op}): has no {has}")
-        masks[number] = case.mask
-    if large:
-        if are_local(code, args, masks):
-            return
-    elif all(map(eq, chain.from_iterable(map(masks.__getitem__, code)), map((-1).__lt__, args))):
+    masks = {number: cases[number].mask or () for number in occurring(code, len(cases))}
+    if idle := {number for number, mask in masks.items() if not any(mask)}:
+        node, case = next((node, cases[number]) for node, number in enumerate(code) if number in idle)
+        has = "role; every node of a linear graph is linearized"
+        if case.mask is not None:
+            has = "active input; every node of a linear graph depends on a tangent"
+        raise DocumentError(f"node {node} ({case.op}): has no {has}")
+    if are_local(code, args, masks):
         return
     starts = accumulate(map(cases.arity.__getitem__, code), initial=0)
     for node, (number, start) in enumerate(zip(code, starts, strict=False)):
@@ -56,24 +48,9 @@ def check_zeros(graphs: Sequence[Graph], bindings: Iterable[Binding], due: Due, 
         return
     zeros = _Zeros(graphs, bindings, primitives)
     for g, graph in enumerate(graphs):
-        for node, k, argument in _summands(graph, due):
+        for node, k, argument in operands_of(graph.code, graph.args, graph.cases.arity, due):
             if not zeros.is_zero(g, argument):
                 raise DocumentError(f"{graph.describe(node)}: {not_zero(k, graph.case(node))}")
-
-
-def _summands(graph: Graph, due: Due) -> Iterator[tuple[int, int, int]]:
-    """A node, the number of its operand, and the argument, for each argument of a graph that must be a structural zero."""
-    if is_large(graph.n_nodes):
-        from tidu_cli.formats.nodes.bulk import operands_of
-
-        yield from operands_of(graph.code, graph.args, graph.cases.arity, due)
-        return
-    if due.keys().isdisjoint(graph.code):
-        return
-    starts = accumulate(map(graph.cases.arity.__getitem__, graph.code), initial=0)
-    for node, (number, start) in enumerate(zip(graph.code, starts, strict=False)):
-        for k in due.get(number, ()):
-            yield node, k, graph.args[start + k]
 
 
 class _Zeros:

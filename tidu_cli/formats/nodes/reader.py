@@ -6,16 +6,14 @@ What is right is read without a look at single nodes, as far as that goes. Where
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableSequence, Sequence
-from itertools import accumulate, chain, repeat
-from operator import lt
 from typing import Any
 
 from tidu_cli.errors import DocumentError, TiduError
-from tidu_cli.formats.messages import shown
-from tidu_cli.formats.nodes.columns import Pairs, integers
+from tidu_cli.formats.messages import naming, shown
+from tidu_cli.formats.nodes.columns import integers
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import UNKNOWN, Node, Numbering
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.formats.nodes.plain import args_in_range, distinct_externals, renamed
 from tidu_cli.graph.graph import Column, Detached, Externals, Graph, column
 from tidu_cli.graph.types import Type
 
@@ -79,12 +77,13 @@ class NodeReader:
     def read_listed(self, nodes: Iterable[Node]) -> None:
         """Read a list of nodes one by one. Raises DocumentError that names the node."""
         for i, node in enumerate(nodes):
-            try:
+            with naming(f"node {i} ({node['op']}): "):
                 row = self.numbering.row(node)
-                args = [self._argument_at(k, reference) for k, reference in enumerate(node["inputs"])]
+                args = []
+                for k, reference in enumerate(node["inputs"]):
+                    with naming(f"input {k}: "):
+                        args.append(self.argument(reference))
                 number = self._case(row, args)
-            except TiduError as error:
-                raise DocumentError(f"node {i} ({node['op']}): {error}") from None
             self.code.append(number)
             self.args.extend(args)
             self.types += self.numbering.results[number]
@@ -93,12 +92,6 @@ class NodeReader:
         types, external_types = self.types, self.external_types
         number = self.numbering.case_of.get((row, *[types[a] if a >= 0 else external_types[~a] for a in args]))
         return self._new_case(row, args) if number is None else number
-
-    def _argument_at(self, k: int, reference: object) -> int:
-        try:
-            return self.argument(reference)
-        except DocumentError as error:
-            raise DocumentError(f"input {k}: {error}") from None
 
     def read_columns(self, nodes: Listed) -> bool:
         """Read listed nodes as columns. Whether nothing is wrong with them: `read_listed` says what is, and where."""
@@ -116,14 +109,13 @@ class NodeReader:
 
     def _with_externals(self, args: Column[int], external: Sequence[object]) -> Column[int]:
         """The arguments, once the externals have been read that they refer to, each once and in order of first use."""
-        if is_large(len(external)) and (pairs := Pairs.of(external)):
-            from tidu_cli.formats.nodes.bulk import distinct_externals, types_of
+        found = distinct_externals(external, args, [graph.n_values for graph in self.earlier])
+        if found is None:
+            return self._renumbered(args, external)
+        from tidu_cli.formats.nodes.bulk import types_of
 
-            found = distinct_externals(pairs, args, [graph.n_values for graph in self.earlier])
-            if found is not None:
-                self.external, self.external_types = found[0], types_of(found[0], self.numbering.value_types)
-                return found[1]
-        return self._renumbered(args, external)
+        self.external, self.external_types = found[0], types_of(found[0], self.numbering.value_types)
+        return found[1]
 
     def read_packed(self, nodes: Mapping[str, Any]) -> None:
         """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
@@ -143,25 +135,15 @@ class NodeReader:
             self._read_columns(table, rows, code)
 
     def _table_row(self, r: int, row: Node) -> int:
-        try:
+        with naming(f"table row {r} ({row['op']}): "):
             arity = self.numbering.primitives[row["op"]].domain.arity
             if arity is not None and row["inputs"] != arity:
                 raise DocumentError(f"takes {arity} input{'s' if arity != 1 else ''}, got {row['inputs']}")
             return self.numbering.row(row)
-        except TiduError as error:
-            raise DocumentError(f"table row {r} ({row['op']}): {error}") from None
 
     def _are_in_range(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> bool:
-        if is_large(len(code)):
-            from tidu_cli.formats.nodes.bulk import args_in_range
-
-            arity, n_results = [row["inputs"] for row in table], [row["outputs"] for row in table]
-            if args_in_range(code, args, arity, n_results, len(self.types), n_external):
-                return True
-        # For each argument, how many values come before its node: iterators only, as this sees every argument.
-        n_values = accumulate((table[r]["outputs"] for r in code), initial=len(self.types))
-        before = chain.from_iterable(map(repeat, n_values, (table[r]["inputs"] for r in code)))
-        return all(map(lt, args, before)) and (not args or min(args) >= -n_external)
+        arity, n_results = [row["inputs"] for row in table], [row["outputs"] for row in table]
+        return args_in_range(code, args, arity, n_results, len(self.types), n_external)
 
     def _check_args(self, table: Sequence[Node], code: Column[int], args: Column[int], n_external: int) -> None:
         if self._are_in_range(table, code, args, n_external):
@@ -179,10 +161,8 @@ class NodeReader:
     def _renumbered(self, args: Column[int], external: Sequence[object]) -> Column[int]:
         argument: dict[int, int] = {}
         for a in dict.fromkeys(a for a in args if a < 0):
-            try:
+            with naming(f"external {~a}: "):
                 argument[a] = self.external_argument(external[~a])
-            except DocumentError as error:
-                raise DocumentError(f"external {~a}: {error}") from None
         if len(argument) < len(external):
             unused = next(k for k in range(len(external)) if ~k not in argument)
             raise DocumentError(f"external {unused}: no node reads it; leave it out")
@@ -202,12 +182,7 @@ class NodeReader:
                 return False  # for the other loop to name the node
             if self.numbering.results[case_of_row[r]] != (*seen,) or table[r]["outputs"] != 1:
                 return False
-        if is_large(len(code)):
-            from tidu_cli.formats.nodes.bulk import renamed
-
-            self.code = renamed(code, case_of_row)
-        else:
-            self.code = column(map(case_of_row.__getitem__, code))
+        self.code = renamed(code, case_of_row)
         self.types = column(seen) * (len(self.types) + len(code))
         return True
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tidu_cli.graph.columns.large import is_large
+from tidu_cli.formats.nodes.plain import is_in_order, renamed
 from tidu_cli.graph.graph import Case, Column, Document, Externals, Graph, Output, column
 from tidu_cli.graph.keys import key_to_json
 
@@ -123,12 +123,9 @@ class GraphWriter:
             row_of_case[number] = table.setdefault(repr(row), len(rows))
             if row_of_case[number] == len(rows):
                 rows.append(row)
-        code = self._rows(row_of_case)
-        if is_large(graph.n_nodes):
-            from tidu_cli.formats.nodes.bulk import is_in_order
-
-            if is_in_order(graph.args, graph.external):
-                return PackedNodes(rows, code, graph.args, graph.external)
+        code = (renamed(graph.code[k : k + CODES], row_of_case) for k in range(0, graph.n_nodes, CODES))
+        if is_in_order(graph.args, graph.external):
+            return PackedNodes(rows, code, graph.args, graph.external)
         # Only what the nodes read, once each, in order of first use.
         number_of: dict[tuple[int, int], int] = {}
         renumbered: dict[int, int] = {}
@@ -138,15 +135,3 @@ class GraphWriter:
         same = all(old == new for old, new in renumbered.items())
         args = graph.args if same else column(renumbered.get(a, a) for a in graph.args)
         return PackedNodes(rows, code, args, Externals(column(g for g, _ in number_of), column(v for _, v in number_of)))
-
-    def _rows(self, row_of_case: dict[int, int]) -> Iterator[Column[int]]:
-        code = self.graph.code
-        rename = _renamed
-        if is_large(len(code)):
-            from tidu_cli.formats.nodes.bulk import renamed as rename
-        for first in range(0, len(code), CODES):
-            yield rename(code[first : first + CODES], row_of_case)
-
-
-def _renamed(code: Column[int], number: dict[int, int]) -> Column[int]:
-    return column(map(number.__getitem__, code))

@@ -29,8 +29,9 @@ SMALLEST_GROUP = 6.0
 MOST_BYTES = 2**26
 """Graphs with more bytes of arrays than this run one by one, in their own order, since groups change it and hold what they read."""
 
+
 KEY_BITS = 63
-"""Steps are sorted by numbers of so many bits, if these are enough."""
+"""Steps are sorted by numbers of so many bits. Only graphs of millions of levels and as many cases need more."""
 
 
 def grouped(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output], *, always: bool = False) -> GroupedProgram | None:
@@ -52,7 +53,7 @@ def grouped(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output], *
         return None
     # A level has a group, or steps by themselves alone. So on too long a path there are too many groups.
     level = levels(steps, steps.n_steps if always else n_alone + int(n_in_groups / SMALLEST_GROUP))
-    if level is None:
+    if level is None or (int(level.max(initial=0)) + 1) * (len(cases) + 1) << steps.n_steps.bit_length() > 2**KEY_BITS:
         return None
     order, begins = _sorted(steps, groupable, level)
     del level
@@ -75,17 +76,14 @@ def levels(steps: Steps, most: int) -> NDArray[Any] | None:
     for block in blocks(0, steps.n_steps):
         arity = steps.arity(block)
         ordinary = (arity >= 1) & (arity <= 3) & (steps.n_results(block) == 1)
-        columns = [steps.operand(k, block, arity).tolist() for k in range(min(int(arity.max()), 3))]
+        columns = [steps.operand(k, block, arity).tolist() for k in range(3 if arity.max() > 2 else 2)]
         for before, end in pairwise([-1, *np.flatnonzero(~ordinary).tolist(), len(arity)]):
             if before >= 0:
                 step = block.start + before
                 deepest = max([level[a] for a in steps.reads(step)], default=-1)
                 level.extend([deepest + 1] * int(steps.first[step + 1] - steps.first[step]))
             stretch = watched(zip(*[operands[before + 1 : end] for operands in columns], strict=True))
-            if len(columns) == 1:
-                for (a,) in stretch:
-                    append(level[a] + 1)
-            elif len(columns) == 2:
+            if len(columns) == 2:
                 for a, b in stretch:
                     deepest, other = level[a], level[b]
                     append((other if other > deepest else deepest) + 1)
@@ -110,19 +108,16 @@ def _sorted(steps: Steps, groupable: NDArray[Any], level: NDArray[Any]) -> tuple
     n, n_cases = steps.n_steps, len(groupable)
     kinds = np.where(groupable, np.arange(1, n_cases + 1), 0)
     bits = n.bit_length()
+    # One sort of numbers, whose lower bits say which step it is, is several times faster than that of an index.
+    keys = np.empty(n, np.int64)
+    for block in blocks(0, n):
+        key = level[block] * np.int64(n_cases + 1) + kinds[steps.code[block]]
+        keys[block] = (key << bits) + np.arange(block.start, block.stop)
+    keys.sort()
     order, begins = np.empty(n, np.int32), np.ones(n, bool)
-    if (int(level.max()) + 1) * (n_cases + 1) << bits < 2**KEY_BITS:
-        # One sort of numbers, whose lower bits say which step it is, is several times faster than that of an index.
-        keys = np.empty(n, np.int64)
-        for block in blocks(0, n):
-            key = level[block] * np.int64(n_cases + 1) + kinds[steps.code[block]]
-            keys[block] = (key << bits) + np.arange(block.start, block.stop)
-        keys.sort()
-        for block in blocks(0, n):
-            order[block] = keys[block] & (2**bits - 1)
-        del keys
-    else:
-        order[:] = np.lexsort((kinds[steps.code], level))
+    for block in blocks(0, n):
+        order[block] = keys[block] & (2**bits - 1)
+    del keys
     last_level = last_kind = -1
     for block in blocks(0, n):
         step = order[block]

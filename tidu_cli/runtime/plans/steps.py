@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, spans, sums, taken
+from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counting, spans, sums, taken
 from tidu_cli.graph.graph import Case, Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -55,15 +56,7 @@ class Steps:
     @property
     def node(self) -> Column[int]:
         """The node that each step computes."""
-        import numpy as np
-
-        if self.kept is not None:
-            return column_of(self.kept)
-        made = column([0]) * self.n_steps
-        numbers = array_of(made)
-        for block in blocks(0, self.n_steps):
-            numbers[block] = np.arange(block.start, block.stop)
-        return made
+        return counting(0, self.n_steps) if self.kept is None else column_of(self.kept)
 
     def arity(self, block: slice) -> NDArray[Any]:
         """How many values each of these steps reads."""
@@ -124,7 +117,9 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
             return Steps(graph, tuple(range(n_inputs)), tuple(results), None, code, start, args, first)
         made = np.arange(n_inputs, graph.n_values, dtype=np.int32)
     else:
-        kept, args, same, read = _distinct(graph, plain, _needed(graph, outputs))
+        needed = _needed(graph, outputs)
+        kept, args, same = _distinct(graph, plain, needed)
+        read = np.frombuffer(needed, np.uint8)
         code = taken(code, kept)
         made = spans(begin := taken(first, kept), begin + taken(n_results, code))
         results = [None if v is None else int(same[v]) for v in results]
@@ -206,11 +201,8 @@ def _all_read(read: NDArray[Any], first: NDArray[Any]) -> bool:
     import numpy as np
 
     made = read[first[0] :]
-    return (
-        bool((made if len(made) == len(first) - 1 else np.logical_or.reduceat(made, first[:-1] - first[0])).all())
-        if len(made)
-        else True
-    )
+    single = len(made) == len(first) - 1
+    return not len(made) or bool((made if single else np.logical_or.reduceat(made, first[:-1] - first[0])).all())
 
 
 def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], start: NDArray[Any]) -> bool:
@@ -245,50 +237,36 @@ def _mixed(x: NDArray[Any]) -> NDArray[Any]:
     return x
 
 
-def _needed(graph: Graph, outputs: Sequence[Output]) -> tuple[bytearray, bytearray]:
-    """Of each value and of each node, whether these outputs need it."""
-    arity, n_results, args = graph.cases.arity, graph.cases.n_results, graph.args
-    values, nodes = bytearray(graph.n_values), bytearray(graph.n_nodes)
+def _needed(graph: Graph, outputs: Sequence[Output]) -> bytearray:
+    """Of each value, whether these outputs need it, or another result of its node."""
+    needed = bytearray(graph.n_values)
     for output in outputs:
         if output.value is not None:
-            values[output.value] = 1
-    node, end, first = graph.n_nodes, len(args), graph.n_values
-    for code in reversed(graph.code):
-        node -= 1
-        start, last = end - arity[code], first - 1
-        first -= n_results[code]
-        if values[last] or 1 in values[first:last]:
-            nodes[node] = 1
-            for a in args[start:end]:
-                values[a] = 1
-        end = start
-    return values, nodes
+            needed[output.value] = 1
+    for _, args, first, end in backwards(graph, graph.args):
+        if needed[first] or 1 in needed[first:end]:
+            needed[first:end] = bytes([1]) * (end - first)
+            for a in args:
+                needed[a] = 1
+    return needed
 
 
-def _distinct(graph: Graph, plain: NDArray[Any], needed: tuple[bytearray, bytearray]) -> tuple[NDArray[Any], ...]:
+def _distinct(graph: Graph, plain: NDArray[Any], needed: bytearray) -> tuple[NDArray[Any], ...]:
     """The needed nodes without those that compute what an earlier one does: their numbers, and the values that they read.
 
-    Then, of each value, the one that stands for it, and whether it is needed.
+    Then, of each value, the one that stands for it.
     """
-    import numpy as np
-
-    values, nodes = needed
-    arity, n_results, args = graph.cases.arity, graph.cases.n_results, graph.args
     plain_code = plain.tolist()
     same: Column[int] = column(range(graph.n_values))
     kept, reads_of_kept = column(), column()
     known: dict[tuple[int, ...], int] = {}
-    start, value = 0, len(graph.inputs)
-    for node, code in enumerate(watch("compiling", graph.n_nodes)(graph.code)):
-        end = start + arity[code]
-        if nodes[node]:
-            reads = [same[a] for a in args[start:end]]
-            first = known.setdefault((plain_code[code], *reads), value)
-            if first == value:
+    nodes = watch("compiling", graph.n_nodes)(forwards(graph, map(same.__getitem__, graph.args)))
+    for node, (code, reads, first, end) in enumerate(nodes):
+        if needed[first]:
+            earlier = known.setdefault((plain_code[code], *reads), first)
+            if earlier == first:
                 kept.append(node)
                 reads_of_kept.extend(reads)
-            else:
-                for k in range(n_results[code]):
-                    same[value + k] = first + k
-        start, value = end, value + n_results[code]
-    return (*map(array_of, (kept, reads_of_kept, same)), np.frombuffer(values, np.uint8).astype(bool))
+            for value in range(first, end):
+                same[value] = earlier + value - first
+    return tuple(map(array_of, (kept, reads_of_kept, same)))
