@@ -239,7 +239,7 @@ def evaluate(
         if moves:
             raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
         from tidu_cli.runtime.batches import evaluate_batch
-        from tidu_cli.transforms.vectorize import vectorized
+        from tidu_cli.transforms.batch import vectorized
 
         axes = {a_key(k): axis for k, axis in batch.items()}
         require_inputs(document, axes)

@@ -29,7 +29,7 @@ from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Document
     from tidu_cli.graph.literals import Literal
-    from tidu_cli.transforms.pipeline import Pipeline, Stage
+    from tidu_cli.transforms.shorthands import Pipeline, Stage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -133,7 +133,7 @@ def _octal(character: str) -> str:
 
 def _words(stage: Stage) -> list[str]:
     """A stage as a command's words."""
-    from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix
+    from tidu_cli.transforms.shorthands import Linearize, Materialize, Matrix
 
     match stage:
         case Linearize(wrt, outputs):

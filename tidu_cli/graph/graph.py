@@ -274,6 +274,25 @@ class Document:
         """The last graph, on which commands act."""
         return self.graphs[-1]
 
+    @cached_property
+    def inputs(self) -> dict[Key, Input]:
+        """The inputs that graphs declare, by key and in order; each as the first graph declares it."""
+        found: dict[Key, Input] = {}
+        for graph in self.graphs:
+            for declared in graph.inputs:
+                found.setdefault(declared.key, declared)
+        return found
+
+    @cached_property
+    def bound(self) -> dict[Key, Place]:
+        """What inputs are bound to, by key."""
+        return {b.key: (b.graph, b.value) for b in self.bindings}
+
+    @property
+    def free_inputs(self) -> list[Input]:
+        """The inputs that are not bound, in order: those that materialize declares."""
+        return [i for key, i in self.inputs.items() if key not in self.bound]
+
     def every_key(self) -> Iterator[Key]:
         """Every key of the document: inputs, outputs and bindings."""
         for graph in self.graphs:

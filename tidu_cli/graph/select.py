@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document, Output
@@ -58,10 +59,9 @@ def output_hint(key: Key, known: list[str]) -> str:
 
 def require_inputs(document: Document, keys: Iterable[Key]) -> None:
     """Raises UnknownNameError, with a suggestion, if some key is no input of any graph."""
-    declared = {i.key for graph in document.graphs for i in graph.inputs}
     for key in keys:
-        if key not in declared:
-            known = list(map(str, declared))
+        if key not in document.inputs:
+            known = list(map(str, document.inputs))
             raise UnknownNameError(
                 f"no graph has an input '{key}'{did_you_mean(str(key), known)} (inputs: {listed(sorted(known))})"
             )
@@ -70,10 +70,12 @@ def require_inputs(document: Document, keys: Iterable[Key]) -> None:
 def fresh_name(document: Document, name: str) -> str:
     """`name`, or `name.2`, `name.3`, ... if graphs of the document have those names already."""
     taken = {graph.name for graph in document.graphs}
-    candidate, n = name, 2
-    while candidate in taken:
-        candidate, n = f"{name}.{n}", n + 1
-    return candidate
+    return another_name(name, taken) if name in taken else name
+
+
+def another_name(name: str, taken: Collection[str]) -> str:
+    """`name.2`, or the next of `name.3`, `name.4`, ... that is not taken."""
+    return next(candidate for n in count(2) if (candidate := f"{name}.{n}") not in taken)
 
 
 def listed(names: Sequence[str]) -> str:

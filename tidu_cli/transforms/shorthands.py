@@ -1,5 +1,7 @@
 """Shorthands: the derivatives that people ask for by name, each a pipeline of the transforms and no more.
 
+A pipeline runs, and can be told: `tidu_cli.cli` writes its stages as commands, so that what a shorthand prints is what it does.
+
 Names and meanings are JAX's. All take a document, differentiate outputs of its head (or the chosen ones) by inputs `wrt`, and give
 the pipeline that did so, whose document is one self-contained graph. All raise UnknownNameError for keys that do not exist,
 TransformError for what cannot be differentiated so, and MissingRuleError naming the node.
@@ -7,7 +9,9 @@ TransformError for what cannot be differentiated so, and MissingRuleError naming
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document, Output
@@ -15,9 +19,77 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import RecordType, TensorType, leaves
-from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix, Pipeline, Transpose
+from tidu_cli.transforms import linearize, materialize, matrix, transpose
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 
 Keys = Sequence[Key]
+
+
+class Stage(Protocol):
+    """One command: from a document to a document."""
+
+    def apply(self, document: Document) -> Document:
+        """The command's result. Raises what its transform raises."""
+        ...
+
+
+@dataclass(frozen=True)
+class Linearize:
+    """`tidu linearize --wrt KEY... --output KEY...`."""
+
+    wrt: tuple[Key, ...]
+    outputs: tuple[Key, ...] = ()
+
+    def apply(self, document: Document) -> Document:
+        """Append the JVP."""
+        return linearize.linearize(document, self.wrt, outputs=self.outputs)
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """`tidu transpose`."""
+
+    def apply(self, document: Document) -> Document:
+        """Transpose the linear head."""
+        return transpose.transpose(document)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """`tidu matrix --holomorphic`."""
+
+    holomorphic: bool = False
+
+    def apply(self, document: Document) -> Document:
+        """Replace the linear head by its matrix."""
+        return matrix.matrix(document, holomorphic=self.holomorphic)
+
+
+@dataclass(frozen=True)
+class Materialize:
+    """`tidu materialize --output KEY... --set KEY=VALUE...`."""
+
+    outputs: tuple[Key, ...] = ()
+    fixed: Mapping[Key, Literal] = field(default_factory=dict)
+
+    def apply(self, document: Document) -> Document:
+        """Make one graph, with inputs made constants."""
+        return materialize.materialize(bind_constants(document, self.fixed), outputs=self.outputs)
+
+
+class Pipeline:
+    """A document, and the stages that it has gone through."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.stages: list[Stage] = []
+
+    def then(self, *stages: Stage) -> Pipeline:
+        """Go through more stages. Gives the pipeline itself."""
+        for stage in stages:
+            self.document = stage.apply(self.document)
+            self.stages.append(stage)
+        return self
 
 
 def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:

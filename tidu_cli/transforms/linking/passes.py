@@ -83,16 +83,16 @@ def require_linear(document: Document) -> None:
     if not document.bindings or not steps:
         return
     logical = link(document)
-    bound = {b.key for b in document.bindings}
-    free = {key: flat for key, flat in logical.source.items() if key not in bound}
+    free = {key: flat for key, flat in logical.source.items() if key not in document.bound}
     for step in sorted(steps):
-        linear = [(g, graph) for g, graph in enumerate(document.graphs) if graph.linear is not None and step in _steps(graph)]
-        read = logical.depends_on(logical.flat_id(g, -1 - k) for g, graph in linear for k in range(len(graph.external)))
+        linear = [g for g, graph in enumerate(document.graphs) if graph.linear is not None and step in _steps(graph)]
+        read = logical.depends_on_externals(linear)
         mixed = next((key for key, flat in free.items() if key.path[-1:] == (step,) and read[flat]), None)
         if mixed is not None:
+            name = document.graphs[linear[-1]].name
             raise TransformError(
-                f"graph '{linear[-1][1].name}' is linear in pass {abs(step)}, but through bindings it reads values that depend on "
-                f"'{mixed}' of the same pass; make that another one with tidu convert --pass, or tidu linearize --pass"
+                f"graph '{name}' is linear in pass {abs(step)}, but through bindings it reads values that "
+                f"depend on '{mixed}' of the same pass; make that another one with tidu convert --pass, or tidu linearize --pass"
             )
 
 
@@ -148,8 +148,7 @@ def _require_attached(document: Document, numbers: Collection[int]) -> None:
         return
     logical = link(document)
     for number in sorted(numbers):
-        linear = [(g, graph) for g, graph in enumerate(document.graphs) if graph.linear == number]
-        known = logical.depends_on(logical.flat_id(g, -1 - k) for g, graph in linear for k in range(len(graph.external)))
+        known = logical.depends_on_externals(g for g, graph in enumerate(document.graphs) if graph.linear == number)
         for k, entry in enumerate(document.detached):
             if not known[logical.base[-1] + k]:
                 raise TransformError(

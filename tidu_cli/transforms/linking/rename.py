@@ -5,7 +5,7 @@ Names are those that users gave: with an input x go its tangents x@1 and its cot
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -79,14 +79,6 @@ def rename(document: Document, renaming: Renaming) -> Document:
         graphs=tuple(_renamed(graph, renaming) for graph in document.graphs),
         bindings=tuple(replace(b, key=renaming.input_key(b.key)) for b in document.bindings),
     )
-
-
-def fresh(name: str, taken: Collection[str]) -> str:
-    """`name.2`, or the next of `name.3`, `name.4`, ... that is not taken."""
-    n = 2
-    while (candidate := f"{name}.{n}") in taken:
-        n += 1
-    return candidate
 
 
 def _renamed(graph: Graph, renaming: Renaming) -> Graph:

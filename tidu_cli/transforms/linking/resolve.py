@@ -15,13 +15,12 @@ from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest
-from tidu_cli.graph.select import find_value, output_hint
+from tidu_cli.graph.select import another_name, find_value, output_hint
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.vocabulary import joint_vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import is_of_pass, joint_passes, require_linear
-from tidu_cli.transforms.linking.rename import fresh
 
 Place = tuple[int, int]
 """Document number, graph number."""
@@ -232,7 +231,7 @@ class _Merging:
             self.number[place] = earlier
         elif is_of_pass(graph.name, self.one_pass):  # tidu named both, and not the user
             taken = {graph.name for document in self.documents for graph in document.graphs}
-            self._append(place, replace(moved, name=fresh(graph.name, taken | self._by_name.keys())))
+            self._append(place, replace(moved, name=another_name(graph.name, taken | self._by_name.keys())))
         else:
             raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them")
         for digest, value in self.definitions.get(place, {}).items():
