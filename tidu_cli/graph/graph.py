@@ -7,18 +7,25 @@ and types need no column of their own.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
-from tidu_cli.graph.columns.column import Column as Column
-from tidu_cli.graph.columns.column import column as column
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
+
+Column = array  # of signed 32-bit integers, typecode "i", one beside the other in memory
+
+
+def column(values: Iterable[int] = ()) -> Column[int]:
+    """A new column of integers."""
+    return array("i", values)
+
 
 Meta = Mapping[str, object] | None
 """What users keep under `meta`; tidu carries it along and never looks inside."""

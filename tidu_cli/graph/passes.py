@@ -25,7 +25,7 @@ from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import require_inputs
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.columns.dataflow import Ints
+    from tidu_cli.graph.columns.blocks import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from tidu_cli.graph.graph import Case, Graph, column
+from tidu_cli.graph.graph import Case, CaseTable, Graph, column
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.rules.contract import Types
 from tidu_cli.rules.recording import Template
@@ -22,6 +22,13 @@ from tidu_cli.rules.scattered import merging_template, operand_type, positions_t
 from tidu_cli.rules.templates import Templates
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
+
+
+def addition(primitives: PrimitiveSet, cases: CaseTable, type_: Type | None) -> int:
+    """The case that adds two cotangents of this type."""
+    attrs = primitives.parse_attrs(primitives.add, {})
+    return cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
+
 
 _ELEMENTS = ""  # no field has this name
 
@@ -123,12 +130,9 @@ class Cotangents:
             for name, contribution in fields[other].items():
                 merged[name] = self._sum(merged.get(name, 0), contribution, type_.get(name))
             return self._record(type_, merged)
-        code = self._add_of_type.get(type_)
-        if code is None:
-            primitives, cases = self.primitives, self.head.cases
-            attrs = primitives.parse_attrs(primitives.add, {})
-            code = self._add_of_type[type_] = cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
-        return self.stamper.linear.append(code, (one, other)).start
+        if type_ not in self._add_of_type:
+            self._add_of_type[type_] = addition(self.primitives, self.head.cases, type_)
+        return self.stamper.linear.append(self._add_of_type[type_], (one, other)).start
 
     def _record(self, type_: RecordType, fields: Mapping[str, int]) -> int:
         """The handle of the record of this type with these cotangents; the other fields are zero."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from tidu_cli.graph.columns.blocks import blocks, distinct, spans
-from tidu_cli.graph.columns.dataflow import FEW, Bools, Flow, Indices, Ints, readers, within
+from tidu_cli.graph.columns.blocks import Bools, Indices, Ints, blocks, distinct, spans
+from tidu_cli.graph.columns.dataflow import FEW, Flow, readers, within
 
 Hashes = npt.NDArray[np.uint64]
 
