@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Document, Output
+from tidu_cli.graph.graph import Document, Output, Place
 from tidu_cli.graph.keys import Key, is_digest
 
 
@@ -27,23 +27,25 @@ def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple
             if not is_digest(key):
                 known = list(map(str, found))
                 raise UnknownNameError(f"no graph has an output '{key}'{output_hint(key, known)} (outputs: {listed(known)})")
-            g, v = find_value([document], key)[1:]
+            g, v = find_value([document], key)
             found[key] = g, Output(key, v, document.graphs[g].type_of(v))
     return [found[key] for key in dict.fromkeys(keys)]
 
 
-def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None = None) -> tuple[int, int, int]:
-    """The value of this digest: the numbers of its document and graph, the first one that has it, and its local id.
+def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None = None) -> Place:
+    """The value of this digest: the number of the first graph that has it, counted through all documents, and its local id.
 
     Graphs that declare the input `apart_from` do not count. Raises UnknownNameError.
     """
     from tidu_cli.graph.identity import PREFIX, digests
 
     digest = bytes.fromhex(key.name.removeprefix(PREFIX))
-    for d, document in enumerate(documents):
+    n_before = 0
+    for document in documents:
         for g, values in enumerate(digests(document)):
             if digest in values and all(i.key != apart_from for i in document.graphs[g].inputs):
-                return d, g, values.index(digest)
+                return n_before + g, values.index(digest)
+        n_before += len(document.graphs)
     if any(entry.digest == key.name for document in documents for entry in document.detached):
         raise UnknownNameError(f"the value {key} is detached: nothing here defines it; resolve it with the document that does")
     which = f"graph without an input '{apart_from}'" if apart_from else "graph"
