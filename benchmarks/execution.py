@@ -27,7 +27,7 @@ from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
-from tidu_cli.transforms.vectorize import vectorized
+from tidu_cli.transforms.batch import vectorized
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.generate import SHAPES

@@ -240,7 +240,7 @@ def evaluate(
         if moves:
             raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
         from tidu_cli.runtime.batches import evaluate_batch
-        from tidu_cli.transforms.vectorize import vectorized
+        from tidu_cli.transforms.batch import vectorized
 
         require_inputs(document, batch)
         results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit)

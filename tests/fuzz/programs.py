@@ -28,10 +28,10 @@ from tidu_cli.graph.types import INEXACT, TensorType, Type, leaves, real_dtype, 
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
+from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
-from tidu_cli.transforms.vectorize import vectorized
 
 Values = dict[Key, Any]
 

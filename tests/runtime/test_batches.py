@@ -19,8 +19,8 @@ from tidu_cli.errors import EvaluationError, TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.plans.program import plain_program
+from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.vectorize import vectorized
 
 SCALAR = tuple(make for make in ANY if make not in (_dot_general, _move, _reduce_sum))
 law = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])

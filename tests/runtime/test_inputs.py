@@ -27,9 +27,9 @@ from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.inputs import input_constant, input_value, is_as_declared, value_of_input
+from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.vectorize import vectorized
 
 POINT = RecordType("Point", (("x", TensorType("f64")), ("y", TensorType("f64", (3,)))))
 EVENT = RecordType("Event", (("at", TensorType("datetime[ms]")), ("on", TensorType("bool")), ("where", POINT)))

@@ -23,7 +23,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns import blocks as columns
 from tidu_cli.graph.columns import dataflow as flow
-from tidu_cli.graph.columns import large
+from tidu_cli.graph.columns import hashes, large
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
@@ -58,7 +58,7 @@ def large_from(n_nodes: float, *, few: int = 64, block: int = 2**15, searches: i
         patch.object(flow, "FEW", few),
         patch.object(columns, "BLOCK", block),
         patch.object(equal, "SEARCHES", searches),
-        patch.object(equal, "FEW", few),
+        patch.object(hashes, "FEW", few),
     ):
         yield
 
@@ -436,18 +436,18 @@ def test_equal_values_that_nothing_reads() -> None:
 def test_no_hash_is_trusted(kept: int) -> None:
     """With hashes of two bits, or none at all, different nodes collide; then they are compared."""
     doc = scalars(400)
-    hashes = equal._hashes
+    exact = equal.hashes_of
 
     def poor(*args: object) -> object:
-        found = hashes(*args)  # type: ignore[arg-type]
+        found = exact(*args)  # type: ignore[arg-type]
         # Cut by places, the first hash keeps its upper bits.
-        return found & np.uint64(kept << 62 | (kept if args[-1] == equal._SECOND else 0))
+        return found & np.uint64(kept << 62 | (kept if args[-1] == equal.SECOND else 0))
 
     def poor_first(*args: object) -> object:
-        return poor(*args) if args[-1] == equal._FIRST else hashes(*args)  # type: ignore[arg-type]
+        return poor(*args) if args[-1] == equal.FIRST else exact(*args)  # type: ignore[arg-type]
 
     for hashing in (poor, poor_first):
-        with patch.object(equal, "_hashes", hashing):
+        with patch.object(equal, "hashes_of", hashing):
             assert isinstance(both(lambda: materialize(doc)), Document)
 
 

@@ -18,10 +18,11 @@ from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
+from tidu_cli.graph.select import another_name
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import compose
 from tidu_cli.transforms.linking.detach import detach
-from tidu_cli.transforms.linking.rename import Owner, Renaming, fresh, owner, rename
+from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, rename
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.shorthands import vjp
@@ -150,7 +151,7 @@ def test_new_names_are_not_taken_before() -> None:
     f = function("f", {"x": "f64[]", "x.2": "f64[]"}, lambda x, other: x * other)
     composition = compose([f, f])
     assert composition.joints[0].inputs == {X: key("x.3"), key("x.2"): key("x.2.2")}
-    assert fresh("x", {"x.2", "x.4"}) == "x.3"
+    assert another_name("x", {"x.2", "x.4"}) == "x.3"
 
 
 def test_tangents_and_cotangents_are_renamed_with_their_owners() -> None:

@@ -20,8 +20,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
-    from tidu_cli.formats.files import Piece
-    from tidu_cli.formats.source import Source
+    from tidu_cli.formats.files import Piece, Source
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])

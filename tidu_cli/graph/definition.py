@@ -26,7 +26,6 @@ class Definitions:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._bound = {b.key: (b.graph, b.value) for b in document.bindings}
 
     def __getitem__(self, place: Place) -> Definition:
         """A node's result, a free input, or a detached value."""
@@ -37,7 +36,7 @@ class Definitions:
                 node, slot = graph.producer(value)
                 return Application(g, node, graph.case(node), tuple(graph.place(g, a) for a in graph.operands(node)), slot)
             declared = graph.inputs[value]
-            if declared.key not in self._bound:
+            if declared.key not in self.document.bound:
                 return declared
-            g, value = self._bound[declared.key]
+            g, value = self.document.bound[declared.key]
         return self.document.detached[value]

@@ -7,18 +7,25 @@ and types need no column of their own.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
-from tidu_cli.graph.columns.column import Column as Column
-from tidu_cli.graph.columns.column import column as column
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
+
+Column = array  # of signed 32-bit integers, typecode "i", one beside the other in memory
+
+
+def column(values: Iterable[int] = ()) -> Column[int]:
+    """A new column of integers."""
+    return array("i", values)
+
 
 Meta = Mapping[str, object] | None
 """What users keep under `meta`; tidu carries it along and never looks inside."""
@@ -273,6 +280,25 @@ class Document:
     def head(self) -> Graph:
         """The last graph, on which commands act."""
         return self.graphs[-1]
+
+    @cached_property
+    def inputs(self) -> dict[Key, Input]:
+        """The inputs that graphs declare, by key and in order; each as the first graph declares it."""
+        found: dict[Key, Input] = {}
+        for graph in self.graphs:
+            for declared in graph.inputs:
+                found.setdefault(declared.key, declared)
+        return found
+
+    @cached_property
+    def bound(self) -> dict[Key, Place]:
+        """What inputs are bound to, by key."""
+        return {b.key: (b.graph, b.value) for b in self.bindings}
+
+    @property
+    def free_inputs(self) -> list[Input]:
+        """The inputs that are not bound, in order: those that materialize declares."""
+        return [i for key, i in self.inputs.items() if key not in self.bound]
 
     def every_key(self) -> Iterator[Key]:
         """Every key of the document: inputs, outputs and bindings."""

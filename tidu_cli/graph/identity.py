@@ -44,7 +44,7 @@ def digests(document: Document) -> list[list[bytes]]:
     for code in {code for graph in document.graphs for code in graph.code}:
         begun, hashing[code] = ops[cases[code].op]
         prefixes[code] = begun + _after_op(cases[code], len(cases[code].operands))
-    bound = {b.key: (b.graph, b.value) for b in document.bindings}
+    bound = document.bound
     detached = [bytes.fromhex(d.digest.removeprefix(PREFIX)) for d in document.detached]
     slots = [_pack(slot) for slot in range(max(cases.n_results, default=0))]
     found: list[list[bytes]] = []

@@ -15,8 +15,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tidu_cli.graph.columns.large import by_columns
-from tidu_cli.graph.graph import Column, Document, Externals, column
+from tidu_cli.graph.graph import Column, Document, Externals, Output, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import backwards
 
@@ -88,6 +89,15 @@ class LogicalGraph:
         g, v = self.origin(flat)
         return self.document.detached[v].type if g == Externals.DETACHED else self.document.graphs[g].type_of(v)
 
+    def select_outputs(self, keys: Sequence[Key] | None) -> list[tuple[Output, int | None]]:
+        """The outputs of these keys, by default the head's, and their flat ids, None for zero. Raises UnknownNameError."""
+        found = select_outputs(self.document, keys)
+        return [(o, None if o.value is None else self.flat_id(g, o.value)) for g, o in found]
+
+    def depends_on_externals(self, graphs: Iterable[int]) -> bytearray:
+        """For each flat id, 1 if what these graphs read of others is it or depends on it, else 0."""
+        return self.depends_on(flat for g in graphs for flat in self.outside[g][len(self.document.graphs[g].inputs) :])
+
     def depends_on(self, values: Iterable[int]) -> bytearray:
         """For each flat id, 1 if one of `values` is it or depends on it, else 0."""
         if self.flow is not None:
@@ -109,7 +119,6 @@ def link(document: Document) -> LogicalGraph:
     """Follow every reference, shared input and binding of a document. Linear in its size."""
     base = [0, *accumulate(graph.n_values for graph in document.graphs)]
     n_inputs = [len(graph.inputs) for graph in document.graphs]
-    bound = {b.key: (b.graph, b.value) for b in document.bindings}
     outside: list[Column[int]] = []
     source: dict[Key, int] = {}
     logical = LogicalGraph(document, base, outside, source)
@@ -117,7 +126,7 @@ def link(document: Document) -> LogicalGraph:
         for i, declaration in enumerate(graph.inputs):
             key = declaration.key
             if key not in source:
-                source[key] = logical.flat_id(*bound[key]) if key in bound else base[g] + i
+                source[key] = logical.flat_id(*document.bound[key]) if key in document.bound else base[g] + i
         externals = externals_in_flat_ids(graph.external, base, outside, n_inputs)
         externals.reverse()
         outside.append(column(source[i.key] for i in graph.inputs) + externals)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -19,15 +20,67 @@ from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
-from tidu_cli.graph.keys import MAX_PASS, checked_pass
-from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
+from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.select import require_inputs
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.columns.dataflow import Ints
+    from tidu_cli.graph.columns.blocks import Ints
 
 
-def free_pass(document: Document, chosen: int | None) -> int:
-    """The number of a call of linearize: the next, or the chosen one. Raises TransformError if that is in use."""
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call of linearize on a linked document: of these outputs, given with their flat ids, by inputs `wrt`, in a pass."""
+
+    logical: LogicalGraph
+    number: int
+    targets: Sequence[tuple[Output, int | None]]
+    wrt: Sequence[Key]
+
+    @classmethod
+    def of(cls, document: Document, wrt: Sequence[Key], outputs: Sequence[Key] | None, number: int | None) -> Call:
+        """The call for outputs and inputs of these keys. Raises UnknownNameError, and TransformError if the pass is in use."""
+        logical, number = link(document), _free_pass(document, number)
+        call = cls(logical, number, logical.select_outputs(outputs), list(dict.fromkeys(wrt)))
+        require_inputs(document, wrt)
+        return call
+
+    @cached_property
+    def needed(self) -> bytearray:
+        """For each flat id, 1 if an output depends on it, else 0."""
+        return self.logical.depends_on(flat for _, flat in self.targets if flat is not None)
+
+    @no_collection()
+    def identity(self, tangents: Sequence[Input]) -> str:
+        """The identity of the call, where these are the tangents of its inputs.
+
+        It hashes the document as it was given, but for what does not tell: graph names, meta, the pass's own number, and how a file
+        lists nodes and references. `docs/format.md` says what is hashed. Linear in the size of the document, by whole columns.
+        """
+        logical, document, cases = self.logical, self.logical.document, self.logical.document.cases
+        found = case_digests(cases, sorted({code for graph in document.graphs for code in occurring(graph.code, len(cases))}))
+        # Cases are numbered by what they are, and so are detached values: in memory they are in the order in which they were read.
+        kinds = sorted({(digest, cases.arity[code]) for code, digest in found.items()})
+        number = {kind: k for k, kind in enumerate(kinds)}
+        kind_of = column([0]) * len(cases)
+        for code, digest in found.items():
+            kind_of[code] = number[digest, cases.arity[code]]
+        flat = _in_order(document, logical.base[-1])
+        graphs = [
+            ([(str(i.key), str(i.type), logical.source[i.key]) for i in graph.inputs], graph.n_nodes, len(graph.args))
+            for graph in document.graphs
+        ]
+        outputs = [(str(o.key), str(o.type), flat.get(value, value) if value is not None else None) for o, value in self.targets]
+        wrt = [(str(key), str(i.type)) for key, i in zip(self.wrt, tangents, strict=True)]
+        passes = sorted(document.passes.items())
+        header = ["linearize", graphs, sorted(d.digest for d in document.detached), kinds, outputs, wrt, passes]
+        identity = sha256(msgpack.packb(header))
+        for part in _columns(logical, kind_of, flat):
+            identity.update(part)
+        return digest_text(identity.digest())
+
+
+def _free_pass(document: Document, chosen: int | None) -> int:
     if chosen is None:
         chosen = document.next_pass()
         if chosen > MAX_PASS:
@@ -39,36 +92,6 @@ def free_pass(document: Document, chosen: int | None) -> int:
     if chosen in document.used_passes():
         raise TransformError(f"pass {chosen} is in use in this document; the next free one is {document.next_pass()}")
     return chosen
-
-
-@no_collection()
-def call_identity(logical: LogicalGraph, targets: Sequence[tuple[Output, int | None]], tangents: Sequence[Input]) -> str:
-    """The identity of the call that makes the tangents of outputs, each given with its flat id, along these inputs.
-
-    It hashes the document as it was given, but for what does not tell: graph names, meta, the pass's own number, and how a file
-    lists nodes and references. `docs/format.md` says what is hashed. Linear in the size of the document, by whole columns.
-    """
-    document, cases = logical.document, logical.document.cases
-    found = case_digests(cases, sorted({code for graph in document.graphs for code in occurring(graph.code, len(cases))}))
-    # Cases are numbered by what they are, and so are detached values: in memory they are in the order in which they were read.
-    kinds = sorted({(digest, cases.arity[code]) for code, digest in found.items()})
-    number = {kind: k for k, kind in enumerate(kinds)}
-    kind_of = column([0]) * len(cases)
-    for code, digest in found.items():
-        kind_of[code] = number[digest, cases.arity[code]]
-    flat = _in_order(document, logical.base[-1])
-    graphs = [
-        ([(str(i.key), str(i.type), logical.source[i.key]) for i in graph.inputs], graph.n_nodes, len(graph.args))
-        for graph in document.graphs
-    ]
-    outputs = [(str(o.key), str(o.type), flat.get(value, value) if value is not None else None) for o, value in targets]
-    wrt = [(str(replace(i.key, path=i.key.path[:-1])), str(i.type)) for i in tangents]
-    passes = sorted(document.passes.items())
-    header = ["linearize", graphs, sorted(d.digest for d in document.detached), kinds, outputs, wrt, passes]
-    identity = sha256(msgpack.packb(header))
-    for part in _columns(logical, kind_of, flat):
-        identity.update(part)
-    return digest_text(identity.digest())
 
 
 def with_used_passes(document: Document, passes: Mapping[int, str]) -> Document:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Document, Output
+from tidu_cli.graph.graph import Document, Output, Place
 from tidu_cli.graph.keys import Key, is_digest
 
 
@@ -26,23 +27,25 @@ def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple
             if not is_digest(key):
                 known = list(map(str, found))
                 raise UnknownNameError(f"no graph has an output '{key}'{output_hint(key, known)} (outputs: {listed(known)})")
-            g, v = find_value([document], key)[1:]
+            g, v = find_value([document], key)
             found[key] = g, Output(key, v, document.graphs[g].type_of(v))
     return [found[key] for key in dict.fromkeys(keys)]
 
 
-def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None = None) -> tuple[int, int, int]:
-    """The value of this digest: the numbers of its document and graph, the first one that has it, and its local id.
+def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None = None) -> Place:
+    """The value of this digest: the number of the first graph that has it, counted through all documents, and its local id.
 
     Graphs that declare the input `apart_from` do not count. Raises UnknownNameError.
     """
     from tidu_cli.graph.identity import PREFIX, digests
 
     digest = bytes.fromhex(key.name.removeprefix(PREFIX))
-    for d, document in enumerate(documents):
+    n_before = 0
+    for document in documents:
         for g, values in enumerate(digests(document)):
             if digest in values and all(i.key != apart_from for i in document.graphs[g].inputs):
-                return d, g, values.index(digest)
+                return n_before + g, values.index(digest)
+        n_before += len(document.graphs)
     if any(entry.digest == key.name for document in documents for entry in document.detached):
         raise UnknownNameError(f"the value {key} is detached: nothing here defines it; resolve it with the document that does")
     which = f"graph without an input '{apart_from}'" if apart_from else "graph"
@@ -58,10 +61,9 @@ def output_hint(key: Key, known: list[str]) -> str:
 
 def require_inputs(document: Document, keys: Iterable[Key]) -> None:
     """Raises UnknownNameError, with a suggestion, if some key is no input of any graph."""
-    declared = {i.key for graph in document.graphs for i in graph.inputs}
     for key in keys:
-        if key not in declared:
-            known = list(map(str, declared))
+        if key not in document.inputs:
+            known = list(map(str, document.inputs))
             raise UnknownNameError(
                 f"no graph has an input '{key}'{did_you_mean(str(key), known)} (inputs: {listed(sorted(known))})"
             )
@@ -70,10 +72,12 @@ def require_inputs(document: Document, keys: Iterable[Key]) -> None:
 def fresh_name(document: Document, name: str) -> str:
     """`name`, or `name.2`, `name.3`, ... if graphs of the document have those names already."""
     taken = {graph.name for graph in document.graphs}
-    candidate, n = name, 2
-    while candidate in taken:
-        candidate, n = f"{name}.{n}", n + 1
-    return candidate
+    return another_name(name, taken) if name in taken else name
+
+
+def another_name(name: str, taken: Collection[str]) -> str:
+    """`name.2`, or the next of `name.3`, `name.4`, ... that is not taken."""
+    return next(candidate for n in count(2) if (candidate := f"{name}.{n}") not in taken)
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

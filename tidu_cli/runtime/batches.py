@@ -21,7 +21,7 @@ from tidu_cli.runtime.plans.program import compile_graph, grouped_program, neede
 from tidu_cli.watching import watch
 
 Vectorize = Callable[[Graph, Collection[Key], int], tuple[Graph, list[bool]]]
-"""`tidu_cli.transforms.vectorize.vectorized`, which this layer may not import."""
+"""`tidu_cli.transforms.batch.vectorized`, which this layer may not import."""
 
 Run = Callable[[Mapping[Key, Any]], list[Any]]
 """From the inputs of a chunk, with the batch as their first axis, to the values of the outputs."""

@@ -1,52 +1,126 @@
 """The cotangents of a linear graph's values while it is transposed: contributions are added up in the order in which they arise.
 
-What contributes to a part of a value may wait (`tidu_cli.transforms.partial_reads`) until the whole is needed, or a contribution to
-the whole comes.
+A node that reads few elements of an array (`rules/recording/scattered.py`) contributes no array of zeros with a few cotangents
+in it: its contribution waits until the cotangent of the array is needed, until a contribution to the whole comes, or until as many
+elements wait as the array has. So each element that is read costs a constant, and contributions are still added in order.
+
+Likewise a node that takes a field of a record contributes to that field alone. What comes to a field is added up, and when the
+cotangent of the record is needed, one record is made of the fields that there are: the others are zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
 
-from tidu_cli.graph.graph import column
-from tidu_cli.graph.types import RecordType, Type
+from tidu_cli.graph.graph import Case, CaseTable, Graph, column
+from tidu_cli.graph.types import RecordType, TensorType, Type
+from tidu_cli.rules.contract import Types
+from tidu_cli.rules.recording.scattered import merging_template, operand_type, positions_template, reads_few
+from tidu_cli.rules.recording.templates import Templates
+from tidu_cli.rules.recording.trace import Template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 
 
-class Cotangents:
-    """The cotangent of each of a graph's local values, accumulated with the set's `add`.
+def addition(primitives: PrimitiveSet, cases: CaseTable, type_: Type | None) -> int:
+    """The case that adds two cotangents of this type."""
+    attrs = primitives.parse_attrs(primitives.add, {})
+    return cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
 
-    `waiting` are functions, from the handle of a value's cotangent so far to that of its sum with what waits; 0 is zero.
+
+_ELEMENTS = ""  # no field has this name
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A node that reads few elements: its number, its case's, its operands' handles and its cotangent's."""
+
+    node: int
+    code: int
+    operands: Sequence[int]
+    cotangent: int
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What waits for a value: of an array reads of elements, and how many elements they read; of a record cotangents of fields."""
+
+    reads: list[_Read] = field(default_factory=list)
+    n_elements: int = 0
+    fields: dict[str, int] = field(default_factory=dict)
+
+
+class Cotangents:
+    """The cotangent of each local value of a linear graph, accumulated with the set's `add`. Handle 0 is zero.
+
+    `templates` are those of the nodes' transpose rules, for reads of elements that are alone.
     """
 
-    def __init__(self, n_values: int, stamper: Stamper, primitives: PrimitiveSet) -> None:
+    def __init__(self, head: Graph, stamper: Stamper, templates: Templates, primitives: PrimitiveSet) -> None:
+        self.head = head
         self.stamper = stamper
+        self.templates = templates
         self.primitives = primitives
-        self.waiting: dict[int, Callable[[int], int]] = {}
-        self._so_far = column([0]) * n_values
+        self._so_far = column([0]) * head.n_values
+        self._waiting: dict[int, _Parts] = {}
+        self._part_read: dict[int, str | None] = {}
         self._add_of_type: dict[Type | None, int] = {}
+        self._positions: dict[int, Template] = {}
+        self._merging: dict[tuple[TensorType, Types, bool], Template] = {}
 
     def of(self, first: int, end: int) -> Sequence[int]:
         """The handles of the cotangents of the values from `first` to before `end`."""
-        if self.waiting:
+        if self._waiting:
             for value in range(first, end):
-                self.settle(value)
+                self._settle(value)
         return self._so_far[first:end]
 
     def add(self, value: int, contribution: int, type_: Type | None) -> None:
         """Add a contribution to the cotangent of a value of this type."""
-        if self.waiting:
-            self.settle(value)
+        if self._waiting:
+            self._settle(value)
         so_far = self._so_far[value]
-        self._so_far[value] = self.sum(so_far, contribution, type_) if so_far else contribution
+        self._so_far[value] = self._sum(so_far, contribution, type_) if so_far else contribution
 
-    def settle(self, value: int) -> None:
+    def wait(self, node: int, arguments: Sequence[int], operands: Sequence[int], incoming: Sequence[int]) -> bool:
+        """Whether the node, of which these are the arguments, their handles and its cotangents, reads a part; then that waits."""
+        code = self.head.code[node]
+        if code not in self._part_read:
+            self._part_read[code] = self._part_of(self.head.cases[code])
+        part = self._part_read[code]
+        if part is None:
+            return False
+        case, whole, cotangent = self.head.cases[code], arguments[0], incoming[0]
+        parts = self._waiting.setdefault(whole, _Parts())
+        if part == _ELEMENTS:
+            parts.reads.append(_Read(node, code, operands, cotangent))
+            parts.n_elements += case.results[0].size
+            if parts.n_elements >= operand_type(case).size:
+                self._settle(whole)
+        else:
+            parts.fields[part] = self._sum(parts.fields.get(part, 0), cotangent, case.results[0])
+        return True
+
+    def _part_of(self, case: Case) -> str | None:
+        """What a node reads of its operand: the field of this name, `_ELEMENTS`, or None for the whole."""
+        if reads_few(self.primitives, case):
+            return _ELEMENTS
+        takes = self.primitives[case.op].domain.takes
+        return takes(case.attrs) if takes else None
+
+    def _settle(self, value: int) -> None:
         """Add what waits for a value."""
-        if value in self.waiting:
-            self._so_far[value] = self.waiting.pop(value)(self._so_far[value])
+        if value in self._waiting:
+            parts, so_far = self._waiting.pop(value), self._so_far[value]
+            if parts.reads:
+                self._so_far[value] = self._with_elements(so_far, parts.reads)
+            else:
+                type_ = cast(RecordType, self.head.type_of(value))
+                self._so_far[value] = self._sum(so_far, self._record(type_, parts.fields), type_)
 
-    def sum(self, one: int, other: int, type_: Type | None) -> int:
+    def _sum(self, one: int, other: int, type_: Type | None) -> int:
         """The handle of the sum of two cotangents of this type, of which the first may be zero."""
         if one == 0:
             return other
@@ -54,21 +128,39 @@ class Cotangents:
         if isinstance(type_, RecordType) and one in fields and other in fields:
             merged = dict(fields[one])
             for name, contribution in fields[other].items():
-                merged[name] = self.sum(merged.get(name, 0), contribution, type_.get(name))
-            return self.record(type_, merged)
-        code = self._add_of_type.get(type_)
-        if code is None:
-            primitives, cases = self.primitives, self.stamper.linear.graph.cases
-            attrs = primitives.parse_attrs(primitives.add, {})
-            code = self._add_of_type[type_] = cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
-        return self.stamper.linear.append(code, (one, other)).start
+                merged[name] = self._sum(merged.get(name, 0), contribution, type_.get(name))
+            return self._record(type_, merged)
+        if type_ not in self._add_of_type:
+            self._add_of_type[type_] = addition(self.primitives, self.head.cases, type_)
+        return self.stamper.linear.append(self._add_of_type[type_], (one, other)).start
 
-    def record(self, type_: RecordType, fields: Mapping[str, int]) -> int:
+    def _record(self, type_: RecordType, fields: Mapping[str, int]) -> int:
         """The handle of the record of this type with these cotangents; the other fields are zero."""
         linear, primitives = self.stamper.linear, self.primitives
         names = tuple(name for name in type_.names if name in fields)
         attrs = primitives.parse_attrs(primitives.record, {"type": type_, "fields": None if names == type_.names else names})
         case = primitives.case(primitives.record, attrs, (True,) * len(names), [type_.get(name) for name in names])
-        made = linear.append(linear.graph.cases.intern(case), [fields[name] for name in names]).start
+        made = linear.append(self.head.cases.intern(case), [fields[name] for name in names]).start
         self.stamper.fields[made] = dict(fields)
         return made
+
+    def _with_elements(self, so_far: int, reads: Sequence[_Read]) -> int:
+        """The handle of the sum of an array's cotangent so far and of what these reads contribute."""
+        cases, (first, *others) = self.head.cases, reads
+        type_ = operand_type(cases[first.code])
+        if not others:
+            key = first.code, True
+            template = self.templates.get(key) or self.templates.record(self.head, first.node, key, (True,))
+            alone = self.stamper.stamp(template, [*first.operands, first.cotangent])[0]
+            return self._sum(so_far, alone, type_) if alone else so_far
+        values, positions = [read.cotangent for read in reads], [self._positions_of(read) for read in reads]
+        parts = cast(Types, tuple(cases[read.code].results[0] for read in reads))
+        kind = type_, parts, so_far != 0
+        if kind not in self._merging:
+            self._merging[kind] = merging_template(self.primitives, cases, type_, parts, onto=so_far != 0)
+        return self.stamper.stamp(self._merging[kind], [*([so_far] if so_far else ()), *values, *positions])[0]
+
+    def _positions_of(self, read: _Read) -> int:
+        if read.code not in self._positions:
+            self._positions[read.code] = positions_template(self.primitives, self.head.cases, read.code)
+        return self.stamper.stamp(self._positions[read.code], read.operands)[0]

@@ -1,7 +1,8 @@
-"""The graphs that linearize and transpose make: a linear one, and before it a residual one for what it reads and nothing else has.
+"""Linear graphs: under construction, as linearize and transpose make them, and as the heads that transpose and matrix take.
 
-While they are stamped, a handle is a flat id for values outside the linear graph (of the document, or of the residual graph, whose
-values are numbered on after the document's), and -1-v for local value v of the linear graph.
+Before a linear graph comes a residual one, for what it reads and nothing else has. While they are stamped, a handle is a flat id
+for values outside the linear graph (of the document, or of the residual graph, whose values are numbered on after the document's),
+and -1-v for local value v of the linear graph.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Externals, Input, Output, column
-from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.stamp import Stamper, Target
@@ -52,3 +54,35 @@ class Derivative:
         if self.residual.code:
             graphs.insert(0, self.residual.build(fresh_name(document, f"{name}.residual"), ()))
         return replace(document, graphs=(*document.graphs, *drop_dead_nodes(graphs, first_number=self.n_before)))
+
+
+def linked_linear_head(document: Document, command: str) -> LogicalGraph:
+    """The logical graph of a document whose head is linear in its inputs.
+
+    `command` is how messages call the transform. Raises TransformError if the head is no linear graph, has keys that are neither
+    tangents nor cotangents, has an input that is bound, or reads values of other graphs that depend on its inputs.
+    """
+    head = document.head
+    if head.linear is None:
+        raise TransformError(f"graph '{head.name}' is not a linear graph; {command} takes the output of tidu linearize")
+    for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
+        if not key.path:
+            raise TransformError(f"graph '{head.name}': '{key}' is neither a tangent nor a cotangent, as a linear graph's must be")
+    tangents = [i.key for i in head.inputs]
+    for key in tangents:
+        if key in document.bound:
+            graph = document.graphs[document.bound[key][0]].name
+            raise TransformError(
+                f"graph '{head.name}': its input '{key}' is bound to a value of graph '{graph}', so that {command} would see "
+                "only a part of the linear map; compose the functions, and linearize the composition"
+            )
+    logical = link(document)
+    # Other graphs may take the same tangents; what the head reads of them must not come from there.
+    if not {i.key for graph in document.graphs[:-1] for i in graph.inputs}.isdisjoint(tangents):
+        read = logical.depends_on_externals([len(document.graphs) - 1])
+        for key in tangents:
+            if read[logical.source[key]]:
+                raise TransformError(
+                    f"graph '{head.name}' reads values of other graphs that depend on its input '{key}', so it is not linear"
+                )
+    return logical

@@ -14,9 +14,7 @@ from functools import partial
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Document, Output, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.link import link
-from tidu_cli.graph.passes import call_identity, free_pass
-from tidu_cli.graph.select import select_outputs
+from tidu_cli.graph.passes import Call
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import vocabulary
@@ -46,27 +44,20 @@ def linearize(
     """
     primitives = primitives or vocabulary(document.cases)
     primitives.require_written_out(document.graphs)
-    logical = link(document)
-    wrt = list(dict.fromkeys(wrt))
-    pass_number = free_pass(document, pass_number)
-    targets = [
-        (output, None if output.value is None else logical.flat_id(g, output.value))
-        for g, output in select_outputs(document, outputs)
-    ]
-    inputs = tangent_inputs(document, wrt, pass_number, tangent_types or {})
-    identity = call_identity(logical, targets, inputs)
-    needed = logical.depends_on(flat for _, flat in targets if flat is not None)
-    require_known_paths(logical, needed, wrt)
+    call = Call.of(document, wrt, outputs, pass_number)
+    inputs = tangent_inputs(call, tangent_types or {})
+    identity = call.identity(inputs)
+    require_known_paths(call)
 
-    derivative = Derivative(logical, inputs, n_before=len(document.graphs))
-    seeds = natural_seeds(derivative, wrt, tangent_types or (), needed, primitives)
-    tangent = push_forward(derivative, seeds, needed, primitives)
+    derivative = Derivative(call.logical, inputs, n_before=len(document.graphs))
+    seeds = natural_seeds(derivative, call, tangent_types or (), primitives)
+    tangent = push_forward(derivative, seeds, call.needed, primitives)
     tangents = [
-        Output(o.key.tangent(pass_number), None if flat is None else derivative.value(tangent[flat]), tangent_type(o.type))
-        for o, flat in targets
+        Output(o.key.tangent(call.number), None if flat is None else derivative.value(tangent[flat]), tangent_type(o.type))
+        for o, flat in call.targets
     ]
-    found = derivative.appended(document, f"{document.head.name}@{pass_number}", pass_number, tangents)
-    return replace(found, passes={**document.passes, pass_number: identity})
+    found = derivative.appended(document, f"{document.head.name}@{call.number}", call.number, tangents)
+    return replace(found, passes={**document.passes, call.number: identity})
 
 
 @by_columns("tidu_cli.transforms.columns.linearize", lambda derivative, *_: derivative.logical.n_nodes)

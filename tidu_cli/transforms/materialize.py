@@ -12,7 +12,6 @@ from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
-from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.walk import forwards
 from tidu_cli.watching import watch
 
@@ -54,34 +53,19 @@ def materialize_traced(
 ) -> tuple[Document, Trace]:
     """Likewise, and what became of the document's values."""
     logical = link(document)
-    chosen = select_outputs(document, outputs)
-    flats = [None if output.value is None else logical.flat_id(g, output.value) for g, output in chosen]
-    needed = logical.depends_on(flat for flat in flats if flat is not None)
+    chosen = logical.select_outputs(outputs)
+    needed = logical.depends_on(flat for _, flat in chosen if flat is not None)
     _require_no_detached(logical, needed)
 
-    builder = GraphBuilder(document.cases)
     node_meta: dict[int, Meta] = {}
-    inputs = _copy_inputs(logical, needed if needed_inputs else None, builder)
-    new_id = copy_nodes(logical, needed, builder, inputs, node_meta)
-    renamed = [replace(o, value=None if flat is None else new_id[flat]) for (_, o), flat in zip(chosen, flats, strict=True)]
+    declared = [i for i in document.free_inputs if not needed_inputs or needed[logical.source[i.key]]]
+    builder = GraphBuilder(document.cases, declared)
+    new_id = copy_nodes(logical, needed, builder, {logical.source[i.key]: k for k, i in enumerate(declared)}, node_meta)
+    renamed = [replace(o, value=None if flat is None else new_id[flat]) for o, flat in chosen]
     head = document.head
     graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
     found = with_used_passes(Document((graph,), document.cases, meta=document.meta), document.passes)
     return found, Trace(document, logical, needed, new_id)
-
-
-def _copy_inputs(logical: LogicalGraph, needed: bytearray | None, builder: GraphBuilder) -> dict[int, int]:
-    """Declare the inputs that are not bound, and are `needed` where that is asked. Gives new local ids by flat ids."""
-    bound = {b.key for b in logical.document.bindings}
-    inputs: dict[int, int] = {}
-    for graph in logical.document.graphs:
-        for declaration in graph.inputs:
-            key, flat = declaration.key, logical.source[declaration.key]
-            if key not in bound and flat not in inputs and (needed is None or needed[flat]):
-                inputs[flat] = len(builder.inputs)
-                builder.inputs.append(declaration)
-    builder.n_values = len(builder.inputs)
-    return inputs
 
 
 @by_columns("tidu_cli.transforms.columns.materialize", lambda logical, *_: logical.n_nodes)

@@ -22,7 +22,7 @@ from tidu_cli.lax.linear_algebra.basis import block_template, block_type, unit_t
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import append_batched
 from tidu_cli.transforms.dead import drop_dead_nodes
-from tidu_cli.transforms.linear import linked_linear_head
+from tidu_cli.transforms.derivative import linked_linear_head
 from tidu_cli.transforms.stamp import Stamper
 
 
@@ -52,7 +52,6 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
     linked_linear_head(document, "tidu matrix")
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)
-    _require_free(document)
     read = {*head.args, *(o.value for o in head.outputs)}
     live = [k in read for k in range(len(head.inputs))]
     inputs, outputs = list(_arrays(head.inputs, live)), list(_arrays(head.outputs, [True] * len(head.outputs)))
@@ -82,10 +81,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
         template = block_template(primitives, cases, stacked, path, unit.start, unit.type, by_rows=by_rows)
         return Output(key, stamper.stamp(template, [images[value]])[0], type_)
 
-    if by_rows:
-        blocks = [block(unit, image) for unit in inputs for image in outputs]
-    else:
-        blocks = [block(unit, image) for image in outputs for unit in inputs]
+    blocks = [block(*pair) for pair in product(inputs, outputs)] if by_rows else [block(u, i) for i, u in product(outputs, inputs)]
     _require_distinct(head, blocks)
     rest = replace(document, graphs=document.graphs[:-1])
     graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks)
@@ -123,24 +119,14 @@ def _found(head: Graph, image: _Array, primitives: PrimitiveSet) -> tuple[int, P
 def _name(document: Document, key: Key) -> str:
     """What block names call the primal of a tangent or cotangent: its name, `dy` for y@1, `y/x` for x@-1 where y@-1 is an input."""
     name, path = key.name, key.path[:-1]
-    declared = list(dict.fromkeys(i.key for graph in document.graphs for i in graph.inputs))
     for depth, step in enumerate(path):
         if step > 0:
             name = f"d{name}"
             continue
         # What a cotangent differentiates are the keys whose cotangents that pass takes. Once they are constants, nobody knows.
-        seeds = [k for k in declared if len(k.path) == depth + 1 and k.path[-1] == step]
+        seeds = [k for k in document.inputs if len(k.path) == depth + 1 and k.path[-1] == step]
         name = f"{'+'.join(_name(document, k) for k in seeds) or 'd'}/{name}"
     return name
-
-
-def _require_free(document: Document) -> None:
-    bound = {b.key for b in document.bindings}
-    for declared in document.head.inputs:
-        if declared.key in bound:
-            raise TransformError(
-                f"graph '{document.head.name}': input '{declared.key}' is bound to a value, so it does not run through the units"
-            )
 
 
 def _require_matrix(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_Array], by_rows: bool, holomorphic: bool) -> None:

@@ -14,9 +14,9 @@ from tidu_cli.rules.recording.graphs import spliced
 from tidu_cli.rules.recording.trace import Term, Trace
 from tidu_cli.rules.tangents.types import natural
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
-from tidu_cli.transforms.vectorize import vectorized
 from tidu_cli.watching import listening
 
 Terms = Sequence[Term | None]

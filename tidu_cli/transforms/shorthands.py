@@ -1,5 +1,7 @@
 """Shorthands: the derivatives that people ask for by name, each a pipeline of the transforms and no more.
 
+A pipeline runs, and can be told: `tidu_cli.cli` writes its stages as commands, so that what a shorthand prints is what it does.
+
 Names and meanings are JAX's. All take a document, differentiate outputs of its head (or the chosen ones) by inputs `wrt`, and give
 the pipeline that did so, whose document is one self-contained graph. All raise UnknownNameError for keys that do not exist,
 TransformError for what cannot be differentiated so, and MissingRuleError naming the node.
@@ -7,7 +9,9 @@ TransformError for what cannot be differentiated so, and MissingRuleError naming
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document, Output
@@ -15,35 +19,67 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import RecordType, TensorType, leaves
-from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix, Pipeline, Transpose
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.bind_constants import bind_constants
+from tidu_cli.transforms.materialize import materialize as _materialize
+from tidu_cli.transforms.matrix import matrix
+from tidu_cli.transforms.transpose import transpose
 
 Keys = Sequence[Key]
 
 
+def materialize(document: Document, outputs: Keys = (), fixed: Mapping[Key, Literal] | None = None) -> Document:
+    """One graph, with inputs made constants: `tidu materialize --output KEY... --set KEY=VALUE...`."""
+    return _materialize(bind_constants(document, fixed or {}), outputs=outputs)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command of a pipeline: the transform of its name, and the options that are not its defaults."""
+
+    transform: Callable[..., Document]
+    options: Mapping[str, Any]
+
+
+class Pipeline:
+    """A document, and the stages that it has gone through."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.stages: list[Stage] = []
+
+    def then(self, transform: Callable[..., Document], **options: Any) -> Pipeline:
+        """Go through one more stage. Gives the pipeline itself. Raises what the transform raises."""
+        self.document = transform(self.document, **options)
+        self.stages.append(Stage(transform, options))
+        return self
+
+
 def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
     """Jacobian-vector products: from tangents x@1 to tangents y@1; with `value` the outputs y, too, before them."""
-    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)))
-    return run.then(Materialize(_with_values(document, outputs, run.document) if value else ()))
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs)
+    return run.then(materialize, outputs=_with_values(document, outputs, run.document) if value else ())
 
 
 def vjp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
     """Vector-Jacobian products: from cotangents y@-1 to cotangents x@-1; with `value` the outputs y, too, before them."""
-    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose())
-    return run.then(Materialize(_with_values(document, outputs, run.document) if value else ()))
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose)
+    return run.then(materialize, outputs=_with_values(document, outputs, run.document) if value else ())
 
 
 def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
     """The gradient x@-1 of one output, a real number; with `value` that output, too, before it."""
     loss = _one_real_number(document, outputs, "a gradient")
-    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose())
-    return run.then(Materialize(_with_values(document, outputs, run.document) if value else (), _seed(document, loss)))
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose)
+    chosen = _with_values(document, outputs, run.document) if value else ()
+    return run.then(materialize, outputs=chosen, fixed=_seed(document, loss))
 
 
 def hvp(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
     """Hessian-vector products of one output, a real number, forward over reverse: from tangents x@2 to tangents x@-1@2."""
     loss = _one_real_number(document, outputs, "a Hessian")
-    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose(), Linearize(tuple(wrt)))
-    return run.then(Materialize((), _seed(document, loss)))
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose).then(linearize, wrt=wrt)
+    return run.then(materialize, fixed=_seed(document, loss))
 
 
 def jacobian(
@@ -59,20 +95,22 @@ def jacobian(
     By rows if `reverse`, by columns if not, and by default by what there is less of.
     """
     require_inputs(document, wrt)
-    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)))
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs)
     head = run.document.head
     if reverse is None:
         ours, theirs = [i.type for i in head.inputs], [o.type for o in head.outputs]
         real = holomorphic or not any(t.complex for type_ in (*ours, *theirs) for _, t in leaves(type_))
         reverse = real and sum(t.size for t in theirs) < sum(t.size for t in ours)
-    return run.then(*([Transpose()] if reverse else []), Matrix(holomorphic), Materialize())
+    if reverse:
+        run.then(transpose)
+    return run.then(matrix, holomorphic=holomorphic).then(materialize)
 
 
 def hessian(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
     """The blocks y/x/z of the Hessian of one output y, a real number, with the axes of x and those of z: forward over reverse."""
     loss = _one_real_number(document, outputs, "a Hessian")
-    run = Pipeline(document).then(Linearize(tuple(wrt), tuple(outputs)), Transpose(), Linearize(tuple(wrt)), Matrix())
-    return run.then(Materialize((), _seed(document, loss)))
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose).then(linearize, wrt=wrt).then(matrix)
+    return run.then(materialize, fixed=_seed(document, loss))
 
 
 def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int = 1) -> Pipeline:
@@ -86,10 +124,10 @@ def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int =
         raise TransformError(f"input '{wrt}' is {type_}; a derivative is by one number: take the jacobian, or jvp for a direction")
     run = Pipeline(document)
     for k in range(order):
-        run.then(Linearize((wrt,), tuple(outputs) if k == 0 else ()))
+        run.then(linearize, wrt=[wrt], outputs=() if k else outputs)
         (tangent,) = run.document.head.inputs
         assert isinstance(tangent.type, TensorType)
-        run.then(Materialize((), {tangent.key: filled(tangent.type, 1)}))
+        run.then(materialize, fixed={tangent.key: filled(tangent.type, 1)})
     return run
 
 

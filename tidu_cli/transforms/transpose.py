@@ -19,9 +19,7 @@ from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.recording.templates import Templates, transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.cotangents import Cotangents
-from tidu_cli.transforms.derivative import Derivative
-from tidu_cli.transforms.linear import linked_linear_head
-from tidu_cli.transforms.partial_reads import PartialReads
+from tidu_cli.transforms.derivative import Derivative, linked_linear_head
 from tidu_cli.watching import watch
 
 
@@ -52,8 +50,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     """The handle of the cotangent of each of the head's inputs, 0 for zero."""
     cases, flat_id, stamp = head.cases, derivative.logical.lookup[-1], derivative.stamper.stamp
     templates = Templates(partial(transpose_template, primitives, cases))
-    cotangents = Cotangents(head.n_values, derivative.stamper, primitives)
-    reads = PartialReads(cotangents, head, templates)
+    cotangents = Cotangents(head, derivative.stamper, templates, primitives)
     for k, output in enumerate(head.outputs):
         if output.value is None:
             continue
@@ -73,7 +70,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
         if case.mask != tuple(map(_is_local, arguments)):
             raise TransformError(f"{head.describe(node)}: {_not_linear(arguments, case.mask)}")
         operands = [*map(flat_id.__getitem__, arguments)]
-        if reads.wait(node, arguments, operands, incoming):
+        if cotangents.wait(node, arguments, operands, incoming):
             continue
         key = code, all(incoming) or tuple(map(bool, incoming))
         template = templates.get(key) or templates.record(head, node, key, incoming)

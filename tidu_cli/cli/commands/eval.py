@@ -69,7 +69,7 @@ def command(
     del document  # which may be as large
     if axes:
         from tidu_cli.runtime.batches import evaluate_batch
-        from tidu_cli.transforms.vectorize import vectorized
+        from tidu_cli.transforms.batch import vectorized
 
         results, types = evaluate_batch(head, values, axes, vectorized)
     else:

@@ -40,7 +40,7 @@ from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 
 if TYPE_CHECKING:
     from tidu_cli.graph.literals import Literal
-    from tidu_cli.transforms.pipeline import Pipeline, Stage
+    from tidu_cli.transforms.shorthands import Pipeline, Stage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -231,18 +231,10 @@ def _octal(character: str) -> str:
 
 def _words(stage: Stage) -> list[str]:
     """A stage as a command's words."""
-    from tidu_cli.transforms.pipeline import Linearize, Materialize, Matrix
-
-    match stage:
-        case Linearize(wrt, outputs):
-            return ["linearize", *_repeated("--wrt", wrt), *_repeated("--output", outputs)]
-        case Matrix(holomorphic):
-            return ["matrix", *(["--holomorphic"] if holomorphic else [])]
-        case Materialize(outputs, fixed):
-            settings = [f"{key}={_number(literal)}" for key, literal in fixed.items()]
-            return ["materialize", *_repeated("--output", outputs), *_repeated("--set", settings)]
-        case _:
-            return [type(stage).__name__.lower()]
+    options = stage.options
+    settings = [f"{key}={_number(literal)}" for key, literal in options.get("fixed", {}).items()]
+    words = [*_repeated("--wrt", options.get("wrt", ())), *_repeated("--output", options.get("outputs", ()))]
+    return [stage.transform.__name__, *words, *_repeated("--set", settings), *["--holomorphic"] * options.get("holomorphic", False)]
 
 
 def _number(literal: Literal) -> str:

@@ -7,16 +7,16 @@ the memory of the columns themselves.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tidu_cli.graph.columns.column import Column, column
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from tidu_cli.graph.graph import Column, column
 
-    Ints = NDArray[np.int32]
-    Indices = NDArray[np.integer]
+Ints = NDArray[np.int32]
+Indices = NDArray[np.integer]
+Bools = NDArray[np.bool_]
 
 BLOCK = 2**15
 """So many elements at once."""
@@ -29,15 +29,11 @@ def blocks(first: int, end: int) -> Iterator[slice]:
 
 def array_of(values: Column[int] | Ints) -> Ints:
     """The array that shares a column's memory. While it exists, the column cannot grow."""
-    import numpy as np
-
     return np.frombuffer(values, np.int32) if len(values) else np.empty(0, np.int32)
 
 
 def column_of(values: Indices) -> Column[int]:
     """A column of these integers."""
-    import numpy as np
-
     made = column()
     made.frombytes(np.ascontiguousarray(values, np.int32).data.cast("B") if len(values) else b"")
     return made
@@ -45,15 +41,11 @@ def column_of(values: Indices) -> Column[int]:
 
 def counting(first: int, end: int) -> Column[int]:
     """The numbers from `first` to before `end`."""
-    import numpy as np
-
     return column_of(np.arange(first, end, dtype=np.int32))
 
 
 def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:
     """The values of these numbers."""
-    import numpy as np
-
     found = np.empty(len(numbers), values.dtype)
     for block in blocks(0, len(numbers)):
         found[block] = values[numbers[block]]
@@ -62,8 +54,6 @@ def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:
 
 def sums(values: Ints, numbers: Ints, first: int = 0) -> Ints:
     """`first`, and what it becomes by adding the values of these numbers, one after the other."""
-    import numpy as np
-
     found = np.empty(len(numbers) + 1, np.int32)
     found[0] = first
     for block in blocks(0, len(numbers)):
@@ -73,15 +63,11 @@ def sums(values: Ints, numbers: Ints, first: int = 0) -> Ints:
 
 def starts(sizes: Sequence[int], code: Column[int]) -> Column[int]:
     """What the plain way does."""
-    import numpy as np
-
     return column_of(sums(np.asarray(sizes, np.int32), array_of(code)))
 
 
 def before_each(sizes: NDArray[Any]) -> Ints:
     """The sum of all sizes before each; one more entry for their total."""
-    import numpy as np
-
     found = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=found[1:])
     return found
@@ -89,8 +75,6 @@ def before_each(sizes: NDArray[Any]) -> Ints:
 
 def counts(values: Ints, n: int) -> Ints:
     """How often each number below n occurs."""
-    import numpy as np
-
     found = np.zeros(n, np.int32)
     for block in blocks(0, len(values)):  # what NumPy's bincount does to all at once, with three times the memory
         np.add.at(found, values[block].astype(np.intp), np.int32(1))
@@ -99,8 +83,6 @@ def counts(values: Ints, n: int) -> Ints:
 
 def spans(first: Indices, end: Indices) -> Ints:
     """The numbers from first[0] to before end[0], then those from first[1] to before end[1], and so on."""
-    import numpy as np
-
     some = np.flatnonzero(end > first)
     first, end = first[some], end[some]
     begins = np.cumsum(end - first)
@@ -112,16 +94,12 @@ def spans(first: Indices, end: Indices) -> Ints:
 
 def distinct(values: Ints) -> Ints:
     """The values, each once, in increasing order."""
-    import numpy as np
-
     ordered = np.sort(values)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def occurring(values: Column[int], n: int) -> set[int]:
     """Which of the numbers below n occur."""
-    import numpy as np
-
     found, given = np.zeros(n, np.bool_), array_of(values)
     for block in blocks(0, len(given)):
         found[given[block]] = True

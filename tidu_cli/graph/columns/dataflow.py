@@ -12,14 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, distinct, spans
+from tidu_cli.graph.columns.blocks import Bools, Indices, Ints, array_of, blocks, column_of, counts, distinct, spans
 from tidu_cli.graph.graph import CaseTable, Column, Document, Externals
-
-Ints = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.integer]
 
 FEW = 64
 """Up to so many values at once, a plain loop is quicker than a round of NumPy calls."""
@@ -185,3 +180,23 @@ def owners(start: Ints) -> Ints:
         steps[start[some]] = np.diff(some, prepend=last)
         last = some[-1] if len(some) else last
     return np.cumsum(steps, out=steps)
+
+
+def number_by_first_use(args: Ints, n: int) -> Ints:
+    """Turn arguments -1-h, h below n, into -1-k in place, where k numbers the distinct h in the order of first use; give these."""
+    number = np.empty(n, np.int32)  # at first the place of the first use, which is found from behind
+    is_outside, pieces = args < 0, list(blocks(0, len(args)))
+    for piece in reversed(pieces):
+        at = within(is_outside, piece)[::-1]
+        number[~args[at]] = at  # the last assignment stays
+    first_used: list[Ints] = [args[:0]]
+    n_used = 0
+    for piece in pieces:
+        at = within(is_outside, piece)
+        handles = ~args[at]
+        new: Ints = handles[number[handles] == at]  # what has been numbered is past its first use, and its number less than that
+        number[new] = np.arange(n_used, n_used + len(new))
+        args[at] = ~number[handles]
+        first_used.append(new)
+        n_used += len(new)
+    return np.concatenate(first_used)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counting, spans, sums, taken
+from tidu_cli.graph.columns.dataflow import Flow
+from tidu_cli.graph.columns.hashes import FIRST, hashes_of
 from tidu_cli.graph.graph import Case, Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
 from tidu_cli.graph.walk import backwards, forwards
@@ -209,32 +211,12 @@ def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], star
     """Whether two nodes might be of one case and read the same: True also, very rarely, where none are."""
     import numpy as np
 
-    digest = np.empty(len(code), np.uint64)
+    found = np.empty(len(code), np.uint64)
     for block in blocks(0, len(code)):
-        begin, end = start[block.start], start[block.stop]
-        first, arity = start[block] - begin, np.diff(start[block.start : block.stop + 1])
-        own = _mixed(plain[code[block]].astype(np.uint64) | np.uint64(1 << 63))  # no operand has this bit
-        # An operand counts by its number and its place, so that x - y is not y - x.
-        places = np.arange(end - begin, dtype=np.uint64) - np.repeat(first, arity).astype(np.uint64)
-        mixed = _mixed((places << np.uint64(40)) + args[begin:end].astype(np.uint64) + np.uint64(1))
-        if len(reading := np.flatnonzero(arity)):
-            own[reading] += np.add.reduceat(mixed, first[reading])
-        digest[block] = own
-    digest.sort()
-    return bool((digest[1:] == digest[:-1]).any())
-
-
-def _mixed(x: NDArray[Any]) -> NDArray[Any]:
-    """SplitMix64's finalizer (Steele, Lea and Flood 2014): 64 bits to 64 bits, one to one, in no order. Overwrites x."""
-    import numpy as np
-
-    x += np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
+        nodes = Flow(plain[code[block]], start[block.start : block.stop + 1], args)
+        found[block] = hashes_of(nodes, np.arange(nodes.n_values, dtype=np.int32), None, FIRST)
+    found.sort()
+    return bool((found[1:] == found[:-1]).any())
 
 
 def _needed(graph: Graph, outputs: Sequence[Output]) -> bytearray:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints
+from tidu_cli.graph.columns.blocks import Bools, Ints
+from tidu_cli.graph.columns.dataflow import Flow
 
 NODES_PER_CASE = 16
 """With fewer nodes than this for each case, the calls that a case costs outweigh what they save."""

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from tidu_cli.graph.columns.blocks import blocks, distinct, spans
-from tidu_cli.graph.columns.dataflow import FEW, Bools, Flow, Indices, Ints, readers, within
-
-Hashes = npt.NDArray[np.uint64]
+from tidu_cli.graph.columns.blocks import Bools, Ints, blocks, distinct, spans
+from tidu_cli.graph.columns.dataflow import Flow, readers, within
+from tidu_cli.graph.columns.hashes import FIRST, SECOND, hashes_of, operands_at
 
 EFFORT = 16
 """How often, on average, each value may be looked at before the plain way is the better one."""
@@ -25,9 +23,6 @@ EFFORT_OF_ROUND = 2**11
 
 SEARCHES = 12
 """So often all arguments are looked at for who reads some values, before an index of readers is made."""
-
-# Odd numbers without pattern: 2**64 over the golden ratio (Knuth, volume 3, section 6.4), and two primes of xxHash.
-_FIRST, _SECOND, _PLACE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
 
 
 def equal_nodes(flow: Flow, is_node: Bools) -> tuple[Ints, Ints] | None:
@@ -98,7 +93,7 @@ def _equal_pairs(flow: Flow, nodes: Iterable[Ints], n: int, found: Ints | None) 
     """
     suspects = _suspects(flow, nodes, n, found)
     # Few are left, and a second hash tells apart what only the cut has made alike.
-    hashes = _hashes(flow, suspects, found, _SECOND)
+    hashes = hashes_of(flow, suspects, found, SECOND)
     order = np.lexsort((suspects, hashes))
     suspects, hashes = suspects[order], hashes[order]
     is_later = np.append(False, hashes[1:] == hashes[:-1])[: len(suspects)]
@@ -118,7 +113,7 @@ def _suspects(flow: Flow, nodes: Iterable[Ints], n: int, found: Ints | None) -> 
     end = 0
     for some in nodes:
         begin, end = end, end + len(some)
-        hashes[begin:end] = _hashes(flow, some, found, _FIRST) >> bits << bits | some.astype(np.uint64)
+        hashes[begin:end] = hashes_of(flow, some, found, FIRST) >> bits << bits | some.astype(np.uint64)
     hashes.sort()
     is_alike = np.zeros(n + 1, np.bool_)  # as the one before it; none is as the first, nor is what is past the end
     for block in blocks(1, n):
@@ -127,42 +122,10 @@ def _suspects(flow: Flow, nodes: Iterable[Ints], n: int, found: Ints | None) -> 
     return (hashes[is_alike[:-1]] & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int32)
 
 
-def _hashes(flow: Flow, nodes: Ints, found: Ints | None, factor: np.uint64) -> Hashes:
-    """A hash of each node's case and of what stands for its operands. Another factor makes another hash."""
-    start = flow.start[nodes]
-    arity = flow.start[nodes + 1] - start
-    total = _mixed(flow.code[nodes], -1, factor)
-    k, longer = 0, np.flatnonzero(arity)
-    while len(longer) > FEW:
-        total[longer] += _mixed(_operands(flow, start[longer] + k, found), k, factor)
-        k += 1
-        longer = longer[arity[longer] > k]
-    for node in longer.tolist():
-        rest = np.arange(k, arity[node])
-        total[node : node + 1] += _mixed(_operands(flow, start[node] + rest, found), rest, factor).sum()
-    return _mixed(total, 0, factor)
-
-
-def _operands(flow: Flow, places: Indices, found: Ints | None) -> Ints:
-    """What stands for the arguments at these places."""
-    args = flow.args[places]
-    return args if found is None else found[args]
-
-
-def _mixed(values: npt.NDArray[np.generic], place: Indices | int, factor: np.uint64) -> Hashes:
-    mixed = values.astype(np.uint64)
-    mixed += np.asarray(place).astype(np.uint64) * _PLACE
-    mixed *= factor
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= factor
-    mixed ^= mixed >> np.uint64(32)
-    return mixed
-
-
 def _all_equal(flow: Flow, first: Ints, later: Ints, found: Ints | None) -> bool:
     """Whether the nodes of each pair are equal: what no hash is trusted with."""
     a, b = flow.start[first], flow.start[later]
     a_end, b_end = flow.start[first + 1], flow.start[later + 1]
     if not np.array_equal(flow.code[first], flow.code[later]) or not np.array_equal(a_end - a, b_end - b):
         return False
-    return np.array_equal(_operands(flow, spans(a, a_end), found), _operands(flow, spans(b, b_end), found))
+    return np.array_equal(operands_at(flow, spans(a, a_end), found), operands_at(flow, spans(b, b_end), found))

@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.blocks import array_of, before_each
-from tidu_cli.graph.columns.dataflow import Ints, in_order, owners
+from tidu_cli.graph.columns.blocks import Ints, array_of, before_each
+from tidu_cli.graph.columns.dataflow import in_order, owners
 from tidu_cli.graph.types import Type
-from tidu_cli.transforms.columns.aliases import follow
-from tidu_cli.transforms.columns.stamps import Places
+from tidu_cli.transforms.columns.stamps import Places, follow
 
 
 class Contributions:

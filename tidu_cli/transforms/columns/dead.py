@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tidu_cli.graph.columns.blocks import array_of, before_each, blocks, column_of, counts, spans
-from tidu_cli.graph.columns.dataflow import Flow, has_single_results, peel
+from tidu_cli.graph.columns.dataflow import Flow, has_single_results, number_by_first_use, peel
 from tidu_cli.graph.graph import Column, Externals, Graph
-from tidu_cli.transforms.columns.externals import number_by_first_use
 
 
 def values_of(external: Externals, number: int) -> Column[int]:

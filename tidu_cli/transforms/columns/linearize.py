@@ -7,34 +7,23 @@ spreads through the graph, and is corrected where a rule gives no tangent. Then 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.columns.blocks import before_each, column_of
-from tidu_cli.graph.columns.dataflow import Bools, Flow, Indices, Ints, peel, readers
+from tidu_cli.graph.columns.blocks import Bools, Indices, Ints, before_each, column_of
+from tidu_cli.graph.columns.dataflow import Flow, peel, readers
 from tidu_cli.graph.graph import Column, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.rules.recording.templates import jvp_template
-from tidu_cli.rules.recording.trace import Template
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.columns.aliases import follow
 from tidu_cli.transforms.columns.cases import are_few, by_code, by_mask, operands
-from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, linear_offset, suits
+from tidu_cli.transforms.columns.stamps import Group, Places, Stamps, follow, linear_offset, suits
 from tidu_cli.transforms.derivative import Derivative
 
 ROUNDS = 8
 """So often masks are corrected. It takes a round for each rule on a path that gives no tangent under a corrected mask only."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """Nodes of one case and mask, and their template."""
-
-    template: Template
-    nodes: Ints
 
 
 def push_forward(
@@ -51,35 +40,39 @@ def push_forward(
         return None
     nodes = np.flatnonzero(np.frombuffer(needed, np.bool_) & (flow.code >= 0)).astype(np.int32)
     by_case = by_code(flow.code, nodes) if are_few(flow.code, nodes) else []
-    known = _templates(logical, flow, by_case, seeds, primitives) if by_case else None
-    if known is None:
+    tangent = np.full(flow.n_values, -1, np.int32)
+    groups = _groups(logical, flow, by_case, seeds, primitives, tangent) if by_case else None
+    if groups is None:
         return None
 
-    stamps = Stamps(derivative, flow.n_values)
-    tangent = np.full(flow.n_values, -1, np.int32)
-    stamps.groups = [Group(k.template, k.nodes, _Sources(flow, k.template, tangent)) for k in known]
+    stamps = Stamps(derivative, flow.n_values, groups)
     node_sizes, arg_sizes = stamps.linear_sizes()
     places = Places(before_each(node_sizes), before_each(arg_sizes))
     del node_sizes, arg_sizes
     linear.code, linear.args = column([0]) * int(places.node[-1]), column([0]) * int(places.arg[-1])
     for flat, handle in seeds.items():
         tangent[flat] = -1 - handle
-    _find_tangents(flow, known, places, len(linear.inputs), tangent)
+    _find_tangents(flow, groups, places, len(linear.inputs), tangent)
     stamps.write(places, "linearizing")
     del places
     stamps.refer()
     return column_of(np.where(tangent >= 0, -1 - tangent, 0))
 
 
-def _templates(
-    logical: LogicalGraph, flow: Flow, by_case: list[tuple[int, Ints]], seeds: Mapping[int, int], primitives: PrimitiveSet
-) -> list[_Known] | None:
-    """The templates of all nodes that have an active operand; None where they cannot be told, or do not suit."""
+def _groups(
+    logical: LogicalGraph,
+    flow: Flow,
+    by_case: list[tuple[int, Ints]],
+    seeds: Mapping[int, int],
+    primitives: PrimitiveSet,
+    tangent: Ints,
+) -> list[Group] | None:
+    """The nodes that have an active operand, by case and mask; None where templates cannot be told, or do not suit."""
     cases = logical.document.cases
     template_of = cache(partial(jvp_template, primitives, cases))
     activity = _Activity(flow, seeds)
     for _ in range(ROUNDS):
-        known: list[_Known] = []
+        groups: list[Group] = []
         silent = [np.empty(0, np.int32)]
         for code, nodes in by_case:
             for mask, alike in by_mask(flow, nodes, cases.arity[code], activity.active):
@@ -91,14 +84,14 @@ def _templates(
                     return None
                 if not suits(template):
                     return None
-                known.append(_Known(template, alike))
+                groups.append(Group(template, alike, partial(_source, flow, tangent, cases.arity[code])))
                 are_active = activity.active[alike]
                 if template.results[0] is None:
                     silent.append(alike[are_active])
                 elif not are_active.all():
                     return None  # a rule gives a tangent since one of its operands has none
         if not any(map(len, silent)):
-            return known
+            return groups
         activity.silence(np.concatenate(silent))
     return None
 
@@ -126,38 +119,25 @@ class _Activity:
         self.active: Bools = self._n_active > 0
 
 
-class _Sources:
-    """The references of a template's sources: operands, the result, tangents of operands."""
-
-    def __init__(self, flow: Flow, template: Template, tangent: Ints) -> None:
-        self.flow = flow
-        self.tangent = tangent
-        self.arity = (template.n_sources - 1) // 2
-        self.read = {slot for node in template.nodes for slot in node.reads if slot < template.n_sources}
-
-    def __call__(self, nodes: Ints) -> list[Reference | None]:
-        return [self._source(nodes, slot) if slot in self.read else None for slot in range(2 * self.arity + 1)]
-
-    def _source(self, nodes: Ints, slot: int) -> Ints:
-        if slot < self.arity:
-            return ~operands(self.flow, nodes, slot)
-        if slot == self.arity:
-            return ~nodes
-        return self.tangent[operands(self.flow, nodes, slot - self.arity - 1)]
+def _source(flow: Flow, tangent: Ints, arity: int, nodes: Ints, slot: int) -> Ints:
+    """The references of a source: an operand, the result, or the tangent of an operand."""
+    if slot < arity:
+        return ~operands(flow, nodes, slot)
+    return ~nodes if slot == arity else tangent[operands(flow, nodes, slot - arity - 1)]
 
 
-def _find_tangents(flow: Flow, known: list[_Known], places: Places, n_inputs: int, tangent: Ints) -> None:
+def _find_tangents(flow: Flow, groups: list[Group], places: Places, n_inputs: int, tangent: Ints) -> None:
     """Enter the local id of each node's tangent; -1 where there is none."""
     aliases = [np.empty(0, np.int32)]
-    for k in known:
-        (slot,) = k.template.results
+    for group in groups:
+        (slot,), nodes = group.template.results, group.items
         if slot is None:
             continue
-        offset = linear_offset(k.template, slot)
+        offset = linear_offset(group.template, slot)
         if offset is not None:
-            tangent[k.nodes] = places.node[k.nodes] + (n_inputs + offset)
+            tangent[nodes] = places.node[nodes] + (n_inputs + offset)
         else:  # an operand's tangent is the node's as well
-            operand = slot - (k.template.n_sources - 1) // 2 - 1
-            tangent[k.nodes] = -2 - operands(flow, k.nodes, operand)
-            aliases.append(k.nodes)
+            operand = slot - (group.template.n_sources - 1) // 2 - 1
+            tangent[nodes] = -2 - operands(flow, nodes, operand)
+            aliases.append(nodes)
     follow(tangent, np.concatenate(aliases))

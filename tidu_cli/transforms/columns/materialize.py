@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.blocks import array_of, blocks, spans
-from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints, within
+from tidu_cli.graph.columns.blocks import Bools, Ints, array_of, blocks, spans
+from tidu_cli.graph.columns.dataflow import Flow, within
 from tidu_cli.graph.graph import Column, Meta, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.transforms.columns.common_subexpressions import equal_nodes

@@ -11,36 +11,42 @@ for values of the new residual graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.blocks import array_of, before_each, blocks
-from tidu_cli.graph.columns.dataflow import Ints
-from tidu_cli.graph.graph import column
+from tidu_cli.graph.columns.blocks import Indices, Ints, array_of, before_each, blocks, column_of
+from tidu_cli.graph.columns.dataflow import number_by_first_use
+from tidu_cli.graph.graph import Externals, column
+from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.limits import require
 from tidu_cli.rules.recording.trace import Template
-from tidu_cli.transforms.columns.externals import number_externals
 from tidu_cli.transforms.derivative import Derivative
 from tidu_cli.watching import watch
 
 Reference = Ints | int
 """Of many items, or the same one of all."""
 
-Sources = Callable[[Ints], Sequence[Reference | None]]
-"""From items of a group to the references of the template's sources; None for those that it never reads."""
-
 
 @dataclass(eq=False)
 class Group:
-    """The items of one template, in increasing order. `closed` numbers the constants that its closed nodes are."""
+    """The items of one template, in increasing order. `closed` numbers the constants that its closed nodes are.
+
+    `source` gives, for items of the group, the references of one of the template's sources, by its slot.
+    """
 
     template: Template
     items: Ints
-    sources: Sources
+    source: Callable[[Ints, int], Reference]
     closed: list[int] = field(default_factory=list)
+
+    @cached_property
+    def read(self) -> set[int]:
+        """The slots that nodes read."""
+        return {slot for node in self.template.nodes for slot in node.reads}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +89,10 @@ class _Target:
 class Stamps:
     """Templates to be stamped for numbered items, into the graphs of a derivative."""
 
-    def __init__(self, derivative: Derivative, n_items: int) -> None:
+    def __init__(self, derivative: Derivative, n_items: int, groups: list[Group]) -> None:
         self.derivative = derivative
         self.n_items = n_items
-        self.groups: list[Group] = []
+        self.groups = groups
 
     def linear_sizes(self) -> tuple[Ints, Ints]:
         """The number of linear nodes that each item emits, and of their arguments. Raises LimitError if there are too many."""
@@ -114,7 +120,7 @@ class Stamps:
         for builder in (self.derivative.linear, residual):
             builder.n_values = len(builder.inputs) + len(builder.code)
             args = array_of(builder.args)
-            builder.external = number_externals(args, logical, self.derivative.n_before, len(residual.code))
+            builder.external = _externals(args, logical, self.derivative.n_before, len(residual.code))
 
     def _begin_residual(self, residual: GraphBuilder) -> tuple[_Target, list[int]]:
         """Columns for the residual graph, in which only the constants have been written yet, and references to these."""
@@ -163,32 +169,54 @@ def _stamp(
     group: Group, items: Ints, closed: list[int], linear: _Target, residual: _Target, n_inputs: int, n_document: int
 ) -> None:
     """Write the nodes of a template for some items of its group."""
-    environment: list[Reference | None] = [*group.sources(items), *closed]
+    sources = [group.source(items, slot) if slot in group.read else 0 for slot in range(group.template.n_sources)]
+    environment = [*sources, *closed]
     linear_node, linear_arg = linear.places.node[items], linear.places.arg[items]
     residual_node, residual_arg = residual.places.node[items], residual.places.arg[items]
     for node in group.template.nodes:
         if node.linear:
             for slot in node.reads:
-                linear.args[linear_arg] = _known(environment[slot])
+                linear.args[linear_arg] = environment[slot]
                 linear_arg += 1
             linear.code[linear_node] = node.code
             environment.append(linear_node + n_inputs)
             linear_node += 1
         else:
             for slot in node.reads:
-                residual.args[residual_arg] = _in_residual(_known(environment[slot]), n_document)
+                residual.args[residual_arg] = _in_residual(environment[slot], n_document)
                 residual_arg += 1
             residual.code[residual_node] = node.code
             environment.append(-1 - n_document - residual_node)
             residual_node += 1
 
 
-def _known(reference: Reference | None) -> Reference:
-    assert reference is not None
-    return reference
-
-
 def _in_residual(reference: Reference, n_document: int) -> Reference:
     """What is outside of the linear graph as an argument of the residual one; what is of the document stays a reference."""
     own = -1 - n_document - reference
     return np.where(own >= 0, own, reference).astype(np.int32)
+
+
+def _externals(args: Ints, logical: LogicalGraph, residual_number: int, n_residual: int) -> Externals:
+    """The externals of a new graph, whose arguments -1-h become -1-k, where h is entry k of them.
+
+    h is a flat id of the document; or, going on from there, one of `n_residual` values of the new graph `residual_number`.
+    """
+    handles = number_by_first_use(args, logical.n_values + n_residual)
+    base = np.asarray(logical.base)
+    graph = (np.searchsorted(base, handles, side="right") - 1).astype(np.int32)
+    value = handles - base[graph]
+    is_new = handles >= logical.n_values
+    graph[graph == len(logical.document.graphs)] = Externals.DETACHED
+    graph[is_new] = residual_number
+    value[is_new] = handles[is_new] - logical.n_values
+    return Externals(column_of(graph), column_of(value))
+
+
+def follow(found: Ints, aliases: Indices) -> None:
+    """Where found[v] is -2-u, which says that v is what u is, enter what u is.
+
+    `aliases` are all such v. Each round doubles how far pointers reach, so that rounds are few for chains of any length.
+    """
+    while len(aliases):
+        found[aliases] = found[-2 - found[aliases]]
+        aliases = aliases[found[aliases] < -1]

@@ -7,12 +7,13 @@ settled first what values have a cotangent; then templates get places, contribut
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.columns.blocks import array_of, before_each, counts
-from tidu_cli.graph.columns.dataflow import Bools, Flow, Ints, has_single_results, peel, to_flat_ids
+from tidu_cli.graph.columns.blocks import Bools, Ints, array_of, before_each, counts
+from tidu_cli.graph.columns.dataflow import Flow, has_single_results, peel, to_flat_ids
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
@@ -22,20 +23,19 @@ from tidu_cli.rules.recording.trace import Template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.columns.cases import are_few, by_code, operands
 from tidu_cli.transforms.columns.contributions import Contributions
-from tidu_cli.transforms.columns.stamps import Group, Places, Reference, Stamps, linear_offset, suits
+from tidu_cli.transforms.columns.stamps import Group, Places, Stamps, linear_offset, suits
+from tidu_cli.transforms.cotangents import addition
 from tidu_cli.transforms.derivative import Derivative
 
 
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """Nodes of one case that have a cotangent, and their template.
+@dataclass(eq=False, kw_only=True)
+class _Nodes(Group):
+    """Nodes of one case that have a cotangent.
 
     Items are values counted from the last one down, so that in their order nodes are walked backwards.
     """
 
     case: Case
-    template: Template
-    items: Ints
     n_values: int
 
     @property
@@ -63,16 +63,14 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     if not has_single_results(head.cases, code):
         return None
     flow = Flow.of(code, array_of(head.args), head.cases)
-    known = _templates(flow, head, [value for _, value, _ in seeds], primitives)
+    cotangent, linear = np.full(flow.n_values, -1, np.int32), derivative.linear
+    known = _groups(derivative.logical, flow, [value for _, value, _ in seeds], primitives, cotangent)
     if known is None:
         return None
 
-    logical, linear = derivative.logical, derivative.linear
     contributions = _listed(flow, known, seeds)
     adds_before = contributions.find_adds(flow.n_values)
-    cotangent = np.full(flow.n_values, -1, np.int32)
-    stamps = Stamps(derivative, flow.n_values)
-    stamps.groups = [Group(k.template, k.items, _Sources(logical, flow, k.template, cotangent)) for k in known]
+    stamps = Stamps(derivative, flow.n_values, [*known])
     places = Places(*map(before_each, stamps.linear_sizes()))
     places.node[:] += adds_before
     places.arg[:] += 2 * adds_before
@@ -80,11 +78,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     linear.code, linear.args = column([0]) * int(places.node[-1]), column([0]) * int(places.arg[-1])
     _give(contributions, known, places, len(linear.inputs))
 
-    def add_code(type_: Type) -> int:
-        attrs = primitives.parse_attrs(primitives.add, {})
-        return head.cases.intern(primitives.case(primitives.add, attrs, (True, True), [type_, type_]))
-
-    contributions.add_up(linear, places, add_code, cotangent)
+    contributions.add_up(linear, places, partial(addition, primitives, head.cases), cotangent)
     del contributions, known
     stamps.write(places, "transposing")
     del places
@@ -92,7 +86,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     return column([-1 - v if v >= 0 else 0 for v in cotangent[: len(head.inputs)].tolist()])
 
 
-def _listed(flow: Flow, known: list[_Known], seeds: list[tuple[int, int, Type]]) -> Contributions:
+def _listed(flow: Flow, known: list[_Nodes], seeds: list[tuple[int, int, Type]]) -> Contributions:
     """What contributes to what."""
     n_of_item = np.zeros(flow.n_values, np.int32)
     for k in known:
@@ -104,7 +98,7 @@ def _listed(flow: Flow, known: list[_Known], seeds: list[tuple[int, int, Type]])
     return contributions
 
 
-def _give(contributions: Contributions, known: list[_Known], places: Places, n_inputs: int) -> None:
+def _give(contributions: Contributions, known: list[_Nodes], places: Places, n_inputs: int) -> None:
     """What the contributions are, once nodes have places."""
     for k in known:
         for place, (_, slot, _) in enumerate(k.targets):
@@ -115,9 +109,9 @@ def _give(contributions: Contributions, known: list[_Known], places: Places, n_i
                 contributions.give(k.items, place, places.node[k.items] + (n_inputs + offset))
 
 
-def _templates(flow: Flow, head: Graph, seeds: list[int], primitives: PrimitiveSet) -> list[_Known] | None:
-    """The templates of all nodes whose result has a cotangent; None where they cannot be told, or do not suit."""
-    cases = head.cases
+def _groups(logical: LogicalGraph, flow: Flow, seeds: list[int], primitives: PrimitiveSet, cotangent: Ints) -> list[_Nodes] | None:
+    """The nodes whose result has a cotangent, by case; None where templates cannot be told, or do not suit."""
+    cases = logical.document.cases
     nodes = _with_cotangent(flow, flow.args >= 0, seeds)
     if not len(nodes) or not are_few(flow.code, nodes):
         return None
@@ -145,8 +139,12 @@ def _templates(flow: Flow, head: Graph, seeds: list[int], primitives: PrimitiveS
     # Where a rule contributes nothing to an operand, that one may have no cotangent after all.
     live = np.zeros(flow.n_values, np.bool_)
     live[_with_cotangent(flow, contributes, seeds)] = True
-    left = ((case, template, alike[live[alike]][::-1]) for case, template, alike in found)
-    return [_Known(case, template, flow.n_values - 1 - some, flow.n_values) for case, template, some in left if len(some)]
+    groups = []
+    for case, template, alike in found:
+        if len(some := alike[live[alike]][::-1]):
+            source = partial(_source, logical, flow, cotangent, template.n_sources - 1)
+            groups.append(_Nodes(template, flow.n_values - 1 - some, source, case=case, n_values=flow.n_values))
+    return groups
 
 
 def _with_cotangent(flow: Flow, contributes: Bools, seeds: list[int]) -> Ints:
@@ -158,21 +156,11 @@ def _with_cotangent(flow: Flow, contributes: Bools, seeds: list[int]) -> Ints:
     return np.flatnonzero((held > 0) & (flow.code >= 0)).astype(np.int32)
 
 
-class _Sources:
-    """The references of a template's sources: operands, and the cotangent of the result."""
-
-    def __init__(self, logical: LogicalGraph, flow: Flow, template: Template, cotangent: Ints) -> None:
-        self.logical, self.flow, self.cotangent = logical, flow, cotangent
-        self.n = template.n_sources
-        self.read = {slot for node in template.nodes for slot in node.reads}
-
-    def __call__(self, items: Ints) -> list[Reference | None]:
-        values = self.flow.n_values - 1 - items
-        return [self._source(values, slot) if slot in self.read else None for slot in range(self.n)]
-
-    def _source(self, values: Ints, slot: int) -> Ints:
-        if slot == self.n - 1:
-            return self.cotangent[values]
-        read = operands(self.flow, values, slot)
-        to_flat_ids(read, self.logical.base[-2], self.logical.outside[-1], len(self.logical.document.head.inputs))
-        return ~read
+def _source(logical: LogicalGraph, flow: Flow, cotangent: Ints, arity: int, items: Ints, slot: int) -> Ints:
+    """The references of a source: an operand, or the cotangent of the result."""
+    values = flow.n_values - 1 - items
+    if slot == arity:
+        return cotangent[values]
+    read = operands(flow, values, slot)
+    to_flat_ids(read, logical.base[-2], logical.outside[-1], len(logical.document.head.inputs))
+    return ~read

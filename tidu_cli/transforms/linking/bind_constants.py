@@ -26,15 +26,13 @@ def bind_constants(document: Document, values: Mapping[Key, Constant], *, primit
         return document
     primitives = primitives or vocabulary(document.cases)
     require_inputs(document, values)
-    declared = {i.key: i.type for graph in document.graphs for i in graph.inputs}
-    bound = {b.key: b for b in document.bindings}
     constants = _Constants(document.cases, primitives)
     bindings = []
     for key, constant in values.items():
-        if key in bound:
-            graph = document.graphs[bound[key].graph].name
+        if key in document.bound:
+            graph = document.graphs[document.bound[key][0]].name
             raise TransformError(f"input '{key}' is bound to a value of graph '{graph}', so it cannot be set")
-        bindings.append(Binding(key, 0, constants.append(f"input '{key}'", declared[key], constant)))
+        bindings.append(Binding(key, 0, constants.append(f"input '{key}'", document.inputs[key].type, constant)))
     bindings += [replace(b, graph=b.graph + 1) for b in document.bindings]
     graphs = (constants.builder.build(fresh_name(document, "constants"), ()), *map(_moved, document.graphs))
     return replace(document, graphs=graphs, bindings=tuple(bindings))

@@ -10,11 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output
+from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output, Place
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.select import another_name, listed
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import joint_passes
-from tidu_cli.transforms.linking.rename import Owner, Renaming, fresh, owner, owners, rename
+from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, owners, rename
 from tidu_cli.transforms.linking.resolve import resolve
 
 BY = ("name", "position")
@@ -100,22 +101,11 @@ def _require_attached(document: Document) -> None:
         )
 
 
-def _free_inputs(document: Document) -> list[Input]:
-    """The inputs that are not bound, each once, in the order of the document: those that materialize would declare."""
-    bound = {b.key for b in document.bindings}
-    inputs: dict[Key, Input] = {}
-    for graph in document.graphs:
-        for i in graph.inputs:
-            if i.key not in bound:
-                inputs.setdefault(i.key, i)
-    return list(inputs.values())
-
-
 # Which output feeds which input.
 
 
 def _paired(whole: Document, document: Document, by: str | None) -> tuple[str, Pairs]:
-    outputs, inputs = whole.head.outputs, _free_inputs(document)
+    outputs, inputs = whole.head.outputs, document.free_inputs
     by_key = {o.key: o for o in outputs}
     named: Pairs = [(i, by_key[i.key]) for i in inputs if i.key in by_key]
     way = by or ("name" if named else "position")
@@ -165,17 +155,14 @@ def _kind(key: Key) -> tuple[bool, ...]:
     return tuple(step > 0 for step in key.path)
 
 
-def _place(whole: Document, i: Input, o: Output) -> tuple[int, int]:
-    """The graph number and local id of an output of the head."""
+def _place(whole: Document, i: Input, o: Output) -> Place:
+    """The value that an output of the head is."""
     if o.value is None:
         raise TransformError(
             f"output '{o.key}' of graph '{whole.head.name}' is zero all over, and feeds no input; "
             f"make '{i.key}' a constant with tidu materialize --set"
         )
-    if o.value >= 0:
-        return len(whole.graphs) - 1, o.value
-    external = whole.head.external
-    return external.graph[-1 - o.value], external.value[-1 - o.value]
+    return whole.head.place(len(whole.graphs) - 1, o.value)
 
 
 # What is to have another name.
@@ -187,36 +174,32 @@ def _apart(whole: Document, document: Document, bound: Collection[Key], shared: 
     Inputs clash by key, and are renamed with all that belongs to their owners. A bound input is the later document's alone, and
     cannot be shared.
     """
-    declared = {i.key for graph in whole.graphs for i in graph.inputs}
-    own = list(dict.fromkeys(i.key for graph in document.graphs for i in graph.inputs))
-    bound = {*bound, *(b.key for b in document.bindings)}
-    bound_owners = {owner(key, is_input=True) for key in bound}
-    clashing = dict.fromkeys(owner(key, is_input=True) for key in own if key in declared)
+    bound_owners = {owner(key, is_input=True) for key in (*bound, *document.bound)}
+    clashing = dict.fromkeys(owner(key, is_input=True) for key in document.inputs if key in whole.inputs)
     kept = {o for o in clashing if o in shared and o not in bound_owners}
     taken = {name for d in (whole, document) for _, name in owners(d)}
     new: dict[bool, dict[str, str]] = {True: {}, False: {}}
     for is_input, name in clashing:
         if (is_input, name) not in kept:
-            new[is_input][name] = fresh(name, taken)
+            new[is_input][name] = another_name(name, taken)
             taken.add(new[is_input][name])
     names = {graph.name for graph in whole.graphs}
     taken = names | {graph.name for graph in document.graphs}
     graphs: dict[str, str] = {}
     for graph in document.graphs:
         if graph.name in names:
-            graphs[graph.name] = fresh(graph.name, taken)
+            graphs[graph.name] = another_name(graph.name, taken)
             taken.add(graphs[graph.name])
     return Renaming(new[True], new[False], graphs), kept
 
 
 def _joint(whole: Document, document: Document, way: str, pairs: Pairs, renaming: Renaming) -> Joint:
     fed = {o.key for _, o in pairs}
-    inputs = dict.fromkeys(i.key for graph in document.graphs for i in graph.inputs)
     return Joint(
         way,
         tuple((renaming.input_key(i.key), o.key) for i, o in pairs),
         tuple(o.key for o in whole.head.outputs if o.key not in fed),
-        {key: new for key in inputs if (new := renaming.input_key(key)) != key},
+        {key: new for key in document.inputs if (new := renaming.input_key(key)) != key},
         {o.key: new for o in document.head.outputs if (new := renaming.output_key(o.key)) != o.key},
         renaming.graphs,
     )
@@ -225,11 +208,10 @@ def _joint(whole: Document, document: Document, way: str, pairs: Pairs, renaming
 def _require_shared(documents: Sequence[Document], shared: Mapping[Owner, Key], meeting: Collection[Owner]) -> None:
     for its_owner, key in shared.items():
         if its_owner not in meeting:
-            known = list(dict.fromkeys(str(i.key) for document in documents for i in _free_inputs(document)))
+            known = list(dict.fromkeys(str(i.key) for document in documents for i in document.free_inputs))
             hint = "" if str(key) in known else did_you_mean(str(key), known)
             raise UnknownNameError(f"there is no input '{key}' that two documents have and no output feeds, so none to share{hint}")
 
 
 def _listed(ports: Sequence[Input] | Sequence[Output]) -> str:
-    named = ", ".join(f"'{port.key}'" for port in ports[:8])
-    return f"{named}, ... {len(ports)} in all" if len(ports) > 8 else named or "none"
+    return listed([f"'{port.key}'" for port in ports])

@@ -20,6 +20,7 @@ from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
 from tidu_cli.graph.select import listed
+from tidu_cli.transforms.linking.rename import with_other_keys
 
 _STEP = re.compile(r"@(-?)([1-9][0-9]*)(?![^@.])")
 """A pass in the name of a graph: f@1, f@-1@2, f@1.residual."""
@@ -83,16 +84,16 @@ def require_linear(document: Document) -> None:
     if not document.bindings or not steps:
         return
     logical = link(document)
-    bound = {b.key for b in document.bindings}
-    free = {key: flat for key, flat in logical.source.items() if key not in bound}
+    free = {key: flat for key, flat in logical.source.items() if key not in document.bound}
     for step in sorted(steps):
-        linear = [(g, graph) for g, graph in enumerate(document.graphs) if graph.linear is not None and step in _steps(graph)]
-        read = logical.depends_on(logical.flat_id(g, -1 - k) for g, graph in linear for k in range(len(graph.external)))
+        linear = [g for g, graph in enumerate(document.graphs) if graph.linear is not None and step in _steps(graph)]
+        read = logical.depends_on_externals(linear)
         mixed = next((key for key, flat in free.items() if key.path[-1:] == (step,) and read[flat]), None)
         if mixed is not None:
+            name = document.graphs[linear[-1]].name
             raise TransformError(
-                f"graph '{linear[-1][1].name}' is linear in pass {abs(step)}, but through bindings it reads values that depend on "
-                f"'{mixed}' of the same pass; make that another one with tidu convert --pass, or tidu linearize --pass"
+                f"graph '{name}' is linear in pass {abs(step)}, but through bindings it reads values that "
+                f"depend on '{mixed}' of the same pass; make that another one with tidu convert --pass, or tidu linearize --pass"
             )
 
 
@@ -118,28 +119,20 @@ def renumber(document: Document, numbers: Mapping[int, int]) -> Document:
         source[new] = old
     changed = {old: new for old, new in numbers.items() if new != old}
     _require_attached(document, changed)
-    graphs = tuple(_renumbered(graph, changed) for graph in document.graphs)
-    _require_distinct(document.graphs, graphs)
-    return replace(
-        document,
-        graphs=graphs,
-        bindings=tuple(replace(b, key=_key(b.key, changed)) for b in document.bindings),
-        passes={changed.get(number, number): identity for number, identity in document.passes.items()},
-    )
 
+    def renumbered(old: int) -> int:
+        return changed.get(old, old)
 
-def _renumbered(graph: Graph, numbers: Mapping[int, int]) -> Graph:
-    return replace(
-        graph,
-        name=_STEP.sub(lambda step: f"@{step[1]}{numbers.get(int(step[2]), step[2])}", graph.name),
-        linear=None if graph.linear is None else numbers.get(graph.linear, graph.linear),
-        inputs=tuple(replace(i, key=_key(i.key, numbers)) for i in graph.inputs),
-        outputs=tuple(replace(o, key=_key(o.key, numbers)) for o in graph.outputs),
-    )
+    def key(old: Key) -> Key:
+        return replace(old, path=tuple(renumbered(step) if step > 0 else -renumbered(-step) for step in old.path))
 
+    def name(old: str) -> str:
+        return _STEP.sub(lambda step: f"@{step[1]}{renumbered(int(step[2]))}", old)
 
-def _key(key: Key, numbers: Mapping[int, int]) -> Key:
-    return replace(key, path=tuple(numbers.get(step, step) if step > 0 else -numbers.get(-step, -step) for step in key.path))
+    found = with_other_keys(document, key, key, name)
+    _require_distinct(document.graphs, found.graphs)
+    graphs = tuple(graph if graph.linear is None else replace(graph, linear=renumbered(graph.linear)) for graph in found.graphs)
+    return replace(found, graphs=graphs, passes={renumbered(old): identity for old, identity in document.passes.items()})
 
 
 def _require_attached(document: Document, numbers: Collection[int]) -> None:
@@ -148,8 +141,7 @@ def _require_attached(document: Document, numbers: Collection[int]) -> None:
         return
     logical = link(document)
     for number in sorted(numbers):
-        linear = [(g, graph) for g, graph in enumerate(document.graphs) if graph.linear == number]
-        known = logical.depends_on(logical.flat_id(g, -1 - k) for g, graph in linear for k in range(len(graph.external)))
+        known = logical.depends_on_externals(g for g, graph in enumerate(document.graphs) if graph.linear == number)
         for k, entry in enumerate(document.detached):
             if not known[logical.base[-1] + k]:
                 raise TransformError(

@@ -5,12 +5,12 @@ Names are those that users gave: with an input x go its tangents x@1 and its cot
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 
 
@@ -74,28 +74,23 @@ def rename(document: Document, renaming: Renaming) -> Document:
             f"the document reads the detached value {document.detached[0].digest}, which may depend on inputs by their old names; "
             "resolve it with the document that defines it"
         )
-    return replace(
-        document,
-        graphs=tuple(_renamed(graph, renaming) for graph in document.graphs),
-        bindings=tuple(replace(b, key=renaming.input_key(b.key)) for b in document.bindings),
-    )
+    return with_other_keys(document, renaming.input_key, renaming.output_key, lambda name: renaming.graphs.get(name, name))
 
 
-def fresh(name: str, taken: Collection[str]) -> str:
-    """`name.2`, or the next of `name.3`, `name.4`, ... that is not taken."""
-    n = 2
-    while (candidate := f"{name}.{n}") in taken:
-        n += 1
-    return candidate
-
-
-def _renamed(graph: Graph, renaming: Renaming) -> Graph:
-    return replace(
-        graph,
-        name=renaming.graphs.get(graph.name, graph.name),
-        inputs=tuple(replace(i, key=renaming.input_key(i.key)) for i in graph.inputs),
-        outputs=tuple(replace(o, key=renaming.output_key(o.key)) for o in graph.outputs),
-    )
+def with_other_keys(
+    document: Document, input_key: Callable[[Key], Key], output_key: Callable[[Key], Key], graph_name: Callable[[str], str]
+) -> Document:
+    """The document with other keys of inputs and outputs, and other names of graphs, each told from the old one."""
+    graphs = [
+        replace(
+            graph,
+            name=graph_name(graph.name),
+            inputs=tuple(replace(i, key=input_key(i.key)) for i in graph.inputs),
+            outputs=tuple(replace(o, key=output_key(o.key)) for o in graph.outputs),
+        )
+        for graph in document.graphs
+    ]
+    return replace(document, graphs=tuple(graphs), bindings=tuple(replace(b, key=input_key(b.key)) for b in document.bindings))
 
 
 def _require_distinct(what: str, new_name: Mapping[str, str], known: list[str]) -> None:

@@ -7,30 +7,52 @@ Detached references become references wherever some document defines the value, 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
 
 from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, column
+from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, Place, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest
-from tidu_cli.graph.select import find_value, output_hint
+from tidu_cli.graph.select import another_name, find_value, output_hint
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.vocabulary import joint_vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import is_of_pass, joint_passes, require_linear
-from tidu_cli.transforms.linking.rename import fresh
 
-Place = tuple[int, int]
-"""Document number, graph number."""
+Definitions = Sequence[Mapping[bytes, int]]
+"""For each graph the local values that detached references may mean, by digest."""
 
-Origin = tuple[Place, int]
-"""A value: the place of its graph, and its local id there."""
 
-Definitions = dict[Place, dict[bytes, int]]
-"""The local values that detached references may mean, by digest."""
+class _Graphs:
+    """The graphs of all documents, numbered through."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self.documents = documents
+        self.first = [0, *accumulate(len(document.graphs) for document in documents)]
+        self.graphs = [graph for document in documents for graph in document.graphs]
+
+    def document(self, number: int) -> int:
+        """The number of the document that a graph is of."""
+        return bisect_right(self.first, number) - 1
+
+    def external(self, number: int) -> Iterator[Place | Detached]:
+        """What a graph reads of others."""
+        d = self.document(number)
+        return (self._value(d, place) for place in self.graphs[number].external)
+
+    def value(self, number: int, argument: int) -> Place | Detached:
+        """What an argument of a graph stands for."""
+        d = self.document(number)
+        return self._value(d, self.graphs[number].place(number - self.first[d], argument))
+
+    def _value(self, d: int, place: Place) -> Place | Detached:
+        g, v = place
+        return self.documents[d].detached[v] if g == Externals.DETACHED else (self.first[d] + g, v)
 
 
 def resolve(
@@ -51,12 +73,12 @@ def resolve(
     TypeRuleError for two different ops of one name.
     """
     passes = joint_passes(documents, one_pass, names)
-    places = [(d, g) for d, document in enumerate(documents) for g in range(len(document.graphs))]
+    given = _Graphs(documents)
     definitions = _definitions(documents)
-    bindings = _bindings(documents, places, bind)
-    merging = _Merging(documents, definitions, primitives or joint_vocabulary(document.cases for document in documents), one_pass)
-    for place in _dependency_order(documents, places, definitions, bindings):
-        merging.add(place)
+    bindings = _bindings(given, bind)
+    merging = _Merging(given, definitions, primitives or joint_vocabulary(document.cases for document in documents), one_pass)
+    for number in _dependency_order(given, definitions, bindings):
+        merging.add(number)
     bound = _merged_bindings(merging, bindings)
     _require_agreeing_inputs(merging.graphs)
     _require_agreeing_bindings(merging.graphs, bound)
@@ -80,69 +102,61 @@ def dangling(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def _definitions(documents: Sequence[Document]) -> Definitions:
-    """For each graph, which of the digests that the documents want it defines, and as which local value."""
+    """Which of the digests that the documents want each graph defines, and as which local value."""
     wanted = {_digest(entry) for document in documents for entry in document.detached}
-    found: Definitions = {}
-    for d, document in enumerate(documents if wanted else ()):
-        for g, values in enumerate(digests(document)):
-            defined: dict[bytes, int] = {}
-            for v, digest in enumerate(values):
-                if digest in wanted:
-                    defined.setdefault(digest, v)
-            found[d, g] = defined
-    return found
+    if not wanted:
+        return [{} for document in documents for _ in document.graphs]
+    # The first of equal values is entered last.
+    return [
+        {values[v]: v for v in range(len(values) - 1, -1, -1) if values[v] in wanted}
+        for document in documents
+        for values in digests(document)
+    ]
 
 
 def _digest(entry: Detached) -> bytes:
     return bytes.fromhex(entry.digest.removeprefix(PREFIX))
 
 
-def _bindings(documents: Sequence[Document], places: Sequence[Place], bind: Sequence[tuple[Key, Key]]) -> dict[Key, list[Origin]]:
+def _bindings(given: _Graphs, bind: Sequence[tuple[Key, Key]]) -> dict[Key, list[Place]]:
     """What each bound input is bound to. Several documents may bind it, to what must be one value once graphs are merged."""
-    found: dict[Key, list[Origin]] = {}
-    for d, document in enumerate(documents):
+    found: dict[Key, list[Place]] = {}
+    for first, document in zip(given.first, given.documents, strict=False):
         for b in document.bindings:
-            found.setdefault(b.key, []).append(((d, b.graph), b.value))
+            found.setdefault(b.key, []).append((first + b.graph, b.value))
     for key, output in bind:
-        found.setdefault(key, []).append(_output(documents, places, key, output))
+        found.setdefault(key, []).append(_output(given, key, output))
     return found
 
 
-def _merged_bindings(merging: _Merging, bindings: dict[Key, list[Origin]]) -> tuple[Binding, ...]:
+def _merged_bindings(merging: _Merging, bindings: Mapping[Key, Sequence[Place]]) -> tuple[Binding, ...]:
     bound = []
-    for key, origins in bindings.items():
-        values = {(merging.number[place], value) for place, value in origins}
+    for key, places in bindings.items():
+        values = {(merging.number[graph], value) for graph, value in places}
         if len(values) > 1:
             raise TransformError(f"input '{key}' is bound twice, to different values; bind it once")
         bound.append(Binding(key, *values.pop()))
     return tuple(bound)
 
 
-def _output(documents: Sequence[Document], places: Sequence[Place], key: Key, output: Key) -> Origin:
-    declared: set[Key] = set()
-    outputs: set[Key] = set()
-    found: Origin | None = None
-    for d, g in places:
-        graph = documents[d].graphs[g]
-        inputs = [i.key for i in graph.inputs]
-        declared.update(inputs)
-        outputs.update(o.key for o in graph.outputs)
+def _output(given: _Graphs, key: Key, output: Key) -> Place:
+    """The value of the latest output of this key, of a graph that does not declare the input `key`."""
+    declared = {i.key for graph in given.graphs for i in graph.inputs}
+    outputs = {o.key for graph in given.graphs for o in graph.outputs}
+    found: Place | None = None
+    for number, graph in enumerate(given.graphs):
         for o in graph.outputs:
-            if o.key == output and key not in inputs:
-                if o.value is None or (o.value < 0 and graph.external.graph[-1 - o.value] == Externals.DETACHED):
+            if o.key == output and all(i.key != key for i in graph.inputs):
+                value = None if o.value is None else given.value(number, o.value)
+                if value is None or isinstance(value, Detached):
                     raise TransformError(
                         f"cannot bind '{key}' to output '{output}' of graph '{graph.name}': it is zero or detached"
                     )
-                found = (
-                    ((d, g), o.value)
-                    if o.value >= 0
-                    else ((d, graph.external.graph[-1 - o.value]), graph.external.value[-1 - o.value])
-                )
+                found = value
     if key not in declared:
         raise UnknownNameError(f"no graph has an input '{key}' to bind{did_you_mean(str(key), list(map(str, declared)))}")
     if found is None and output not in outputs and is_digest(output):
-        d, g, value = find_value(documents, output, apart_from=key)
-        return (d, g), value
+        return find_value(given.documents, output, apart_from=key)
     if found is None:
         if output in outputs:
             raise UnknownNameError(f"cannot bind '{key}': only graphs that declare that input have an output '{output}'")
@@ -151,107 +165,98 @@ def _output(documents: Sequence[Document], places: Sequence[Place], key: Key, ou
     return found
 
 
-def _dependency_order(
-    documents: Sequence[Document], places: Sequence[Place], definitions: Definitions, bindings: dict[Key, list[Origin]]
-) -> Iterator[Place]:
-    """The places, each after those that it reads; among those ready, the one given first.
+def _dependency_order(given: _Graphs, definitions: Definitions, bindings: Mapping[Key, Sequence[Place]]) -> Iterator[int]:
+    """The graphs, each after those that it reads; among those ready, the one given first.
 
     A graph waits for the graphs that it refers to and, for each detached digest, for any other graph that defines it. Where
     nothing else is left but graphs that wait for one another's digests, the first goes ahead, and its references stay detached.
     """
-    n_definers = Counter(digest for defined in definitions.values() for digest in defined)
-    needs: dict[Place, set[Place | bytes]] = {}
-    waiting: dict[Place | bytes, list[Place]] = {}
-    for place in places:
-        graph, own = documents[place[0]].graphs[place[1]], definitions.get(place, {})
-        needs[place] = {origin for i in graph.inputs for origin, _ in bindings.get(i.key, ())[:1]}
-        for g, v in graph.external:
-            if g != Externals.DETACHED:
-                needs[place].add((place[0], g))
-            elif n_definers[digest := _digest(documents[place[0]].detached[v])] > (digest in own):
-                needs[place].add(digest)
-        for need in needs[place]:
-            waiting.setdefault(need, []).append(place)
-    ready = [place for place in places if not needs[place]]
-    heapq.heapify(ready)
-    left = dict.fromkeys(places)
+    n_definers = Counter(digest for defined in definitions for digest in defined)
+    needs: list[set[int | bytes]] = []
+    waiting: dict[int | bytes, list[int]] = {}
+    for number, graph in enumerate(given.graphs):
+        needed: set[int | bytes] = {places[0][0] for i in graph.inputs if (places := bindings.get(i.key))}
+        for read in given.external(number):
+            if not isinstance(read, Detached):
+                needed.add(read[0])
+            elif n_definers[digest := _digest(read)] > (digest in definitions[number]):
+                needed.add(digest)
+        needs.append(needed)
+        for need in needed:
+            waiting.setdefault(need, []).append(number)
+    left = dict.fromkeys(range(len(needs)))
+    ready = [number for number in left if not needs[number]]
     while left:
         if not ready:
-            ready = [place for place in left if all(isinstance(need, bytes) for need in needs[place])][:1]
+            ready = [number for number in left if all(isinstance(need, bytes) for need in needs[number])][:1]
         if not ready:
-            stuck = ", ".join(f"'{documents[d].graphs[g].name}'" for d, g in left)
+            stuck = ", ".join(f"'{given.graphs[number].name}'" for number in left)
             raise TransformError(f"graphs {stuck} depend on one another in a cycle; check the bindings")
-        place = heapq.heappop(ready)
-        del left[place]
-        yield place
-        for provided in (place, *definitions.get(place, ())):
+        number = heapq.heappop(ready)
+        del left[number]
+        yield number
+        provisions: list[int | bytes] = [number, *definitions[number]]
+        for provided in provisions:
             for reader in waiting.pop(provided, ()):
                 needs[reader].discard(provided)
                 if not needs[reader] and reader in left:
                     heapq.heappush(ready, reader)
 
 
-@dataclass
 class _Merging:
-    """The document to come, graph by graph."""
+    """The document to come, graph by graph. `number` is that of each graph given, once it has been added."""
 
-    documents: Sequence[Document]
-    definitions: Definitions
-    primitives: PrimitiveSet
-    one_pass: Collection[int] = ()
-
-    def __post_init__(self) -> None:
-        self.cases = CaseTable(self.primitives)
+    def __init__(self, given: _Graphs, definitions: Definitions, primitives: PrimitiveSet, one_pass: Collection[int]) -> None:
+        self.given = given
+        self.definitions = definitions
+        self.primitives = primitives
+        self.one_pass = one_pass
+        self.cases = CaseTable(primitives)
         self.graphs: list[Graph] = []
         self.detached: list[Detached] = []
-        self.number: dict[Place, int] = {}
-        self._place: list[Place] = []
+        self.number: dict[int, int] = {}
         self._by_name: dict[str, int] = {}
-        self._defined: dict[bytes, tuple[int, int]] = {}
+        self._defined: dict[bytes, Place] = {}
         self._detached_number: dict[str, int] = {}
-        self._codes = [column(map(self.cases.intern, document.cases.cases)) for document in self.documents]
+        self._codes = [column(map(self.cases.intern, document.cases.cases)) for document in given.documents]
 
-    def add(self, place: Place) -> None:
+    def add(self, given_number: int) -> None:
         """Add a graph whose dependencies have been added."""
-        d, g = place
-        graph = self.documents[d].graphs[g]
+        graph, codes = self.given.graphs[given_number], self._codes[self.given.document(given_number)]
         external = Externals()
-        for reference in graph.external:
-            number, value = self._reference(d, reference)
+        for read in self.given.external(given_number):
+            number, value = self._detached(read) if isinstance(read, Detached) else (self.number[read[0]], read[1])
             external.graph.append(number)
             external.value.append(value)
-        codes = self._codes[d]
         code = graph.code if codes == column(range(len(codes))) else column(map(codes.__getitem__, graph.code))
         moved = replace(graph, cases=self.cases, code=code, external=external)
         if Externals.DETACHED in graph.external.graph:
             moved = self._retyped(moved)
-        earlier = self._by_name.get(graph.name)
-        if earlier is None:
-            self._append(place, moved)
-        elif _equal(self.graphs[earlier], moved) or self._same_values(self._place[earlier], place):
-            self.number[place] = earlier
+        if graph.name not in self._by_name:
+            self._append(given_number, moved)
+        elif self._is_known(given_number, moved):
+            self.number[given_number] = self._by_name[graph.name]
         elif is_of_pass(graph.name, self.one_pass):  # tidu named both, and not the user
-            taken = {graph.name for document in self.documents for graph in document.graphs}
-            self._append(place, replace(moved, name=fresh(graph.name, taken | self._by_name.keys())))
+            taken = {graph.name for graph in self.given.graphs}
+            self._append(given_number, replace(moved, name=another_name(graph.name, taken | self._by_name.keys())))
         else:
             raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them")
-        for digest, value in self.definitions.get(place, {}).items():
-            self._defined.setdefault(digest, (self.number[place], value))
+        for digest, value in self.definitions[given_number].items():
+            self._defined.setdefault(digest, (self.number[given_number], value))
 
-    def _append(self, place: Place, graph: Graph) -> None:
-        self.number[place] = self._by_name[graph.name] = len(self.graphs)
+    def _append(self, given_number: int, graph: Graph) -> None:
+        self.number[given_number] = self._by_name[graph.name] = len(self.graphs)
         self.graphs.append(graph)
-        self._place.append(place)
 
-    def _same_values(self, a: Place, b: Place) -> bool:
+    def _is_known(self, given_number: int, graph: Graph) -> bool:
+        earlier = self._by_name[graph.name]
+        if _equal(self.graphs[earlier], graph):
+            return True
         # Where a document defines a value twice, a detached reference may be linked to the one or to the other.
-        return _values(self.documents, a) == _values(self.documents, b)
+        first = next(known for known, number in self.number.items() if number == earlier)
+        return _values(self.given, first) == _values(self.given, given_number)
 
-    def _reference(self, d: int, reference: tuple[int, int]) -> tuple[int, int]:
-        g, v = reference
-        if g != Externals.DETACHED:
-            return self.number[d, g], v
-        entry = self.documents[d].detached[v]
+    def _detached(self, entry: Detached) -> Place:
         if (defined := self._defined.get(_digest(entry))) is not None:
             return defined
         number = self._detached_number.setdefault(entry.digest, len(self.detached))
@@ -283,32 +288,32 @@ class _Merging:
         return replace(graph, code=code)
 
     def _external_type(self, graph: Graph, argument: int) -> Type | None:
-        g, v = graph.external.graph[-1 - argument], graph.external.value[-1 - argument]
+        g, v = graph.place(0, argument)
         return self.detached[v].type if g == Externals.DETACHED else self.graphs[g].type_of(v)
 
 
 def _equal(a: Graph, b: Graph) -> bool:
     """Whether two graphs over one table of cases are the same, leaving meta aside."""
-    same_ports = [(i.key, i.type) for i in a.inputs] == [(i.key, i.type) for i in b.inputs] and [
-        (o.key, o.value, o.type) for o in a.outputs
-    ] == [(o.key, o.value, o.type) for o in b.outputs]
-    return same_ports and (a.linear, a.code, a.args, a.external) == (b.linear, b.code, b.args, b.external)
+
+    def content(graph: Graph) -> tuple[object, ...]:
+        inputs, outputs = [(i.key, i.type) for i in graph.inputs], [(o.key, o.value, o.type) for o in graph.outputs]
+        return inputs, outputs, graph.linear, graph.code, graph.args, graph.external
+
+    return content(a) == content(b)
 
 
-def _values(documents: Sequence[Document], place: Place) -> tuple[object, ...]:
+def _values(given: _Graphs, number: int) -> tuple[object, ...]:
     """What a graph is, leaving meta aside, whichever way it refers to the values of others: digests throughout."""
-    d, g = place
-    document, graph = documents[d], documents[d].graphs[g]
-    found = digests(document)
+    d, graph = given.document(number), given.graphs[number]
+    first, found = given.first[d], digests(given.documents[d])
 
-    def digest(argument: int | None) -> bytes | None:
-        if argument is None or argument >= 0:
-            return None if argument is None else found[g][argument]
-        h, v = graph.external.graph[-1 - argument], graph.external.value[-1 - argument]
-        return _digest(document.detached[v]) if h == Externals.DETACHED else found[h][v]
+    def digest(argument: int) -> bytes:
+        value = given.value(number, argument)
+        return _digest(value) if isinstance(value, Detached) else found[value[0] - first][value[1]]
 
     inputs = [(i.key, i.type) for i in graph.inputs]
-    return graph.linear, inputs, [(o.key, o.type, digest(o.value)) for o in graph.outputs], found[g]
+    outputs = [(o.key, o.type, None if o.value is None else digest(o.value)) for o in graph.outputs]
+    return graph.linear, inputs, outputs, found[number - first]
 
 
 def _require_agreeing_inputs(graphs: Sequence[Graph]) -> None:
