@@ -61,6 +61,8 @@ class Liveness:
         self._result_bytes = [[0 if code in sharing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
         bound = {b.key for b in document.bindings}
         self.is_given = {flat for key, flat in logical.source.items() if key not in bound} | {*range(logical.base[-1], n_values)}
+        parts = chain.from_iterable(self.shared.values())
+        self._special = self.is_given | self.shared.keys() | {part.flat for part in parts if part is not None}
         self.given = self._live = 0
         head = len(document.graphs) - 1
         for output in document.head.outputs:
@@ -76,7 +78,7 @@ class Liveness:
     def _walk(self, g: int) -> None:
         """Walk back through the nodes of graph g."""
         last, count, operand_bytes, made = self.last, self.count, self._operand_bytes, list(map(sum, self._result_bytes))
-        live, peak, at = self._live, self.peak, self.at
+        special, live, peak, at = self._special, self._live, self.peak, self.at
         for code, args, first, end in backwards(self.logical.document.graphs[g], self.logical.args[g], self.logical.base[g]):
             if end == first + 1:
                 if last[first] < 0:
@@ -87,10 +89,15 @@ class Liveness:
                 live += sum(size for value, size in enumerate(self._result_bytes[code], first) if last[value] < 0)
             count[code] += 1
             for a in args:
-                if last[a] < 0:
+                if last[a] >= 0:
+                    continue
+                size = operand_bytes[code][args.index(a)]
+                if a in special:
                     self._live = 0
-                    self._use(a, operand_bytes[code][args.index(a)], first)
-                    live += self._live
+                    self._use(a, size, first)
+                    size = self._live
+                last[a] = first
+                live += size
             if live >= peak:
                 peak, at = live, first
             live -= made[code]
@@ -107,7 +114,7 @@ class Liveness:
         elif value in self.is_given:
             self.given += size
         else:
-            self._live += size - (self.outliving[value] if self.outliving else 0)
+            self._live += size - self.outliving[value]
 
     def _use_part(self, part: Array, by: int) -> None:
         if not part.path:
