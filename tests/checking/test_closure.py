@@ -13,7 +13,7 @@ from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
 from tidu_cli.rules import families
 from tidu_cli.rules.families import linear_jvp, unary
-from tidu_cli.rules.recording.trace import op
+from tidu_cli.rules.terms import op
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

@@ -26,8 +26,8 @@ from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
 from tidu_cli.rules import families
 from tidu_cli.rules.families import binary, linear_jvp, linear_transpose, unary
-from tidu_cli.rules.recording.trace import Term
-from tidu_cli.rules.recording.trace import op as emit
+from tidu_cli.rules.terms import Term
+from tidu_cli.rules.terms import op as emit
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 

@@ -11,7 +11,7 @@ from tests.plugins.packages import GOOD, environment, message, tidu, write
 
 IMPORTS = """
 from tidu_cli.rules.families import changed, linear_jvp, linear_transpose
-from tidu_cli.rules.recording.trace import op
+from tidu_cli.rules.terms import op
 """
 LINEAR = "jvp=linear_jvp('mine'), transpose=linear_transpose(lambda attrs, ct, type_: op('mine')(ct))"
 USES_SIN = document(graph([("sin", 0)], outputs=[("y", 1)]))

@@ -31,7 +31,7 @@ from tidu_cli.graph.types import TensorType, moves
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import JVP
 from tidu_cli.rules.families import primitive
-from tidu_cli.rules.recording.trace import Term
+from tidu_cli.rules.terms import Term
 from tidu_cli.transforms.columns import cases
 from tidu_cli.transforms.columns import common_subexpressions as equal
 from tidu_cli.transforms.linearize import linearize

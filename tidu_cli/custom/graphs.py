@@ -18,9 +18,10 @@ from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.rules.contract import ValueTypes
 from tidu_cli.rules.recording.graphs import recorded
 from tidu_cli.rules.recording.linearity import require_linear
-from tidu_cli.rules.recording.trace import Term, Trace
+from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents.types import admits
+from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

@@ -19,7 +19,8 @@ from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, Transposit
 from tidu_cli.rules.families import changed, primitive
 from tidu_cli.rules.recording.graphs import as_output, kernel, recorded
 from tidu_cli.rules.recording.linearity import require_linear
-from tidu_cli.rules.recording.trace import HIDDEN, Term, Trace
+from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.terms import HIDDEN, Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 from tidu_cli.transforms.dead import drop_dead_nodes
@@ -135,7 +136,7 @@ class _ByGraphs(ABC):
         return nested.pull_back(trace, graph, node.operands, node.active, node.cotangents, self.sets.linear)
 
     def linear_map(
-        self, trace: Trace, graph: Graph, operands: Sequence[Term], moving: Sequence[Term | None]
+        self, trace: Recorder, graph: Graph, operands: Sequence[Term], moving: Sequence[Term | None]
     ) -> Sequence[Term | None]:
         """Emit a graph that is linear in its last inputs, for tangents or cotangents of which some are zero."""
         values, tangents = [*operands, *[None] * len(moving)], [*[None] * len(operands), *moving]
@@ -274,7 +275,7 @@ def _all_known(operands: Sequence[Type | None]) -> ValueTypes:
     return tuple(cast(Sequence[Type], operands))
 
 
-def _trace_of(terms: Sequence[Term | None]) -> Trace:
+def _trace_of(terms: Sequence[Term | None]) -> Recorder:
     return next(t.trace for t in terms if t is not None)
 
 
@@ -282,7 +283,7 @@ def _all(terms: Sequence[Term | None]) -> list[Term]:
     return [t for t in terms if t is not None]  # none is: forward graphs give no null, and derivatives write zeros out
 
 
-def _zeros(trace: Trace, type_: Type) -> Term:
+def _zeros(trace: Recorder, type_: Type) -> Term:
     """The zero of a type of tangents."""
     if isinstance(type_, TensorType):
         return trace.full(0, type_)

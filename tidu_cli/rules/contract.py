@@ -1,7 +1,7 @@
 """The primitive contract: everything tidu needs to know of an operation, in one place.
 
 Rules are pure functions of attrs, operand types and active mask. They are written with `Term`s, which stand for values and
-have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recording.trace`), once per distinct case.
+have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recording`), once per distinct case.
 """
 
 from __future__ import annotations
@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from tidu_cli.graph.types import ALL, TensorType, Type
+from tidu_cli.graph.types import ALL, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.catalogue import Catalogue as Catalogue
 from tidu_cli.rules.catalogue import Example as Example
-from tidu_cli.rules.flops import ONE_EACH
+from tidu_cli.rules.flops import ONE_EACH, FlopsRule
+from tidu_cli.rules.flops import Types as Types
+from tidu_cli.rules.terms import Term
 
-if TYPE_CHECKING:
-    from tidu_cli.rules.recording.trace import Term
-
-Types = tuple[TensorType, ...]
 ValueTypes = tuple[Type, ...]
 Kernel = Callable[..., Any]
 
@@ -105,9 +103,6 @@ KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 
 TypeRule = Callable[[Any, Types], Types]
 """From (attrs, operand types) to result types. Raises TypeRuleError in the user's terms."""
-
-FlopsRule = Callable[[Any, Types, Types], int]
-"""From (attrs, operand types, result types) to the number of operations (see `tidu_cli.rules.flops`)."""
 
 Span = tuple[int, int | None]
 """Operands from the first of two numbers to before the second; None means to the last."""

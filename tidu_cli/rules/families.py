@@ -52,7 +52,7 @@ from tidu_cli.rules.contract import (
     in_span,
 )
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 _CLASSES = {
     FLOATS: "floats",

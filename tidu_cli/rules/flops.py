@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidu_cli.graph.types import TensorType, leaves
 
-if TYPE_CHECKING:
-    from tidu_cli.rules.contract import FlopsRule, Types
+Types = tuple[TensorType, ...]
+
+FlopsRule = Callable[[Any, Types, Types], int]
+"""From (attrs, operand types, result types) to the number of operations."""
 
 PRODUCT = 6
 """Operations of a complex product: 4 products and 2 sums of real numbers."""

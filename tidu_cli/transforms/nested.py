@@ -11,8 +11,8 @@ from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.recording.graphs import spliced
-from tidu_cli.rules.recording.trace import Term, Trace
 from tidu_cli.rules.tangents.types import natural
+from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize
@@ -22,13 +22,13 @@ from tidu_cli.watching import listening
 Terms = Sequence[Term | None]
 
 
-def apply(trace: Trace, graph: Graph, operands: Sequence[Term]) -> Terms:
+def apply(trace: Recorder, graph: Graph, operands: Sequence[Term]) -> Terms:
     """Emit the graph itself. Gives its outputs."""
     return spliced(trace, _document(graph), _by_input(graph, operands))
 
 
 def push_forward(
-    trace: Trace, graph: Graph, operands: Terms, tangents: Terms, primitives: PrimitiveSet | None = None
+    trace: Recorder, graph: Graph, operands: Terms, tangents: Terms, primitives: PrimitiveSet | None = None
 ) -> Sequence[Term | None]:
     """Emit the derivative of a graph at these operands, along these tangents, None for zero. Gives the tangents of its outputs.
 
@@ -45,7 +45,12 @@ def push_forward(
 
 
 def pull_back(
-    trace: Trace, graph: Graph, operands: Terms, active: Sequence[bool], cotangents: Terms, primitives: PrimitiveSet | None = None
+    trace: Recorder,
+    graph: Graph,
+    operands: Terms,
+    active: Sequence[bool],
+    cotangents: Terms,
+    primitives: PrimitiveSet | None = None,
 ) -> Terms:
     """Emit the transpose of a graph that is linear in its `active` inputs, for these cotangents of its outputs, None for zero.
 
@@ -65,7 +70,7 @@ def pull_back(
     return [found.get(i.key) for i in graph.inputs]
 
 
-def batch(trace: Trace, graph: Graph, operands: Sequence[Term], batched: Sequence[bool], size: int) -> Terms:
+def batch(trace: Recorder, graph: Graph, operands: Sequence[Term], batched: Sequence[bool], size: int) -> Terms:
     """Emit a graph for many values of the `batched` operands at once. Gives its outputs, each with the batch as its first axis."""
     keys = {i.key for i, b in zip(graph.inputs, batched, strict=True) if b}
     with listening(None):

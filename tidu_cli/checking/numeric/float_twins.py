@@ -26,9 +26,10 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
 )
 from tidu_cli.rules.recording.records import field, record
-from tidu_cli.rules.recording.trace import Template, Term, Trace, op
+from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.units import is_step
+from tidu_cli.rules.terms import Term, op
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 

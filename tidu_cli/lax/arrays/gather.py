@@ -17,7 +17,7 @@ from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.attrs.kinds import Shape
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 gather, scatter_add = op("gather"), op("scatter-add")
 

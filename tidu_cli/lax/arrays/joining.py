@@ -27,7 +27,7 @@ from tidu_cli.rules.families import (
     require_dtype,
 )
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 concatenate, copy, expand_dims, pad, reduce_sum, rev, select_n, slice_, squeeze = map(
     op, ("concatenate", "copy", "expand_dims", "pad", "reduce_sum", "rev", "select_n", "slice", "squeeze")

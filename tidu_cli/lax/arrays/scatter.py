@@ -34,7 +34,7 @@ from tidu_cli.rules.contract import (
 )
 from tidu_cli.rules.families import Adjoint, by_counts, conj, linear_jvp, linear_transpose, primitive, require_dtype, summed
 from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
     op,

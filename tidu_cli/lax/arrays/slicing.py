@@ -18,7 +18,7 @@ from tidu_cli.rules.batching import later, preceded, sized, stacked
 from tidu_cli.rules.catalogue import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, require_axis
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter, slice_ = map(
     op, ("broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad", "scatter", "slice")

@@ -30,7 +30,7 @@ from tidu_cli.rules.catalogue import Caption, arrays, axes_words, listed, shape_
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, no_tangent, primitive, unary
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
     op, ("broadcast_in_dim", "convert_element_type", "reduce_sum", "reshape", "transpose")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 expand_dims, gather = op("expand_dims"), op("gather")
 

@@ -51,7 +51,7 @@ from tidu_cli.rules.families import (
     unary,
 )
 from tidu_cli.rules.flops import dividing, multiplying, per_element, per_power
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 _abs, convert, eq, integer_pow, log, power, real, select_n, sign = map(
     op, ("abs", "convert_element_type", "eq", "integer_pow", "log", "pow", "real", "select_n", "sign")

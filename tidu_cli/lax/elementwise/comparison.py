@@ -14,7 +14,7 @@ from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import binary, linear, numpy_function, primitive, require_dtype, require_one_type, summed
 from tidu_cli.rules.flops import per_case, per_element
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
     op, ("and", "broadcast_in_dim", "eq", "ge", "gt", "le", "lt", "or", "select_n")

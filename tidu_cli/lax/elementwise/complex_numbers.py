@@ -12,7 +12,7 @@ from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtyp
 from tidu_cli.rules.contract import JVP, TOGETHER
 from tidu_cli.rules.families import computed, elementwise, linear_transpose, unary
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 _F32_F64 = frozenset({"f32", "f64"})
 

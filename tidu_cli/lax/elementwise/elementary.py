@@ -10,7 +10,7 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import Kernel, Types
 from tidu_cli.rules.families import numpy_function, through_f32, unary
 from tidu_cli.rules.flops import multiplying, per_element
-from tidu_cli.rules.recording.trace import op
+from tidu_cli.rules.terms import op
 
 exp, integer_pow = op("exp"), op("integer_pow")
 

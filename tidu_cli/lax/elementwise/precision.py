@@ -10,7 +10,7 @@ from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import linear, of_one_type
 from tidu_cli.rules.flops import ONE_EACH
-from tidu_cli.rules.recording.trace import op
+from tidu_cli.rules.terms import op
 
 reduce_precision = op("reduce_precision")
 

@@ -9,7 +9,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS, INTEGERS, REALS
 from tidu_cli.rules.contract import JVP, Attrs, Kernel, Types
 from tidu_cli.rules.families import binary, elementwise, numpy_function, unary
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 convert, eq, round_, select_n = map(op, ("convert_element_type", "eq", "round", "select_n"))
 

@@ -15,7 +15,7 @@ from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 _abs, and_, bessel_i0e, bessel_i1e, digamma, exp, gt, is_finite = map(
     op, ("abs", "and", "bessel_i0e", "bessel_i1e", "digamma", "exp", "gt", "is_finite")

@@ -13,7 +13,7 @@ from typing import Any
 from tidu_cli.graph.types import COMPLEXES, INEXACT
 from tidu_cli.rules.contract import JVP
 from tidu_cli.rules.families import elementwise, numpy_function, summed, unary
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 _abs, cos, cosh, is_finite, maximum, rsqrt, select_n, sin, sinh, square, stop_gradient = map(
     op, ("abs", "cos", "cosh", "is_finite", "max", "rsqrt", "select_n", "sin", "sinh", "square", "stop_gradient")

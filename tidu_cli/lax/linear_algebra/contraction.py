@@ -17,7 +17,7 @@ from tidu_cli.rules.catalogue import Caption, arrays, listed
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj, require_dtype
 from tidu_cli.rules.flops import products
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 Pair = tuple[Axes, Axes]
 

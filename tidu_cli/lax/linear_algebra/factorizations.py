@@ -18,7 +18,7 @@ from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import conj, primitive, require_dtype, summed
 from tidu_cli.rules.flops import cholesky_factor, lu_factors, triangular_systems
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 DTYPES = frozenset({"f32", "f64", "c64", "c128"})
 """Those that LAPACK has."""

@@ -10,9 +10,9 @@ from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, lea
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import conj, numpy_function, of_one_type, summed
-from tidu_cli.rules.recording.trace import Term
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents.types import scaled_operand
+from tidu_cli.rules.terms import Term
 
 ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""

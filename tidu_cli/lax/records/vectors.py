@@ -19,9 +19,10 @@ from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Types, ValueTypes
 from tidu_cli.rules.recording.graphs import as_output, kernel, recorded
 from tidu_cli.rules.recording.records import field, fieldwise
-from tidu_cli.rules.recording.trace import Term, Trace, op
+from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.types import scaled_operand
+from tidu_cli.rules.terms import Term, op
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 

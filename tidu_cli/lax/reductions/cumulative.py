@@ -18,7 +18,7 @@ from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype
 from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
-from tidu_cli.rules.recording.trace import Number, Term, op
+from tidu_cli.rules.terms import Number, Term, op
 
 convert, cumsum, eq, exp, pad, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "pad", "real", "select_n"))
 

@@ -16,7 +16,7 @@ from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_axes, require_dtype
 from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = map(
     op, ("broadcast_in_dim", "convert_element_type", "cumprod", "eq", "pad", "reduce_sum", "reshape", "transpose")

@@ -15,7 +15,7 @@ from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import primitive, require_axis, require_dtype
 from tidu_cli.rules.flops import sorting
-from tidu_cli.rules.recording.trace import Term
+from tidu_cli.rules.terms import Term
 
 
 class SortAttrs(Attrs):

@@ -16,11 +16,12 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.contract import Kernel, Types
-from tidu_cli.rules.recording.trace import Term, Trace
+from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-def spliced(trace: Trace, document: Document, sources: Mapping[Key, Term]) -> list[Term | None]:
+def spliced(trace: Recorder, document: Document, sources: Mapping[Key, Term]) -> list[Term | None]:
     """Emit the nodes of a document's graphs for these sources by input key. Gives the head's outputs, None for zeros.
 
     Nodes are linear where they depend on a source that is. An input without a source is one whose value is not there: what depends

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, moves, tensor_tangent_type
 from tidu_cli.rules.contract import JVP
-from tidu_cli.rules.recording.trace import Term, Trace
+from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.terms import Term
 
 
 def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | None]:

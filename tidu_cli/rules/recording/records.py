@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from tidu_cli.graph.types import RecordType, Type
-from tidu_cli.rules.recording.trace import Term
+from tidu_cli.rules.terms import Term
 
 
 def field(record: Term, name: str) -> Term:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.contract import Types
-from tidu_cli.rules.recording.trace import Template, Term, Trace, op
+from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.terms import Term, op
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 concatenate, reshape, scatter_add = op("concatenate"), op("reshape"), op("scatter-add")

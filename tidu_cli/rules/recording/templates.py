@@ -19,7 +19,8 @@ from tidu_cli.graph.types import Type, of_batch, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Transposition, Types
 from tidu_cli.rules.recording.integers import tangents_of_results
 from tidu_cli.rules.recording.linearity import require_linear_emission
-from tidu_cli.rules.recording.trace import HIDDEN, Template, Term, Trace
+from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.terms import HIDDEN, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Flags = tuple[bool, ...]

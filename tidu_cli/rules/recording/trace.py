@@ -7,71 +7,15 @@ node of the case, with no further call of the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.types import RecordType, TensorType, Type
+from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.rules.terms import Number, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
-
-Number = int | float | complex
-
-HIDDEN = "its rule needs the type of a detached value; resolve the document first"
-"""Why a rule does nothing where a detached reference hides a type that it reads."""
-
-
-Operator = Callable[["Term", "Term | Number"], "Term"]
-
-
-def _operators(name: str) -> tuple[Operator, Operator]:
-    """A primitive as Python's operator: of a Term and what stands on its right, and of one and a number on its left."""
-    return (lambda x, y: x.trace.emit(name, x, y)), (lambda x, y: x.trace.emit(name, y, x))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
-    """A value within a rule. `slot` is its place in the template's environment; `linear` says that it depends on a tangent."""
-
-    trace: Trace
-    slot: int
-    known_type: Type | None
-    linear: bool
-
-    @property
-    def type(self) -> TensorType:
-        """The type of an array. Raises MissingRuleError where a detached reference hides it, and for a record."""
-        type_ = self.value_type
-        if isinstance(type_, RecordType):
-            raise MissingRuleError(f"its rule takes arrays, and a value is a record, {type_}")
-        return type_
-
-    @property
-    def value_type(self) -> Type:
-        """The value's type. Raises MissingRuleError where a detached reference hides it."""
-        if self.known_type is None:
-            raise MissingRuleError(HIDDEN)
-        return self.known_type
-
-    __add__, __radd__ = _operators("add")
-    __sub__, __rsub__ = _operators("sub")
-    __mul__, __rmul__ = _operators("mul")
-    __truediv__, __rtruediv__ = _operators("div")
-
-    def __neg__(self) -> Term:
-        return self.trace.emit("neg", self)
-
-
-def op(name: str) -> Callable[..., Term]:
-    """The function that applies a primitive of one result to Terms, for use in rules: `cos = op("cos")`."""
-
-    def apply(*operands: Term | Number, **attrs: object) -> Term:
-        trace = next(t.trace for t in operands if isinstance(t, Term))
-        return trace.emit(name, *operands, **attrs)
-
-    apply.__name__ = name
-    return apply
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import RecordType, TensorType, Type
-from tidu_cli.rules.contract import Transposition
+from tidu_cli.rules.contract import TransposeRule, Transposition
 from tidu_cli.rules.recording.records import field, fieldwise, record
-from tidu_cli.rules.recording.trace import Template, Term, Trace
+from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -33,7 +34,8 @@ def converted_cotangent(cotangent: Term, wanted: Type) -> Term:
     def transposed(ct: Term, dtype: str) -> Term:
         trace, op = ct.trace, "convert_element_type"
         attrs = trace.primitives.parse_attrs(op, {"new_dtype": ct.type.dtype})
-        (found,) = trace.primitives.transpose_rule(op)(Transposition(attrs, [None], (ct.type.with_dtype(dtype),), (True,), [ct]))
+        rule: TransposeRule = trace.primitives.transpose_rule(op)
+        (found,) = rule(Transposition(attrs, [None], (ct.type.with_dtype(dtype),), (True,), [ct]))
         assert found is not None
         return found
 

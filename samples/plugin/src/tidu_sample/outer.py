@@ -10,7 +10,7 @@ from tidu_cli.graph.types import INEXACT, TensorType
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import Batching, Example, Transposition
 from tidu_cli.rules.families import bilinear, conj, require_dtype
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 _dot_general = op("dot_general")
 

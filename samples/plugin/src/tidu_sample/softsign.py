@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.rules.families import unary
-from tidu_cli.rules.recording.trace import Term, op
+from tidu_cli.rules.terms import Term, op
 
 _abs = op("abs")
 
