@@ -112,8 +112,8 @@ def installed(op: str, named: Named) -> Primitive | None:
     among = known.among(named)
     if not among:
         raise PluginError(f"op '{op}': {not_named(known)}")
-    if len(among) > 1:
-        raise PluginError(_clash(op, among))
+    if clash := _clash(op, among, is_built_in=False):
+        raise PluginError(clash)
     return _loaded(op, among[0])
 
 
@@ -124,11 +124,7 @@ KNOWN = replace(BUILTIN, announced=announced, installed=installed)
 def not_named(known: Announced) -> str:
     """What to say of an op whose packages may not be imported."""
     ways = " or ".join(f"--plugins {name}" for name in dict.fromkeys(package.name for package in known.packages))
-    several = len(known.packages) > 1
-    return (
-        f"{_listed(known.packages)} bring{'' if several else 's'} one, and a package is imported only if it is named; "
-        f"add {ways}, or set {VARIABLE}"
-    )
+    return f"{_bringing(known.packages)}, and a package is imported only if it is named; add {ways}, or set {VARIABLE}"
 
 
 @cache
@@ -153,30 +149,29 @@ def _loaded(op: str, package: Package) -> Primitive:
 def clashes(built_in: Collection[str], named: Named) -> Iterator[tuple[str, str]]:
     """The ops that more than one of these packages brings, or one of them and tidu; and what to say of each."""
     for op, known in announced().items():
-        among = known.among(named)
-        if op in built_in and among:
-            yield op, _clash_with_built_in(op, among)
-        elif len(among) > 1:
-            yield op, _clash(op, among)
+        if clash := _clash(op, known.among(named), is_built_in=op in built_in):
+            yield op, clash
 
 
 def refuse_clash(op: str, named: Named) -> None:
     """Raises PluginError if one of these packages announces this op, which tidu has built in."""
-    if named and op in announced() and (among := announced()[op].among(named)):
-        raise PluginError(_clash_with_built_in(op, among))
+    if named and op in announced() and (clash := _clash(op, announced()[op].among(named), is_built_in=True)):
+        raise PluginError(clash)
 
 
-def _clash(op: str, packages: tuple[Package, ...]) -> str:
-    return f"op '{op}': {_listed(packages)} both bring one of this name; name one of them only"
+def _clash(op: str, packages: tuple[Package, ...], *, is_built_in: bool) -> str | None:
+    """What to say of an op that these packages bring; None where it is but one."""
+    if is_built_in and packages:
+        return f"op '{op}': {_bringing(packages)}, but tidu has one of this name; uninstall the former"
+    if len(packages) > 1:
+        names = " and ".join(map(str, packages))
+        return f"op '{op}': packages {names} both bring one of this name; name one of them only"
+    return None
 
 
-def _clash_with_built_in(op: str, packages: tuple[Package, ...]) -> str:
-    several = len(packages) > 1
-    return f"op '{op}': {_listed(packages)} bring{'' if several else 's'} one, but tidu has one of this name; uninstall the former"
-
-
-def _listed(packages: tuple[Package, ...]) -> str:
-    return f"package{'s' if len(packages) > 1 else ''} {' and '.join(map(str, packages))}"
+def _bringing(packages: tuple[Package, ...]) -> str:
+    names = " and ".join(map(str, packages))
+    return f"packages {names} bring one" if len(packages) > 1 else f"package {names} brings one"
 
 
 def _may_be_some() -> bool:
