@@ -34,16 +34,11 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
         bound = signature.bind(*args, **inputs)
     except TypeError as error:
         raise BuildError(f"{name_of_function(function)}: {error}") from None
-    given: dict[str, Any] = {}
     for parameter, value in bound.arguments.items():
-        kind = signature.parameters[parameter].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            given[parameter] = tuple(inputs_of(recorder, v, f"{parameter}.{k}") for k, v in enumerate(value))
-        elif kind is inspect.Parameter.VAR_KEYWORD:
-            given[parameter] = {k: inputs_of(recorder, v, k) for k, v in value.items()}
+        if signature.parameters[parameter].kind is inspect.Parameter.VAR_KEYWORD:
+            bound.arguments[parameter] = {k: inputs_of(recorder, v, k) for k, v in value.items()}
         else:
-            given[parameter] = inputs_of(recorder, value, parameter)
-    bound.arguments.update(given)
+            bound.arguments[parameter] = inputs_of(recorder, value, parameter)
     result = called(function, *bound.args, **bound.kwargs)
     return recorder.document(name or name_of_function(function), outputs_of(recorder, result, output))
 
@@ -60,7 +55,10 @@ def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None =
     arrays = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
     values = {k: filled(tree, hint, arrays) for k, (tree, hint) in arguments.items()}
     with contextlib.redirect_stdout(sys.stderr):
-        result = called(function, *_positional(function, values), **values)
+        only = [
+            k for k, p in signature_of(function).parameters.items() if p.kind is inspect.Parameter.POSITIONAL_ONLY and k in values
+        ]
+        result = called(function, *[values.pop(k) for k in only], **values)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
     alone = outputs[0] if len(outputs) == 1 and single else default_output(inputs)
     found = outputs_of(recorder, result, alone)
@@ -100,15 +98,12 @@ def _loaded(file: str, function_name: str) -> Callable[..., Any]:
 
 def _arguments(function: Callable[..., Any], tree: Tree) -> dict[str, tuple[Any, Any]]:
     """The trees of a function's parameters, with the classes that annotations ask for. Raises BuildError if they do not fit."""
-    parameters = signature_of(function).parameters
+    parameters, name = signature_of(function).parameters, name_of_function(function)
     free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     named = [k for k, p in parameters.items() if p.kind not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)]
     for key in tree:
         if key not in named and not free:
-            raise UnknownNameError(
-                f"{name_of_function(function)} has no parameter '{key}'{did_you_mean(key, named)} (parameters: {', '.join(named)})"
-            )
-    name = name_of_function(function)
+            raise UnknownNameError(f"{name} has no parameter '{key}'{did_you_mean(key, named)} (parameters: {', '.join(named)})")
     missing = [k for k in named if k not in tree and parameters[k].default is inspect.Parameter.empty]
     if missing:
         raise BuildError(f"{name} needs '{missing[0]}'; give its type with -i {missing[0]}:TYPE, such as {missing[0]}:f64[3]")
@@ -118,9 +113,3 @@ def _arguments(function: Callable[..., Any], tree: Tree) -> dict[str, tuple[Any,
         default = parameters[key].default if key in parameters else None
         found[key] = below, type(default) if dataclasses.is_dataclass(default) else hints.get(key)
     return found
-
-
-def _positional(function: Callable[..., Any], values: dict[str, Any]) -> list[Any]:
-    """The values of parameters that take no name, which leave `values`."""
-    only = [k for k, p in signature_of(function).parameters.items() if p.kind is inspect.Parameter.POSITIONAL_ONLY and k in values]
-    return [values.pop(k) for k in only]

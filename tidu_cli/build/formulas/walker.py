@@ -137,22 +137,17 @@ class Walker(ast.NodeVisitor):
                 written = str(ast.get_source_segment(self.text.strip(), node))[:40]
                 self.refuse(node, f"the number {written} is beyond every float; write inf")
             return self._small(node, node.value)
-        return self.refuse(
-            node,
-            "text has no place in a formula but as einsum's subscripts and dtype="
-            if isinstance(node.value, str)
-            else "bytes have no place in a formula",
-        )
+        text = "text has no place in a formula but as einsum's subscripts and dtype="
+        return self.refuse(node, text if isinstance(node.value, str) else "bytes have no place in a formula")
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.scope:
             return self.scope[node.id]
         if node.id in CONSTANTS:
             return CONSTANTS[node.id]
-        known = [*self.scope, *CONSTANTS]
         if node.id in function_names():
             self.refuse(node, f"'{node.id}' is a function; write {node.id}(...)")
-        more = did_you_mean(node.id, known) or f"; give it a type with -i {node.id[:40]}:TYPE"
+        more = did_you_mean(node.id, [*self.scope, *CONSTANTS]) or f"; give it a type with -i {node.id[:40]}:TYPE"
         return self.refuse(node, f"unknown name '{node.id[:60]}'{more}")
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -256,21 +251,20 @@ class Walker(ast.NodeVisitor):
     # Their parts.
 
     def _arguments(self, node: ast.Call, name: str) -> tuple[list[Any], dict[str, Any]]:
-        args = [self._argument(a, name if k == 0 else "", k) for k, a in enumerate(node.args)]
+        args = [self._argument(a, name if k == 0 else "") for k, a in enumerate(node.args)]
         options: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.refuse(keyword, "'**' has no place in a formula")
             if keyword.arg in OPTIONS_REFUSED:
                 self.refuse(keyword.value, f"{keyword.arg}= has no place in a formula")
-            options[keyword.arg] = (
-                self._dtype(keyword.value) if keyword.arg == "dtype" else self._argument(keyword.value, keyword.arg, 0)
-            )
+            is_dtype = keyword.arg == "dtype"
+            options[keyword.arg] = self._dtype(keyword.value) if is_dtype else self._argument(keyword.value, keyword.arg)
         if name == "convert" and len(node.args) == 2:
             args[1] = self._dtype(node.args[1])
         return args, options
 
-    def _argument(self, node: ast.expr, where: str, position: int) -> Any:
+    def _argument(self, node: ast.expr, where: str) -> Any:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and where in _TAKES_TEXT:
             return node.value[:400]
         if isinstance(node, ast.Name) and node.id in ITEMSIZE and node.id not in self.scope:

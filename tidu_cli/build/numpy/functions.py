@@ -142,7 +142,9 @@ ALIASES: Mapping[str, str] = {
 """Other names of ufuncs, NumPy's and the array API's."""
 
 
-_BY_FUNCTION: dict[Any, Callable[..., Any]] = {}
+@lru_cache(maxsize=1)
+def _by_function() -> Mapping[Any, Callable[..., Any]]:
+    return {numpys(name): implementation for name, implementation in FUNCTIONS.items()}
 
 
 CREATION: Mapping[Any, str] = {
@@ -165,10 +167,7 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
             return view_of(constant, constant, writable=False) if found is args[0] else shared(name, constant, (), {})
         if "array" in name:
             return shared(name if name == "array" else "asarray", _asarray(*args, **options), args, options)
-    if not _BY_FUNCTION:
-        _BY_FUNCTION.update((numpys(name), implementation) for name, implementation in FUNCTIONS.items())
-        _BY_FUNCTION.pop(None, None)
-    implementation = _BY_FUNCTION.get(function)
+    implementation = _by_function().get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
     return implementation(*args, **options)

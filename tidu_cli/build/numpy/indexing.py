@@ -94,21 +94,14 @@ def _sliced(x: Array, entries: list[Any]) -> Array:
     arrays = any(isinstance(e, Array | np.ndarray) for e in entries)
     starts, limits, strides, reverse = [], [], [], []
     for axis, (n, e) in enumerate(zip(x.shape, entries, strict=True)):
-        if isinstance(e, int) and not arrays:
-            start, stop, step = e, e + 1, 1
-        elif isinstance(e, slice):
-            start, stop, step = e.indices(n)
-            count = len(range(start, stop, step))
-            if step < 0:
-                reverse.append(axis)
-                start, step = start + (count - 1) * step if count else 0, -step
-            stop = start + (count - 1) * step + 1 if count else start
-            step = min(step, max(n, 1))
-        else:
-            start, stop, step = 0, n, 1
-        starts.append(min(start, n))
-        limits.append(min(max(stop, min(start, n)), n))
-        strides.append(step)
+        entry = e if isinstance(e, slice) else slice(e, e + 1) if isinstance(e, int) and not arrays else ALL_OF_IT
+        taken = range(n)[entry]
+        strides.append(min(abs(taken.step), max(n, 1)))
+        if taken.step < 0:
+            reverse.append(axis)
+            taken = taken[::-1] or range(0)
+        starts.append(taken.start)
+        limits.append(taken[-1] + 1 if taken else taken.start)
     if (starts, limits) != ([0] * x.ndim, list(x.shape)) or any(s != 1 for s in strides):
         some = None if all(s == 1 for s in strides) else tuple(strides)
         x = x.emit("slice", start_indices=tuple(starts), limit_indices=tuple(limits), strides=some)

@@ -11,7 +11,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, arrays_in, lift, lifted, lifted_as_arrays, real_of
 from tidu_cli.build.errors import BuildError, UntraceableError
 from tidu_cli.build.numpy.linear_algebra.products import matmul
-from tidu_cli.build.numpy.primitives import common_shape, filled, floating, normal_axes, places, resized, select
+from tidu_cli.build.numpy.primitives import common_shape, filled, floating, normal_axes, places, select
 from tidu_cli.build.numpy.reductions.reducing import max as max_
 from tidu_cli.build.numpy.reductions.reducing import min as min_
 from tidu_cli.build.numpy.reductions.reducing import prod
@@ -52,10 +52,8 @@ def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
         squares = (x.real * x.real + x.imag * x.imag) if x.type.complex else x * x
         return sum_(squares, axes, keepdims=keepdims).emit("sqrt")
     size = abs(x)
-    if ord == math.inf:
-        return max_(size, axes, keepdims=keepdims)
-    if ord == -math.inf:
-        return min_(size, axes, keepdims=keepdims)
+    if ord in (math.inf, -math.inf):
+        return (max_ if ord > 0 else min_)(size, axes, keepdims=keepdims)
     if ord == 0:
         return sum_((x != 0).astype(real_of(x)), axes, keepdims=keepdims)
     if ord == 1:
@@ -72,8 +70,7 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
     x = floating(x)
     rows, columns = axes
     sums = sum_(abs(x), rows if abs(ord) == 1 else columns, keepdims=True)
-    found = (max_ if ord > 0 else min_)(sums, axes)
-    return found.reshaped(resized(x.shape, axes)) if keepdims else found
+    return (max_ if ord > 0 else min_)(sums, axes, keepdims=keepdims)
 
 
 class SlogdetResult(NamedTuple):

@@ -11,7 +11,7 @@ from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, l
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import indexed, part
 from tidu_cli.build.numpy.linear_algebra.products import matmul
-from tidu_cli.build.numpy.primitives import common_shape, filled, floating, laid_along, normal_axes, normal_axis, resized
+from tidu_cli.build.numpy.primitives import common_shape, filled, floating, is_given, laid_along, normal_axes, normal_axis, resized
 from tidu_cli.build.numpy.reductions.reducing import sum
 from tidu_cli.build.numpy.shaping import MAX_REPEATS, atleast_1d, concatenate, expand_dims, flip, pad, ravel, sliding_window_view
 
@@ -54,7 +54,7 @@ def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
 
 
 def _end(value: Any, x: Array, axis: int) -> Array | None:
-    if value is None or value is np._NoValue:
+    if not is_given(value):
         return None
     end = lift(value, x)
     return end if end.ndim else end.broadcast(resized(x.shape, axis))
@@ -62,8 +62,7 @@ def _end(value: Any, x: Array, axis: int) -> Array | None:
 
 def ediff1d(ary: Operand, to_end: Any = None, to_begin: Any = None) -> Array:
     x = diff(ravel(an_array(ary, to_end, to_begin)))
-    parts = [None if e is None else ravel(lift(e, x, x.dtype)) for e in (to_begin, to_end)]
-    return concatenate([part for part in (parts[0], x, parts[1]) if part is not None])
+    return concatenate([ravel(lift(part, x, x.dtype)) for part in (to_begin, x, to_end) if part is not None])
 
 
 def gradient(f: Operand, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
