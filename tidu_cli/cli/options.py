@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -188,6 +188,13 @@ def load(file: str) -> Loaded:
     from tidu_cli.formats.read import parse_document
 
     return Loaded(*_read(file, parse_document))
+
+
+def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
+    """Read several documents: with how messages name them, and the format of the first. Raises as `load`, and UsageError."""
+    require_stdin_once(*files)
+    sources = [load(file) for file in files]
+    return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
 def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:

@@ -34,6 +34,11 @@ class Candidate(NamedTuple):
     goes_on: bool = False
     is_path: bool = False
 
+    @property
+    def kind(self) -> str:
+        """What the scripts of shells call it."""
+        return "path" if self.is_path else "part" if self.goes_on else "word"
+
 
 @dataclass(frozen=True)
 class Cursor:
@@ -203,8 +208,8 @@ def _tangents(place: Cursor) -> Iterator[Candidate]:
     for text, type_ in _typed_inputs(place):
         before = f"{text}="
         if place.incomplete.startswith(before):
-            for found in tangent_texts(type_, place.incomplete[len(before) :]):
-                yield Candidate(before + found.text, found.help, found.goes_on)
+            for tangent, about, goes_on in tangent_texts(type_, place.incomplete[len(before) :]):
+                yield Candidate(before + tangent, about, goes_on)
         elif moves(type_) and (text in wrt or not wrt) and not any(given.startswith(before) for given in place.taken):
             yield Candidate(before, str(type_), goes_on=True)
 
