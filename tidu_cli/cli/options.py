@@ -94,12 +94,6 @@ def ops_option(function: F) -> F:
     return _remembered("--ops", "FILE", text)(plugins_option(function))
 
 
-def plugins_option(function: F) -> F:
-    """The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
-    text = "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]"
-    return _remembered("--plugins", "NAME", text)(function)
-
-
 def _remembered(option: str, metavar: str, text: str) -> Callable[[F], F]:
     """An option that repeats, whose values click's context holds under its name."""
 
@@ -108,6 +102,13 @@ def _remembered(option: str, metavar: str, text: str) -> Callable[[F], F]:
 
     return click.option(option, multiple=True, metavar=metavar, expose_value=False, callback=remember, help=text)
 
+
+plugins_option = _remembered(
+    "--plugins",
+    "NAME",
+    "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]",
+)
+"""The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
 
 output_keys_option = click.option(
     "--output",
@@ -138,11 +139,6 @@ one_pass_option = click.option(
     help="Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
 )
 """The option --one-pass N, which repeats."""
-
-
-def document_output_options(function: F) -> F:
-    """The options -o and --format of commands that write a document."""
-    return result_options("json", "msgpack", default="what came in")(function)
 
 
 def result_options(*formats: str, default: str) -> Callable[[F], F]:
@@ -176,6 +172,10 @@ def out_option(*formats: str) -> Callable[[F], F]:
 
     text = "Write to this file, whole or not at all. [default: standard output]"
     return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
+
+
+document_output_options = result_options("json", "msgpack", default="what came in")
+"""The options -o and --format of commands that write a document."""
 
 
 def example(*lines: str) -> str:
