@@ -122,10 +122,5 @@ def _markdown_entry(found: Entry) -> list[str]:
     return [*lines, ""]
 
 
-def main() -> None:
-    """Print docs/primitives.md."""
-    print(to_markdown(), end="")
-
-
 if __name__ == "__main__":
-    main()
+    print(to_markdown(), end="")

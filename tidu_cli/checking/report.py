@@ -129,10 +129,8 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
     """Run parts of the checks on a primitive's examples; derivatives are tried in those of its dtypes that are in `dtypes`."""
     report = Report()
     if "static" in parts:
-        report.static = [
-            found for document in _derivatives(primitive, primitives) for found in findings(document, primitives) if found.serious
-        ]
-        report.failures += [f.text for f in report.static]
+        found = (finding for document in _derivatives(primitive, primitives) for finding in findings(document, primitives))
+        _add_static(report, [finding for finding in found if finding.serious], (), primitives)
     if "closure" in parts:
         report.closure = examples_closure([primitive], primitives)
         report.inert = _inert([primitive.name], primitives)

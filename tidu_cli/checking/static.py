@@ -66,20 +66,17 @@ def _masks(graph: Graph) -> Iterator[Finding]:
 
 def _linearity(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:
     """A linear node whose primitive has no transpose for its mask is not linear in its active operands."""
-    verdicts: dict[int, str | None] = {}
-    for node, code in enumerate(graph.code):
-        case = graph.cases[code]
-        if case.mask is None or None in case.operands:  # rules may need the types that a detached reference hides
-            continue
-        if code not in verdicts:
-            table = CaseTable()
+    missing: dict[int, str] = {}
+    for code in set(graph.code):
+        case, table = graph.cases[code], CaseTable()
+        if case.mask is not None and None not in case.operands:  # rules may need the types that a detached reference hides
             try:
                 transpose_template(primitives, table, table.intern(case), (True,) * len(case.results))
-                verdicts[code] = None
             except MissingRuleError as error:
-                verdicts[code] = str(error)
-        if verdicts[code] is not None:
-            yield Finding(True, f"{graph.describe(node)}: not known to be linear in its active inputs: {verdicts[code]}")
+                missing[code] = str(error)
+    for node, code in enumerate(graph.code if missing else ()):
+        if code in missing:
+            yield Finding(True, f"{graph.describe(node)}: not known to be linear in its active inputs: {missing[code]}")
 
 
 def used_values(logical: LogicalGraph) -> bytearray:

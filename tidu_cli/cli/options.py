@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -93,12 +93,6 @@ def ops_option(function: F) -> F:
     return _remembered("--ops", "FILE", text)(plugins_option(function))
 
 
-def plugins_option(function: F) -> F:
-    """The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
-    text = "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]"
-    return _remembered("--plugins", "NAME", text)(function)
-
-
 def _remembered(option: str, metavar: str, text: str) -> Callable[[F], F]:
     """An option that repeats, whose values click's context holds under its name."""
 
@@ -107,6 +101,13 @@ def _remembered(option: str, metavar: str, text: str) -> Callable[[F], F]:
 
     return click.option(option, multiple=True, metavar=metavar, expose_value=False, callback=remember, help=text)
 
+
+plugins_option = _remembered(
+    "--plugins",
+    "NAME",
+    "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]",
+)
+"""The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
 
 output_keys_option = click.option(
     "--output",
@@ -137,11 +138,6 @@ one_pass_option = click.option(
     help="Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
 )
 """The option --one-pass N, which repeats."""
-
-
-def document_output_options(function: F) -> F:
-    """The options -o and --format of commands that write a document."""
-    return result_options("json", "msgpack", default="what came in")(function)
 
 
 def result_options(*formats: str, default: str) -> Callable[[F], F]:
@@ -177,6 +173,10 @@ def out_option(*formats: str) -> Callable[[F], F]:
     return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
 
 
+document_output_options = result_options("json", "msgpack", default="what came in")
+"""The options -o and --format of commands that write a document."""
+
+
 def example(*lines: str) -> str:
     """The epilog that shows a runnable example."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
@@ -187,6 +187,13 @@ def load(file: str) -> Loaded:
     from tidu_cli.formats.read import parse_document
 
     return Loaded(*_read(file, parse_document))
+
+
+def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
+    """Read several documents: with how messages name them, and the format of the first. Raises as `load`, and UsageError."""
+    require_stdin_once(*files)
+    sources = [load(file) for file in files]
+    return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
 def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:

@@ -106,26 +106,19 @@ def _about(told: _Told, item: Item) -> dict[str, object]:
         entry = document.detached[item.index]
         return {"title": "a detached value", "lines": [entry.digest, f"type {entry.type or 'unknown'}"], "flow": item.flow}
     graph = document.graphs[item.graph]
-    about = {
-        Kind.INPUT: _about_input,
-        Kind.NODE: _about_node,
-        Kind.OUTPUT: _about_output,
-        Kind.COLLAPSED: _about_collapsed,
-    }[item.kind]
-    title, lines = about(told, item, graph)
+    if item.kind is Kind.COLLAPSED:
+        title, lines = f"{len(item.nodes)} nodes of {graph.name}", [describe_graph(graph), op_counts(graph, item.nodes)]
+    else:
+        about = {Kind.INPUT: _about_input, Kind.NODE: _about_node, Kind.OUTPUT: _about_output}[item.kind]
+        title, lines = about(told, item, graph)
     return {"title": title, "lines": [line for line in lines if line], "flow": item.flow}
 
 
 def _about_input(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
     declared = graph.inputs[item.index]
+    lines = [f"input of {graph.name}, type {declared.type}", declared_text(declared.type)]
     what = key_words(declared.key) if declared.key.path else ""
-    place = item.graph, item.index
-    return str(declared.key), [
-        f"input of {graph.name}, type {declared.type}",
-        declared_text(declared.type),
-        what,
-        _value(told, place),
-    ]
+    return str(declared.key), [*lines, what, _value(told, (item.graph, item.index))]
 
 
 def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
@@ -153,10 +146,6 @@ def _about_output(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]
         return str(output.key), [*lines, "always zero"]
     place = graph.place(item.graph, output.value)
     return str(output.key), [*lines, f"is {told.words.name(place)}", _value(told, place)]
-
-
-def _about_collapsed(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
-    return f"{len(item.nodes)} nodes of {graph.name}", [describe_graph(graph), op_counts(graph, item.nodes)]
 
 
 def _value(told: _Told, place: Place) -> str:

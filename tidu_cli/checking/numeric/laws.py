@@ -21,7 +21,7 @@ Each gives the error relative to the greatest part of what it compares.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -131,8 +131,6 @@ def check_numerically(
     diagonals of matrices `diagonals` are added. No tangent goes to those `fixed`.
     Raises what the transforms raise.
     """
-    import numpy as np
-
     graph = materialize(document).head
     whole = Document((graph,), document.cases)
     drawing = Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)
@@ -141,11 +139,7 @@ def check_numerically(
         return _integers_verdict(whole, primitives, drawing, fixed)
     found: dict[str, float] = {}
     points: dict[str, tuple[Arrays, Arrays]] = {}
-    for point in range(_POINTS):
-        rng = np.random.default_rng([seed, point])
-        x = drawing.finite_point(laws.f, rng)
-        if x is None or (laws.smooth.twin_of and not laws.smooth.agrees(laws.f(x), x, EXACT[laws.precision])):
-            continue
+    for x, rng in _points(drawing, laws.f, laws.smooth, EXACT[laws.precision]):
         v, w, v2 = (draw_all(rng, laws.directions) for _ in range(3))
         for law, error in laws.errors(x, v, w, v2, draw_all(rng, laws.images)).items():
             if error is not None and law not in found:
@@ -245,8 +239,6 @@ def _laws(whole: Document, primitives: PrimitiveSet, fixed: Container[Key]) -> _
 
 def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawing, fixed: Container[Key]) -> list[Verdict]:
     """The verdict on derivatives by integers and datetimes, if outputs depend on some as numbers: that they are those by floats."""
-    import numpy as np
-
     found = float_twin(inline(whole, primitives=primitives), primitives)
     if found is None:
         return []
@@ -265,11 +257,7 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     images = {p: t for o in outputs for p, t in _tangents(o, None).items()}
     _require_memory((f, jvp, vjp, of_twin.jvp), directions, images)
     bound = EXACT[least_precision([*directions.values(), *images.values()])]
-    for point in range(_POINTS):
-        rng = np.random.default_rng([drawing.seed, point])
-        x = drawing.finite_point(f, rng)
-        if x is None or not of_twin.agrees(f(x), x, bound):
-            continue  # integers wrap there, as floats do not
+    for x, rng in _points(drawing, f, of_twin, bound):
         v, u = draw_all(rng, directions), draw_all(rng, images)
         jv = jvp(x | _in_pass(v, first))
         expected = of_twin.jvp(of_twin.at(x) | _in_pass(of_twin.of(v), first))
@@ -278,6 +266,17 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
         if error is not None:
             return [Verdict("integers", error, bound, at=None if error <= bound else shown(x, graph.inputs))]
     return [Verdict("integers", None, bound)]
+
+
+def _points(drawing: Drawing, f: Map, twin: Twin, bound: float) -> Iterator[tuple[Arrays, Any]]:
+    """Points at which f is finite and its twin has the same values, each with a source of random directions."""
+    import numpy as np
+
+    for point in range(_POINTS):
+        rng = np.random.default_rng([drawing.seed, point])
+        x = drawing.finite_point(f, rng)
+        if x is not None and (not twin.twin_of or twin.agrees(f(x), x, bound)):
+            yield x, rng
 
 
 def _require_memory(maps: Iterable[Map], directions: Mapping[Leaf, TensorType], images: Mapping[Leaf, TensorType]) -> None:

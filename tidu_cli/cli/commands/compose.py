@@ -14,11 +14,9 @@ from tidu_cli.cli.options import (
     document_output_options,
     emit,
     example,
-    load,
+    load_all,
     one_pass_option,
     ops_option,
-    require_stdin_once,
-    shown,
 )
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
@@ -69,14 +67,11 @@ def command(
     """
     from tidu_cli.transforms.linking.compose import compose
 
-    files = files or ("-",)
-    require_stdin_once(*files)
-    sources = [load(file) for file in files]
-    documents, names = [source.document for source in sources], list(map(shown, files))
+    documents, names, came_in = load_all(files or ("-",))
     composition = compose(documents, by=by, share=share, one_pass=one_pass, names=names)
-    for file, joint in zip(files[1:], composition.joints, strict=True):
-        _tell(shown(file), joint)
-    emit(composition.document, out, format_, sources[0].format)
+    for name, joint in zip(names[1:], composition.joints, strict=True):
+        _tell(name, joint)
+    emit(composition.document, out, format_, came_in)
 
 
 def _tell(file: str, joint: Joint) -> None:

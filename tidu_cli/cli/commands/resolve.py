@@ -10,11 +10,9 @@ from tidu_cli.cli.options import (
     document_output_options,
     emit,
     example,
-    load,
+    load_all,
     one_pass_option,
     ops_option,
-    require_stdin_once,
-    shown,
 )
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
@@ -51,18 +49,15 @@ def command(
     """
     from tidu_cli.transforms.linking.resolve import dangling, resolve
 
-    files = files or ("-",)
-    require_stdin_once(*files)
-    sources = [load(file) for file in files]
-    documents = [source.document for source in sources]
+    documents, names, came_in = load_all(files or ("-",))
     pairs = [_pair(bind, documents) for bind in binds]
-    result = resolve(documents, bind=pairs, one_pass=one_pass, names=list(map(shown, files)))
+    result = resolve(documents, bind=pairs, one_pass=one_pass, names=names)
     unknown = list(dangling(result))
     for digest, graph in unknown[:_NAMED]:
         note(f"graph '{graph}' reads {digest}, which no document defines")
     if len(unknown) > _NAMED:
         note(f"... {len(unknown)} such values in all")
-    emit(result, out, format_, sources[0].format)
+    emit(result, out, format_, came_in)
 
 
 def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:

@@ -97,8 +97,7 @@ class _Shell(ShellComplete):
 
     def format_candidate(self, candidate: Candidate) -> str:
         """A line of the answer."""
-        kind = "path" if candidate.is_path else "part" if candidate.goes_on else "word"
-        return f"{kind}\t{candidate.word}\t{_summary(candidate.help)}"
+        return f"{candidate.kind}\t{candidate.word}\t{_summary(candidate.help)}"
 
 
 def _summary(text: str) -> str:
@@ -151,8 +150,7 @@ class Bash(_Shell):
         lines = []
         for found in candidates(self.cli, *self.line()):
             rest = found.word[len(done) :] if found.word.startswith(done) else found.word
-            kind = "path" if found.is_path else "part" if found.goes_on else "word"
-            lines.append(f"{kind}\t{rest.rstrip('/') if found.is_path else rest if current.quote else _quoted(rest)}")
+            lines.append(f"{found.kind}\t{rest.rstrip('/') if found.is_path else rest if current.quote else _quoted(rest)}")
         return "\n".join(lines)
 
 

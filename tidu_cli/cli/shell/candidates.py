@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from tidu_cli.cli.main import module_of
 from tidu_cli.cli.options import SUFFIXES
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
@@ -33,6 +32,11 @@ class Candidate(NamedTuple):
     help: str = ""
     goes_on: bool = False
     is_path: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What the scripts of shells call it."""
+        return "path" if self.is_path else "part" if self.goes_on else "word"
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,9 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
 
 def _about(name: str) -> str:
     # A line at the top of the command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
-    with open(os.path.join(os.path.dirname(__file__), "..", "commands", f"{module_of(name)}.py"), encoding="utf-8") as source:
+    folder = os.path.join(os.path.dirname(__file__), "..", "commands")
+    path = os.path.join(folder, f"{name}.py")
+    with open(path if os.path.isfile(path) else os.path.join(folder, "shorthands.py"), encoding="utf-8") as source:
         return next(line.strip().strip('"').partition(f"tidu {name}: ")[2] for line in source if f"tidu {name}: " in line)
 
 
@@ -203,8 +209,8 @@ def _tangents(place: Cursor) -> Iterator[Candidate]:
     for text, type_ in _typed_inputs(place):
         before = f"{text}="
         if place.incomplete.startswith(before):
-            for found in tangent_texts(type_, place.incomplete[len(before) :]):
-                yield Candidate(before + found.text, found.help, found.goes_on)
+            for tangent, about, goes_on in tangent_texts(type_, place.incomplete[len(before) :]):
+                yield Candidate(before + tangent, about, goes_on)
         elif moves(type_) and (text in wrt or not wrt) and not any(given.startswith(before) for given in place.taken):
             yield Candidate(before, str(type_), goes_on=True)
 

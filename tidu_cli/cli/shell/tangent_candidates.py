@@ -12,32 +12,25 @@ _MARK = re.compile(r"\[[^]]*]?|\([^)]*\)?|[{}:,]")
 """Marks of records; and, to be passed over, what is in brackets: shapes, units and tuples."""
 
 
-class TangentText(NamedTuple):
-    """A text that may be meant, and what it is; where it goes on, more has to follow."""
+def tangent_texts(primal: Type, begun: str) -> Iterator[tuple[str, str, bool]]:
+    """What `begun`, the text of a tangent type of `primal` up to the cursor, may become; shapes are left out.
 
-    text: str
-    help: str
-    goes_on: bool = False
-
-
-def tangent_texts(primal: Type, begun: str) -> Iterator[TangentText]:
-    """What `begun`, the text of a tangent type of `primal` up to the cursor, may become; shapes are left out."""
+    With each text goes what it is, and whether it goes on, so that more has to follow.
+    """
     done, at, within = _place(primal, begun)
     complete = begun.rstrip()
     ends: tuple[str, ...] = ("}",)
     if isinstance(at, TensorType) or (isinstance(at, RecordType) and at.is_tuple):
         ends += tuple(text for text, _ in _admitted(at))
     if within and complete.endswith(ends):
-        yield TangentText(f"{complete}}}", "the other fields are zero")
-    if at is None:
-        return
+        yield f"{complete}}}", "the other fields are zero", False
     if isinstance(at, _Fields):
         for name, field in at.record.fields:
             if name not in at.named and moves(field):
-                yield TangentText(f"{done}{name}: ", str(field), goes_on=True)
+                yield f"{done}{name}: ", str(field), True
         return
-    for text, words in _admitted(at):
-        yield TangentText(done + text, words, goes_on=within)
+    for text, words in _admitted(at) if at is not None else ():
+        yield done + text, words, within
 
 
 class _Fields(NamedTuple):
