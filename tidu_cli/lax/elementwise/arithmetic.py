@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -144,22 +145,18 @@ def _pow_types(attrs: Any, operands: Types) -> Types:
 
 def _pow_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     if operands[0] == operands[1]:
-        return np.power if operands[0].complex else _elementwise_power(np)
+        return np.power if operands[0].complex else partial(_elementwise_power, np)
     # In double precision: a rounded exponent would lose its parity, and with it the sign.
     wide, dtype = np.complex128 if operands[0].complex else np.float64, numpy_dtype(np, operands[0].dtype)
     return lambda x, y: np.power(x.astype(wide), y.astype(wide)).astype(dtype)
 
 
-def _elementwise_power(np: Any) -> Kernel:
+def _elementwise_power(np: Any, x: Any, y: Any) -> Any:
     """NumPy's power without its shortcuts for some exponents that are one number in memory, which round otherwise."""
-
-    def elementwise_power(x: Any, y: Any) -> Any:
-        if np.size(y) == 1:
-            twice = np.power(np.repeat(x, 2), np.repeat(y, 2))
-            return twice[0] if not np.ndim(y) else twice[:1].reshape(np.shape(y))
-        return np.power(x, np.ascontiguousarray(y))
-
-    return elementwise_power
+    if np.size(y) == 1:
+        twice = np.power(np.repeat(x, 2), np.repeat(y, 2))
+        return twice[0] if not np.ndim(y) else twice[:1].reshape(np.shape(y))
+    return np.power(x, np.ascontiguousarray(y))
 
 
 def _pow_jvp(node: JVP) -> Sequence[Term | None]:
