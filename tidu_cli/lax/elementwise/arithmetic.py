@@ -71,10 +71,6 @@ def _duration_between(np: Any, x: Any, y: Any) -> Any:
     return between(np, x, y)
 
 
-def _between(t: TensorType) -> TensorType:
-    return tensor_tangent_type(t) if t.dtype in DATETIMES else t
-
-
 def _sub_jvp(node: JVP) -> Sequence[Term | None]:
     tx, ty = node.tangents
     if ty is None:
@@ -216,10 +212,6 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
     return [(t - s * radial) / divisor]
 
 
-def _signed_sign(np: Any, x: Any) -> Any:
-    return np.copysign(np.sign(x), x)  # as StableHLO: of -0 it is -0
-
-
 def _magnitude(t: TensorType) -> TensorType:
     return t.with_dtype(real_dtype(t.dtype))
 
@@ -257,7 +249,7 @@ PRIMITIVES = (
         transpose=linear_transpose(lambda node, ct, type_: ct, lambda node, ct, type_: -ct),
         fresh=True,
         kernel=numpy_function("subtract", DATETIMES, _duration_between),
-        result=_between,
+        result=lambda t: tensor_tangent_type(t) if t.dtype in DATETIMES else t,
         linear=TOGETHER,
         formula="x - y",
         summary="difference; of datetimes, the duration between them",
@@ -336,7 +328,7 @@ PRIMITIVES = (
         1,
         NUMERIC,
         _sign_jvp,
-        kernel=numpy_function("sign", FLOATS, _signed_sign),
+        kernel=numpy_function("sign", FLOATS, lambda np, x: np.copysign(np.sign(x), x)),  # as StableHLO: of -0 it is -0
         formula="x / |x|",
         summary="sign; 0 at 0",
     ),
