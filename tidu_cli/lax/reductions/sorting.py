@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
@@ -51,8 +52,7 @@ def _sort_types(attrs: SortAttrs, operands: Types) -> Types:
 def _sort_kernel(np: Any, attrs: SortAttrs, operands: Types, results: Types) -> Kernel:
     axis, dtype = attrs.dimension, storage_dtype(operands[0].dtype)
     if len(operands) == 1 and dtype not in COMPLEXES and dtype != "bf16":
-        is_float = dtype in FLOATS
-        return lambda x: _sorted_numbers(np, x, axis, mixed_zeros=attrs.is_stable and is_float)
+        return partial(_sorted_numbers, np, axis=axis, mixed_zeros=attrs.is_stable and dtype in FLOATS)
 
     def sort(*arrays: Any) -> Any:
         places = _order(np, arrays[: attrs.num_keys], axis)
