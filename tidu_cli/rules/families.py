@@ -246,11 +246,9 @@ def changed(old: Primitive, **told: Any) -> Primitive:
     return replace(old, **{facet: replace(getattr(old, facet), **fields) for facet, fields in _by_facet(told).items()})
 
 
-def elementwise_examples(
-    arity: int, attrs: Mapping[str, Any] | None = None, within: Intervals = ((-2.0, 2.0),)
-) -> tuple[Example, ...]:
+def elementwise_examples(arity: int, within: Intervals = ((-2.0, 2.0),)) -> tuple[Example, ...]:
     """What elementwise primitives are tried on: operands of one type, of ranks 0 and 2."""
-    return tuple(Example((type_,) * arity, attrs or {}, within) for type_ in ("T[]", "T[2,3]"))
+    return tuple(Example((type_,) * arity, within=within) for type_ in ("T[]", "T[2,3]"))
 
 
 def elementwise(
@@ -263,7 +261,6 @@ def elementwise(
     kernel: KernelRule | str = "",
     batch: BatchRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
-    example: Mapping[str, Any] | None = None,
     within: Intervals = ((-2.0, 2.0),),
     more: tuple[Example, ...] = (),
     **rest: Any,
@@ -274,8 +271,7 @@ def elementwise(
 
     A batch of it is by default the primitive itself, of arrays with one more axis.
 
-    `example` are attrs to try it with, `within` intervals to draw operands from; `more` are further examples. `rest` are
-    other fields of its facets.
+    `within` are intervals to draw operands from, `more` further examples, `rest` other fields of its facets.
     """
     return primitive(
         name,
@@ -286,7 +282,7 @@ def elementwise(
         batch=batch or itself(name),
         dtypes=dtypes,
         one_type=True,
-        examples=(*elementwise_examples(arity, example, within), *more),
+        examples=(*elementwise_examples(arity, within), *more),
         **rest,
     )
 

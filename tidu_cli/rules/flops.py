@@ -51,12 +51,7 @@ def free(attrs: Any, operands: Types, results: Types) -> int:
 
 def per_element(weight: Weight = adding) -> FlopsRule:
     """One application of `weight` for each element of the first result, which may be a record."""
-
-    def flops(attrs: Any, operands: Types, results: Types) -> int:
-        (result, *_) = results
-        return sum(weight(leaf) * leaf.size for _, leaf in leaves(result))
-
-    return flops
+    return lambda attrs, operands, results: sum(weight(leaf) * leaf.size for _, leaf in leaves(results[0]))
 
 
 ONE_EACH = per_element()
@@ -81,11 +76,7 @@ def per_case(attrs: Any, operands: Types, results: Types) -> int:
 
 def reducing(weight: Weight = adding) -> FlopsRule:
     """Reductions: n elements that become one are combined n - 1 times."""
-
-    def flops(attrs: Any, operands: Types, results: Types) -> int:
-        return weight(operands[0]) * max(operands[0].size - results[0].size, 0)
-
-    return flops
+    return lambda attrs, operands, results: weight(operands[0]) * max(operands[0].size - results[0].size, 0)
 
 
 def accumulating(weight: Weight = adding) -> FlopsRule:
@@ -120,11 +111,7 @@ def products(axes: Callable[[Any], tuple[int, ...]]) -> FlopsRule:
 
 def updating(weight: Weight) -> FlopsRule:
     """Scatters: each element of the updates, input 2, is combined with one of the operand."""
-
-    def flops(attrs: Any, operands: Types, results: Types) -> int:
-        return weight(operands[2]) * operands[2].size
-
-    return flops
+    return lambda attrs, operands, results: weight(operands[2]) * operands[2].size
 
 
 def cholesky_factor(attrs: Any, operands: Types, results: Types) -> int:

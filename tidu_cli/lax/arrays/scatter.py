@@ -177,16 +177,12 @@ def _taken_away(node: Transposition, ct: Term, type_: TensorType) -> Term | None
     return None if read is None else -read
 
 
-def _require_unique(attrs: UniqueScatterAttrs) -> None:
-    if not attrs.unique_indices:
-        raise MissingRuleError("missing derivative rule for scatter-mul in its updates, but where unique_indices is true")
-
-
 def _mul_jvp(node: JVP) -> Sequence[Term | None]:
     (x, indices, updates), (t, _, tu), attrs = node.operands, node.tangents, node.attrs
     terms = [None if t is None else scatter_mul(t, indices, updates, **dict(attrs))]
     if tu is not None:
-        _require_unique(attrs)
+        if not attrs.unique_indices:
+            raise MissingRuleError("missing derivative rule for scatter-mul in its updates, but where unique_indices is true")
         added = scatter_add(zeros(x.type, tu), indices, tu, dimension_numbers=attrs.dimension_numbers, mode=attrs.mode)
         terms.append(x * added)
     return [summed(terms)]

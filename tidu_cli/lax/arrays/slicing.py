@@ -241,10 +241,8 @@ def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
 def _split_kernel(np: Any, attrs: SplitAttrs, operands: Types, results: Types) -> Kernel:
     if len(results) == 1:
         return lambda x: x
-    whole = (slice(None),) * attrs.axis
-    ends = list(accumulate(attrs.sizes))
-    pieces = [(*whole, slice(end - size, end)) for size, end in zip(attrs.sizes, ends, strict=True)]
-    return lambda x: [np.array(x[piece]) for piece in pieces]
+    ends = list(accumulate(attrs.sizes[:-1]))
+    return lambda x: [np.array(piece) for piece in np.split(x, ends, attrs.axis)]
 
 
 def _split_transpose(node: Transposition) -> Sequence[Term | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -68,10 +69,6 @@ def _duration_between(np: Any, x: Any, y: Any) -> Any:
     from tidu_cli.rules.tangents.units import between  # here, as times are rare
 
     return between(np, x, y)
-
-
-def _between(t: TensorType) -> TensorType:
-    return tensor_tangent_type(t) if t.dtype in DATETIMES else t
 
 
 def _sub_jvp(node: JVP) -> Sequence[Term | None]:
@@ -144,22 +141,18 @@ def _pow_types(attrs: Any, operands: Types) -> Types:
 
 def _pow_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     if operands[0] == operands[1]:
-        return np.power if operands[0].complex else _elementwise_power(np)
+        return np.power if operands[0].complex else partial(_elementwise_power, np)
     # In double precision: a rounded exponent would lose its parity, and with it the sign.
     wide, dtype = np.complex128 if operands[0].complex else np.float64, numpy_dtype(np, operands[0].dtype)
     return lambda x, y: np.power(x.astype(wide), y.astype(wide)).astype(dtype)
 
 
-def _elementwise_power(np: Any) -> Kernel:
+def _elementwise_power(np: Any, x: Any, y: Any) -> Any:
     """NumPy's power without its shortcuts for some exponents that are one number in memory, which round otherwise."""
-
-    def elementwise_power(x: Any, y: Any) -> Any:
-        if np.size(y) == 1:
-            twice = np.power(np.repeat(x, 2), np.repeat(y, 2))
-            return twice[0] if not np.ndim(y) else twice[:1].reshape(np.shape(y))
-        return np.power(x, np.ascontiguousarray(y))
-
-    return elementwise_power
+    if np.size(y) == 1:
+        twice = np.power(np.repeat(x, 2), np.repeat(y, 2))
+        return twice[0] if not np.ndim(y) else twice[:1].reshape(np.shape(y))
+    return np.power(x, np.ascontiguousarray(y))
 
 
 def _pow_jvp(node: JVP) -> Sequence[Term | None]:
@@ -219,10 +212,6 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
     return [(t - s * radial) / divisor]
 
 
-def _signed_sign(np: Any, x: Any) -> Any:
-    return np.copysign(np.sign(x), x)  # as StableHLO: of -0 it is -0
-
-
 def _magnitude(t: TensorType) -> TensorType:
     return t.with_dtype(real_dtype(t.dtype))
 
@@ -260,7 +249,7 @@ PRIMITIVES = (
         transpose=linear_transpose(lambda node, ct, type_: ct, lambda node, ct, type_: -ct),
         fresh=True,
         kernel=numpy_function("subtract", DATETIMES, _duration_between),
-        result=_between,
+        result=lambda t: tensor_tangent_type(t) if t.dtype in DATETIMES else t,
         linear=TOGETHER,
         formula="x - y",
         summary="difference; of datetimes, the duration between them",
@@ -339,7 +328,7 @@ PRIMITIVES = (
         1,
         NUMERIC,
         _sign_jvp,
-        kernel=numpy_function("sign", FLOATS, _signed_sign),
+        kernel=numpy_function("sign", FLOATS, lambda np, x: np.copysign(np.sign(x), x)),  # as StableHLO: of -0 it is -0
         formula="x / |x|",
         summary="sign; 0 at 0",
     ),

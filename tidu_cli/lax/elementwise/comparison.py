@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.types import ANY, TensorType
+from tidu_cli.graph.types import ANY
 from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.batching import itself_with_scalars
 from tidu_cli.rules.catalogue import Caption
@@ -21,12 +21,9 @@ and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
 )
 
 
-def _bools(t: TensorType) -> TensorType:
-    return t.with_dtype("bool")
-
-
 def _comparison(name: str, function: str, symbol: str, dtypes: frozenset[str]) -> Primitive:
-    return binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=in_order(numpy_function(function)), result=_bools)
+    kernel = in_order(numpy_function(function))
+    return binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=kernel, result=lambda t: t.with_dtype("bool"))
 
 
 def _select_types(attrs: Any, operands: Types) -> Types:

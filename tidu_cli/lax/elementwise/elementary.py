@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, NUMERIC
@@ -38,17 +39,17 @@ def _complex_log1p(np: Any, z: Any) -> Any:
     return found
 
 
+def _complex_logistic(np: Any, z: Any) -> Any:
+    right = z.real >= 0
+    e = np.exp(np.where(right, -z, z))
+    return (np.where(right, np.ones_like(e), e) / (1 + e)).astype(z.dtype, copy=False)
+
+
 def _logistic_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
     """Kernels of exp of a negative number only: nothing overflows, and the far left tail keeps its digits."""
-    dtype = numpy_dtype(np, operands[0].dtype)
     if operands[0].complex:
-
-        def of_complex(z: Any) -> Any:
-            right = z.real >= 0
-            e = np.exp(np.where(right, -z, z))
-            return (np.where(right, np.ones_like(e), e) / (1 + e)).astype(dtype, copy=False)
-
-        return of_complex
+        return partial(_complex_logistic, np)
+    dtype = numpy_dtype(np, operands[0].dtype)
     one, exp = dtype.type(1), through_f32(np, np.exp) if operands[0].dtype == "f16" else np.exp
 
     def of_scalar(x: Any) -> Any:

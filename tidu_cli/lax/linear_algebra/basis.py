@@ -24,32 +24,22 @@ def unit_template(primitives: PrimitiveSet, cases: CaseTable, types: ValueTypes)
 
     Records are of arrays that have that axis.
     """
-    trace = Trace(primitives, cases)
-    units = _Units(trace, sum(t.size for t in types))
-    return trace.template(0, [units.of(type_) for type_ in types])
+    trace, n, start = Trace(primitives, cases), sum(t.size for t in types), 0
 
-
-class _Units:
-    """The parts of N units, array by array. Recurses as deep as records nest."""
-
-    def __init__(self, trace: Trace, n: int) -> None:
-        self.trace = trace
-        self.n = n
-        self.start = 0
-
-    def of(self, type_: Type) -> Term:
-        """The parts of the next value, which is of this type."""
+    def parts(type_: Type) -> Term:
+        """Those of the next value, which is of this type. Recurses as deep as records nest."""
+        nonlocal start
         if isinstance(type_, RecordType):
-            batched = map_leaves(type_, lambda t: t.with_shape((self.n, *t.shape)))
-            return record(batched, {name: self.of(inner) for name, inner in type_.fields})
-        row, column = (self.trace.emit("iota", dtype="i64", shape=(self.n, type_.size), dimension=axis) for axis in (0, 1))
-        if self.start:
-            column = add(column, self.start)
-        self.start += type_.size
-        units = eq(row, column)
+            batched = map_leaves(type_, lambda t: t.with_shape((n, *t.shape)))
+            return record(batched, {name: parts(inner) for name, inner in type_.fields})
+        row, column = (trace.emit("iota", dtype="i64", shape=(n, type_.size), dimension=axis) for axis in (0, 1))
+        units = eq(row, add(column, start) if start else column)
+        start += type_.size
         if type_.dtype in TIMES:
             units = convert(units, new_dtype="f64")
-        return reshape(convert(units, new_dtype=type_.dtype), new_sizes=(self.n, *type_.shape))
+        return reshape(convert(units, new_dtype=type_.dtype), new_sizes=(n, *type_.shape))
+
+    return trace.template(0, [parts(type_) for type_ in types])
 
 
 def block_type(image: TensorType, unit: TensorType, *, by_rows: bool) -> TensorType:

@@ -12,6 +12,7 @@ from typing import Any, cast
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.arrays.taking import taken
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.catalogue import Caption, arrays
@@ -143,7 +144,7 @@ def _solve_kernel(np: Any, attrs: TriangularSolveAttrs, operands: Types, results
         return lambda a, b: b
     from scipy.linalg import get_blas_funcs  # type: ignore[import-untyped]  # slow to import, and rarely needed
 
-    (trsm,) = get_blas_funcs(("trsm",), dtype=_numpy_name(b_type))
+    (trsm,) = get_blas_funcs(("trsm",), dtype=numpy_dtype(np, b_type.dtype))
     only_conjugate = attrs.conjugate_a and not attrs.transpose_a and a_type.complex
     # The transpose of a row-major array is column-major, as BLAS wants it: xᵀ op(a)ᵀ = bᵀ, of transposes that cost nothing.
     options = {
@@ -166,10 +167,6 @@ def _solve_kernel(np: Any, attrs: TriangularSolveAttrs, operands: Types, results
         return found
 
     return solve
-
-
-def _numpy_name(type_: TensorType) -> str:
-    return {"f": "float", "c": "complex"}[type_.dtype[0]] + type_.dtype[1:]
 
 
 def _solve_jvp(node: JVP) -> Sequence[Term | None]:
@@ -242,7 +239,7 @@ def _lu_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
 
     (x_type,) = operands
     *batch, m, n = x_type.shape
-    (getrf,) = get_lapack_funcs(("getrf",), dtype=_numpy_name(x_type))
+    (getrf,) = get_lapack_funcs(("getrf",), dtype=numpy_dtype(np, x_type.dtype))
 
     def factors(x: Any) -> Any:
         lu, pivots, permutation = (np.empty(t.shape, d) for t, d in zip(results, (x.dtype, np.int32, np.int32), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
@@ -40,22 +41,18 @@ def _sort_types(attrs: SortAttrs, operands: Types) -> Types:
     first = operands[0]
     require_axis("dimension", attrs.dimension, first)
     if attrs.num_keys > len(operands):
-        raise TypeRuleError(f"num_keys is {attrs.num_keys}, but there {_are(len(operands))} to sort")
+        are = "is 1 operand" if len(operands) == 1 else f"are {len(operands)} operands"
+        raise TypeRuleError(f"num_keys is {attrs.num_keys}, but there {are} to sort")
     for k, t in enumerate(operands):
         if t.shape != first.shape:
             raise TypeRuleError(f"operands differ in shape: input 0 is {first}, input {k} is {t}")
     return operands
 
 
-def _are(n: int) -> str:
-    return f"{'is' if n == 1 else 'are'} {n} operand{'' if n == 1 else 's'}"
-
-
 def _sort_kernel(np: Any, attrs: SortAttrs, operands: Types, results: Types) -> Kernel:
     axis, dtype = attrs.dimension, storage_dtype(operands[0].dtype)
     if len(operands) == 1 and dtype not in COMPLEXES and dtype != "bf16":
-        is_float = dtype in FLOATS
-        return lambda x: _sorted_numbers(np, x, axis, mixed_zeros=attrs.is_stable and is_float)
+        return partial(_sorted_numbers, np, axis=axis, mixed_zeros=attrs.is_stable and dtype in FLOATS)
 
     def sort(*arrays: Any) -> Any:
         places = _order(np, arrays[: attrs.num_keys], axis)
