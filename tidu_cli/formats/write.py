@@ -9,7 +9,8 @@ from tidu_cli.formats.files import Piece
 from tidu_cli.formats.nodes.writer import GraphWriter, with_meta
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import key_to_json, passes_to_json
-from tidu_cli.lax.builtin import used_definitions, used_records
+from tidu_cli.lax.builtin import used_definitions
+from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.watching import watch
 
 

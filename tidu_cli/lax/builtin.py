@@ -6,13 +6,10 @@ A document uses few families, and so a command imports few: which one has an op 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import reduce
 from importlib import import_module
 from types import ModuleType
 
-from tidu_cli.graph.graph import CaseTable, Document
-from tidu_cli.graph.types import RecordType
+from tidu_cli.graph.graph import CaseTable
 from tidu_cli.lax.index import FAMILIES as FAMILIES
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import Definition, PrimitiveSet
@@ -60,30 +57,3 @@ def used_definitions(cases: CaseTable, codes: Iterable[int]) -> list[Definition]
     """The definitions of custom operations in these cases, and in the graphs of those; and all that are the document's own."""
     primitives = vocabulary(cases)
     return primitives.reached_from([cases[code].op for code in codes] + [d.name for d in primitives.definitions if not d.origin])
-
-
-def joint_vocabulary(tables: Iterable[CaseTable]) -> PrimitiveSet:
-    """The primitives and record types of several tables together. Raises TypeRuleError for two different ones of one name."""
-    return reduce(_joined, map(vocabulary, tables))
-
-
-def _joined(one: PrimitiveSet, other: PrimitiveSet) -> PrimitiveSet:
-    if other.plugins:
-        plugins = one.plugins | other.plugins
-        one = replace(one, plugins=plugins, announced=other.announced, installed=other.installed)
-    if other.records:
-        from tidu_cli.lax.records.record_types import with_records
-
-        one = with_records(one, other.records, other.origins)
-    return other.extended(one, other.definitions)
-
-
-def used_records(document: Document) -> list[RecordType]:
-    """The record types of a document, in the order of declaration: those that it uses, and all that are its own."""
-    primitives = vocabulary(document.cases)
-    if not primitives.records:
-        return []
-    from tidu_cli.lax.records.record_types import needed_names
-
-    needed = needed_names(document, primitives) if primitives.origins else primitives.records.keys()
-    return [type_ for name, type_ in primitives.records.items() if name in needed]

@@ -53,7 +53,7 @@ def command(file: str, with_digests: bool, as_json: bool) -> None:
 
 
 def _summary(document: Document, format_: str) -> dict[str, Any]:
-    from tidu_cli.lax.builtin import used_records
+    from tidu_cli.lax.vocabulary import used_records
     from tidu_cli.runtime.cost import evaluation
 
     cost = evaluation(document)

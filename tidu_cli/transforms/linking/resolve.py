@@ -20,7 +20,7 @@ from tidu_cli.graph.keys import Key, is_digest
 from tidu_cli.graph.select import another_name, find_value, output_hint
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
-from tidu_cli.lax.builtin import joint_vocabulary
+from tidu_cli.lax.vocabulary import joint_vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import is_of_pass, joint_passes, require_linear
 
