@@ -51,7 +51,7 @@ def test_derivatives_by_one_number_are_merged_after_each_pass() -> None:
     for n in (4, 8, 15, 30):
         stages, sizes, found = derivative(document, Key("x"), order=n).stages, [], document
         for stage in stages:
-            found = stage.apply(found)
+            found = stage.transform(found, **stage.options)
             sizes.append(sum(graph.n_nodes for graph in found.graphs))
         assert max(sizes) < 3 * sizes[-1]
         nodes[n] = sizes[-1]

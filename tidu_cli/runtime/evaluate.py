@@ -15,7 +15,6 @@ from tidu_cli.runtime.inputs import is_as_declared, value_of_input
 from tidu_cli.runtime.memory import check_memory, fits
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
-from tidu_cli.runtime.plans.program import compile_graph, plain_program
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +42,8 @@ def evaluate(
     count their unit; of records dicts of these, of tuples tuples. Raises EvaluationError for missing and wrong inputs, and for
     what would not fit, before anything runs.
     """
+    from tidu_cli.runtime.plans.program import compile_graph, plain_program  # and with them NumPy
+
     program = compile_graph(source, outputs=outputs) if isinstance(source, Graph) else source
     if isinstance(source, Graph) and isinstance(program, GroupedProgram) and not fits(program, max_memory):
         program = plain_program(source, outputs=outputs)  # which lets go of what it has used

@@ -15,7 +15,6 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, MissingRuleError
-from tidu_cli.graph.columns.blocks import blocks
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ALL, TensorType, Type
@@ -220,6 +219,8 @@ def _view_or_numbers(np: Any, array: Any, at: Any) -> tuple[Any, Any]:
 
 
 def _rows_of(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
+    from tidu_cli.graph.columns.blocks import blocks  # and with it NumPy
+
     parts = (zip(*[values[block].tolist() for values in columns], strict=True) for block in blocks(0, len(columns[0])))
     return chain.from_iterable(parts)
 
