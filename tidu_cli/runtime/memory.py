@@ -30,7 +30,7 @@ class Estimate:
 def estimate_memory(program: Program) -> Estimate:
     """The estimated peak memory of a run, with inputs and results.
 
-    What depends on no input counts up to its last use, though it is kept: it is little (`tidu_cli.runtime.plans.steps.MOST_KEPT`),
+    What depends on no input counts up to its last use, though it is kept: it is little (`plans.interpreter.MOST_KEPT`),
     and mostly views of single numbers.
     """
     graph = _written_out(program)

@@ -22,8 +22,7 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import Kernel
 from tidu_cli.rules.recording.templates import batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.runtime.plans.interpreter import entering, kept, owned
-from tidu_cli.runtime.plans.steps import MOST_KEPT, kept_bytes
+from tidu_cli.runtime.plans.interpreter import MOST_KEPT, entering, kept, kept_bytes, owned
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:

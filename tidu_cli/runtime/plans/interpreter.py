@@ -24,6 +24,9 @@ from tidu_cli.watching import watch
 UNARY, WIDE = -1, -2
 """What stands in the column `right` for a step of one operand, and for a step whose slots are listed in `wide`."""
 
+MOST_KEPT = 2**20
+"""The bytes of results that a program may keep from its first run on."""
+
 SCRATCH = 0
 """The slot that a step clears when it has nothing to clear, so that the loop need not ask."""
 
@@ -212,3 +215,8 @@ def _leaving(np: Any, type_: Type, value: Any, taken: set[int]) -> Any:
         result = result.copy()
     taken.add(id(result))
     return result
+
+
+def kept_bytes(case: Case) -> int:
+    """What it takes to keep the results of a case, in bytes: too many for records, whose fields may be arrays that others see."""
+    return sum(t.nbytes if isinstance(t, TensorType) else MOST_KEPT + 1 for t in case.results)

@@ -14,8 +14,8 @@ from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counting,
 from tidu_cli.graph.columns.dataflow import Flow
 from tidu_cli.graph.columns.hashes import FIRST, hashes_of
 from tidu_cli.graph.graph import Case, Column, Graph, Output, column
-from tidu_cli.graph.types import TensorType
 from tidu_cli.graph.walk import backwards, forwards
+from tidu_cli.runtime.plans.interpreter import MOST_KEPT, kept_bytes
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -135,9 +135,6 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
     return Steps(graph, tuple(inputs.tolist()), found, kept, code, start, taken(number, args), first)
 
 
-MOST_KEPT = 2**20
-"""The bytes of results that a program may keep from its first run on."""
-
 DEEPEST_KEPT = 8
 """How many steps after one another, at most, are looked through for what depends on no input."""
 
@@ -182,11 +179,6 @@ def _that_read(steps: Steps, known: NDArray[Any] | None) -> NDArray[Any]:
             begin, end = steps.start[block.start], steps.start[block.stop]
             found[block][reading] = np.logical_and.reduceat(known[steps.args[begin:end]], steps.start[block][reading] - begin)
     return found
-
-
-def kept_bytes(case: Case) -> int:
-    """What it takes to keep the results of a case, in bytes: too many for records, whose fields may be arrays that others see."""
-    return sum(t.nbytes if isinstance(t, TensorType) else MOST_KEPT + 1 for t in case.results)
 
 
 def _without_masks(graph: Graph) -> NDArray[Any]:
