@@ -47,8 +47,8 @@ def _before(document: Document) -> dict[str, object]:
     fields = with_meta({"tidu": 1}, document.meta)
     if types := {r.name: {name: str(field) for name, field in r.fields} for r in used_records(document)}:
         fields["types"] = types
-    used = set(chain.from_iterable(graph.code for graph in document.graphs))
-    if ops := {d.name: with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, used)}:
+    codes = chain.from_iterable(graph.code for graph in document.graphs)
+    if ops := {d.name: with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, codes)}:
         fields["ops"] = ops
     if document.passes:
         fields["passes"] = passes_to_json(document.passes)

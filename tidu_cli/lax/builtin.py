@@ -56,4 +56,7 @@ def vocabulary(cases: CaseTable) -> PrimitiveSet:
 def used_definitions(cases: CaseTable, codes: Iterable[int]) -> list[Definition]:
     """The definitions of custom operations in these cases, and in the graphs of those; and all that are the document's own."""
     primitives = vocabulary(cases)
-    return primitives.reached_from([cases[code].op for code in codes] + [d.name for d in primitives.definitions if not d.origin])
+    if not primitives.definitions:
+        return []
+    own = [d.name for d in primitives.definitions if not d.origin]
+    return primitives.reached_from([cases[code].op for code in set(codes)] + own)

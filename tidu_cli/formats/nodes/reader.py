@@ -160,7 +160,7 @@ class NodeReader:
 
     def _renumbered(self, args: Column[int], external: Sequence[object]) -> Column[int]:
         argument: dict[int, int] = {}
-        for a in dict.fromkeys(filter((0).__gt__, args)):
+        for a in dict.fromkeys(filter((0).__gt__, args)) if external else ():
             with naming(f"external {~a}: "):
                 argument[a] = self.external_argument(external[~a])
         if len(argument) < len(external):
