@@ -33,13 +33,15 @@ def formatted(document: Document, format: str, *, types: bool = False, listed: b
         for graph in document.graphs
     ]
     watched = watch("writing", sum(w.graph.n_nodes for w in writers if w.listed))
+    bindings = [{"input": key_to_json(b.key), "value": [b.graph, b.value]} for b in document.bindings]
+    after = {"bindings": bindings} if bindings else {}
     if binary:
         from tidu_cli.formats.msgpack.writer import pieces
 
-        return pieces(_before(document), writers, _after(document), watched)
+        return pieces(_before(document), writers, after, watched)
     from tidu_cli.formats.json.writer import texts
 
-    return map(str.encode, texts(_before(document), writers, _after(document), watched))
+    return map(str.encode, texts(_before(document), writers, after, watched))
 
 
 def _before(document: Document) -> dict[str, object]:
@@ -53,9 +55,3 @@ def _before(document: Document) -> dict[str, object]:
     if document.passes:
         fields["passes"] = passes_to_json(document.passes)
     return fields
-
-
-def _after(document: Document) -> dict[str, object]:
-    """Those after them."""
-    bindings = [{"input": key_to_json(b.key), "value": [b.graph, b.value]} for b in document.bindings]
-    return {"bindings": bindings} if bindings else {}
