@@ -23,8 +23,11 @@ TAIL = '''}
 
 def families() -> list[str]:
     """Every module of the package that has a table of primitives."""
-    holding = [path for path in INDEX.parent.rglob("*.py") if "\nPRIMITIVES = (" in path.read_text()]
-    found = {".".join(path.relative_to(INDEX.parent).with_suffix("").parts) for path in holding}
+    lax, package = INDEX.parent, INDEX.parents[1]
+    paths = {path: path.relative_to(lax) for path in lax.rglob("*.py")}
+    paths |= {path: path.relative_to(package) for path in (package / "control_flow").rglob("*.py")}
+    holding = [place for path, place in paths.items() if "\nPRIMITIVES = (" in path.read_text()]
+    found = {".".join(place.with_suffix("").parts) for place in holding}
     return [name for name in FAMILIES if name in found] + sorted(found - FAMILIES.keys())
 
 

@@ -42,6 +42,10 @@ class CustomAttrs(Attrs):
         """The file form."""
         return self.values
 
+    def identity(self, of_graph: object) -> dict[str, object]:
+        """Likewise."""
+        return self.values
+
 
 def attrs_class(op: str, defaults: AttrValues) -> type[CustomAttrs]:
     """The class of an op's attrs, whose `parse` reads their file form."""

@@ -32,11 +32,15 @@ def shown(value: object) -> str:
 
 @contextmanager
 def naming(place: str) -> Iterator[None]:
-    """What goes wrong in the block is told with its place before it, as a DocumentError."""
+    """What goes wrong in the block is told with its place before it, as a DocumentError.
+
+    An error that begins with a place of its own, within the node of `place`, has both in one: `node 3 (scan), body, node 7`.
+    """
     try:
         yield
     except TiduError as error:
-        raise DocumentError(f"{place}{error}") from None
+        message = str(error)
+        raise DocumentError(f"{place.removesuffix(': ') if message.startswith(', ') else place}{message}") from None
 
 
 def repeated(keys: Iterable[T]) -> T | None:

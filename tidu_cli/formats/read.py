@@ -17,6 +17,7 @@ from tidu_cli.formats.nodes.reader import NodeReader, check_value
 from tidu_cli.formats.shape.document import (
     VERSION,
     BindingData,
+    ClosedGraphData,
     DocumentData,
     GraphData,
     LibraryData,
@@ -25,12 +26,16 @@ from tidu_cli.formats.shape.document import (
     type_reader,
 )
 from tidu_cli.formats.shape.outline import accepted, judged
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import require
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched, watch
+
+MAX_GRAPH_NESTING = 64
+"""How deep graphs may stand within nodes of graphs within nodes: rules recurse as deep."""
 
 
 def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document, str]:
@@ -104,7 +109,7 @@ def _read(plain: object, primitives: PrimitiveSet) -> Document:
     watched = columns_for_lists(checked)
     shape = accepted(checked, read_type) or judged(checked, read_type)
     nodes = [graph["nodes"] for graph in checked["graphs"]]
-    numbering = Numbering(_with_ops(primitives, shape.ops or {}), read_type, watched)
+    numbering = Numbering(_with_ops(primitives, shape.ops or {}), read_type, watched, _closed)
     return _document(shape, nodes, numbering)
 
 
@@ -183,7 +188,7 @@ def _check_passes(document: Document) -> None:
         raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
 
 
-def _inputs(graph: GraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:
+def _inputs(graph: GraphData | ClosedGraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:
     inputs: dict[Key, Input] = {}
     for declaration in graph.inputs:
         key, type_ = declaration.key, declaration.type
@@ -199,7 +204,38 @@ def _inputs(graph: GraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[I
     return tuple(inputs.values())
 
 
-def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: Numbering, earlier: Sequence[Graph]) -> Graph:
+def _closed(data: object, place: str, around: Numbering) -> ClosedGraph:
+    """A graph within a node. Raises DocumentError."""
+    depth = around.depth + 1
+    if depth > MAX_GRAPH_NESTING:
+        raise DocumentError(f"{place}: graphs within graphs nest deeper than {MAX_GRAPH_NESTING} levels")
+    with naming(f"{place}: "):
+        if not isinstance(data, dict):
+            raise DocumentError("is a graph: an object of inputs, nodes and outputs")
+        shape = shaped(ClosedGraphData, data, around.read_type)
+        numbering = Numbering(around.primitives, around.read_type, around.watched, _closed, depth)
+        nodes = data["nodes"]
+        listed = Listed.of(nodes, iter) if isinstance(nodes, list) else nodes
+        inputs = _inputs(shape, {})
+    with naming(f"{place}, "):
+        graph = _graph(shape, nodes if listed is None else listed, inputs, numbering, ())
+        if len(graph.external):
+            raise DocumentError(
+                "a node refers to a value of another graph, but a graph within a node is closed: make it an operand"
+            )
+        for case in graph.cases.cases:
+            if case.mask is not None:
+                raise DocumentError(f"a node ({case.op}) has a role; within a node's graph they have none, so leave it out")
+        for output in graph.outputs:
+            if output.value is None:
+                raise DocumentError(f"output '{output.key}' is null; within a node's graph zeros are written as a value")
+    require("nodes", graph.n_nodes, "a graph within a node")
+    return ClosedGraph.of(graph)
+
+
+def _graph(
+    graph: GraphData | ClosedGraphData, nodes: Any, inputs: tuple[Input, ...], numbering: Numbering, earlier: Sequence[Graph]
+) -> Graph:
     input_types = [i.type for i in inputs]
     reader = NodeReader(numbering, earlier, input_types)
     if isinstance(nodes, dict):
@@ -207,7 +243,7 @@ def _graph(graph: GraphData, nodes: Any, inputs: tuple[Input, ...], numbering: N
     elif not (isinstance(nodes, Listed) and reader.read_columns(nodes)):
         reader = NodeReader(numbering, earlier, input_types)
         reader.read_listed(nodes)  # which says what is wrong
-    linear = None if graph.linear is None else dict(graph.linear)["pass"]
+    linear = None if not isinstance(graph, GraphData) or graph.linear is None else dict(graph.linear)["pass"]
     numbering.value_types.append(reader.types if isinstance(reader.types, Column) else column(reader.types))
     if linear is not None:
         check_linear(reader.code, reader.args, numbering.cases)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol
 
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.keys import Key
@@ -39,6 +39,10 @@ class CaseAttrs(Hashable, Protocol):
 
     def to_data(self, *, binary: bool) -> dict[str, object]:
         """The file form: lists, numbers and strings, and bytes for constants if `binary`."""
+        ...
+
+    def identity(self, of_graph: Callable[[Any], object]) -> dict[str, object]:
+        """What a digest hashes: the binary file form, with this in the place of graphs that they hold."""
         ...
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgpack
 
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Vocabulary
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.walk import forwards
@@ -70,6 +71,18 @@ def case_digests(cases: CaseTable, codes: Iterable[int]) -> dict[int, bytes]:
     return found
 
 
+def closed_digest(closed: ClosedGraph) -> bytes:
+    """The digest of a graph within a node: of `["graph", [types of inputs], [types of outputs], [digests of outputs]]`.
+
+    Inputs count as free inputs named by their numbers, so that neither names nor the order of nodes matter, nor nodes that no
+    output needs; an output that is zero has null.
+    """
+    graph = closed.graph
+    (values,) = digests(closed.positional)
+    types = [[str(t) for t in some] for some in (closed.input_types, closed.output_types)]
+    return sha256(_pack(["graph", *types, [None if o.value is None else values[o.value] for o in graph.outputs]])).digest()
+
+
 class _Ops:
     """How the encoding of `["node", op, attrs, mask, [operands...], slot]` begins, up to attrs.
 
@@ -115,7 +128,7 @@ def _continued(state: Any) -> Hashing:
 
 def _after_op(case: Case, n_operands: int) -> bytes:
     """The encoding of a node from its attrs up to its operands."""
-    attrs = _pack(_sorted_maps(case.attrs.to_data(binary=True)))
+    attrs = _pack(_sorted_maps(case.attrs.identity(closed_digest)))
     mask = _pack(None if case.mask is None else list(case.mask))
     header: bytes = msgpack.Packer().pack_array_header(n_operands)
     return attrs + mask + header

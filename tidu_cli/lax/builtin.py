@@ -40,8 +40,8 @@ class _OnDemand(Mapping[str, Primitive]):
 
 
 def family(name: str) -> ModuleType:
-    """The module of a family."""
-    return import_module(f"tidu_cli.lax.{name}")
+    """The module of a family: one of this package, or of loops and branches, which the transforms derive, above it."""
+    return import_module(f"tidu_cli.{name}" if name.startswith("control_flow.") else f"tidu_cli.lax.{name}")
 
 
 BUILTIN = PrimitiveSet(_OnDemand())

@@ -26,5 +26,8 @@ FAMILIES: Mapping[str, str] = {
     "linear_algebra.factorizations": "cholesky triangular_solve lu",
     "records.records": "record field",
     "records.motion": "difference retract",
+    "control_flow.scan": "scan",
+    "control_flow.cond": "cond",
+    "control_flow.while_loop": "while",
 }
 """The ops of each family, a module of this package by its path."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import marshal
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.errors import DocumentError, UnknownNameError
 from tidu_cli.formats.messages import shown
 from tidu_cli.formats.shape.document import TypeReader
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Column, Detached
 from tidu_cli.graph.types import Type
 from tidu_cli.lax.builtin import BUILTIN
@@ -28,6 +29,9 @@ Node = Mapping[str, Any]
 
 UNKNOWN = -1
 """The type number of a detached value whose type is not known yet."""
+
+GraphReader = Callable[[object, str, "Numbering"], ClosedGraph]
+"""Reads a graph within a node from plain data, its place for messages, and the numbering of the graph around it."""
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -44,9 +48,13 @@ class Row(NamedTuple):
 class Numbering:
     """What the graphs of a document share while it is read: types, rows and cases by number, and detached values."""
 
-    def __init__(self, primitives: PrimitiveSet, read_type: TypeReader, watched: Watched) -> None:
+    def __init__(
+        self, primitives: PrimitiveSet, read_type: TypeReader, watched: Watched, read_closed: GraphReader, depth: int = 0
+    ) -> None:
         self.primitives = primitives
         self.read_type = read_type
+        self.read_closed = read_closed
+        self.depth = depth  # how many nodes its graphs stand within
         self.watched = watched  # by those who want to know how many of the listed nodes are read
         self.cases = CaseTable(primitives)
         self.detached: list[Detached] = []
@@ -91,12 +99,23 @@ class Numbering:
             if op in BUILTIN.primitives:
                 refuse_clash(op, self.primitives.plugins)
             try:
-                parsed = self.primitives.parse_attrs(op, attrs or {})
+                parsed = self.primitives.parse_attrs(op, self._with_closed(op, attrs or {}))
             except UnknownNameError as error:
                 raise UnknownNameError(f"{str(error)[:-1]}; tidu convert --ops FILE brings those of a library)") from None
             number = self._row_number[key] = len(self.rows)
             self.rows.append(Row(op, parsed, mask, None if types is None else tuple(map(self.read_type, types))))
         return number
+
+    def _with_closed(self, op: str, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Attrs with the graphs in them read."""
+        found = dict[str, Any]()
+        for name in self.primitives[op].domain.attrs.graphs:
+            value = attrs.get(name)
+            if isinstance(value, list):
+                found[name] = tuple([self.read_closed(g, f", {name}[{k}]", self) for k, g in enumerate(value)])
+            elif value is not None:
+                found[name] = self.read_closed(value, f", {name}", self)
+        return {**attrs, **found} if found else attrs
 
     def case(self, row: int, operands: Sequence[int]) -> int:
         """The number of the case of a row with operands of these type numbers, found and remembered."""

@@ -239,6 +239,16 @@ class GraphData(Data):
     outputs: list[OutputDeclaration]
 
 
+class ClosedGraphData(Data):
+    """A graph within the attrs of a node: closed, what it reads are its inputs. Its nodes have no roles; no output is null."""
+
+    name: str = ""
+    meta: Meta = LEFT_OUT
+    inputs: list[InputDeclaration]
+    nodes: list[ListedNode] | PackedNodes
+    outputs: list[OutputDeclaration]
+
+
 class BindingData(Data):
     """The graph input `input` is value `[g, v]`."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType
 from tidu_cli.rules.attrs.fields import DOUBT, Data, Records, layout_of, made, read_quickly
@@ -13,6 +14,9 @@ from tidu_cli.rules.attrs.literals import literal_to_file
 
 class Attrs(Data):
     """Base of every primitive's attrs: its annotations are its fields. Frozen, so that they hash; unknown names are errors."""
+
+    graphs: ClassVar[tuple[str, ...]] = ()
+    """The fields that hold a closed graph, or a tuple of such."""
 
     def __init__(self, **values: Any) -> None:
         """Attrs of these values, which are checked as those of a file. Raises TypeRuleError."""
@@ -25,23 +29,31 @@ class Attrs(Data):
 
     def to_data(self, *, binary: bool) -> dict[str, object]:
         """The file form: lists, numbers and strings, and bytes for constants if `binary`. Attrs at their default are left out."""
+        return self._to_data(lambda value: to_file(value, binary))
+
+    def identity(self, of_graph: Callable[[ClosedGraph], object]) -> dict[str, object]:
+        """What a digest hashes: the binary file form, with this in the place of graphs."""
+        return self._to_data(lambda value: to_file(value, True, of_graph))
+
+    def _to_data(self, form: Callable[[object], object]) -> dict[str, object]:
         defaults = layout_of(type(self)).defaults
-        given = ((name, value) for name, value in self if name not in defaults or value != defaults[name])
-        return {name: to_file(value, binary) for name, value in given}
+        return {name: form(value) for name, value in self if name not in defaults or value != defaults[name]}
 
 
 class NoAttrs(Attrs):
     """The attrs of a primitive that has none."""
 
 
-def to_file(value: object, binary: bool) -> object:
-    """The file form of what attrs hold."""
+def to_file(value: object, binary: bool, of_graph: Callable[[ClosedGraph], object] | None = None) -> object:
+    """The file form of what attrs hold; graphs in another form, if one is given."""
     if isinstance(value, Attrs):
         return value.to_data(binary=binary)
+    if isinstance(value, ClosedGraph):
+        return of_graph(value) if of_graph else value.to_data(binary=binary)
     if isinstance(value, tuple | list):
-        return [to_file(part, binary) for part in value]
+        return [to_file(part, binary, of_graph) for part in value]
     if isinstance(value, dict):
-        return {name: to_file(part, binary) for name, part in value.items()}
+        return {name: to_file(part, binary, of_graph) for name, part in value.items()}
     if isinstance(value, Literal):
         return literal_to_file(value, binary=binary)
     return str(value) if isinstance(value, TensorType | RecordType) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tidu_cli.errors import did_you_mean
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import DTYPES
 from tidu_cli.rules.attrs.attrs import Attrs
@@ -24,10 +25,17 @@ def _distinct(axes: tuple[int, ...]) -> tuple[int, ...]:
     return axes
 
 
+def _closed(value: object) -> ClosedGraph:
+    if not isinstance(value, ClosedGraph):  # those who read files make one of what stands there
+        raise ValueError("is a graph: an object of inputs, nodes and outputs")
+    return value
+
+
 Axis = Annotated[int, Bounded(ge=0)]
 Axes = Annotated[tuple[Axis, ...], After(_distinct, {"uniqueItems": True})]
 Shape = tuple[Axis, ...]
 DTypeName = Annotated[str, After(_dtype, {"enum": list(DTYPES)})]
+ClosedGraphData = Annotated[ClosedGraph, Parsed(lambda value, records: _closed(value), {"define": "ClosedGraph"})]
 LiteralData = Annotated[Literal, Parsed(lambda value, records: literal_from_file(value), LITERAL_SCHEMA)]
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves, tangent_type
@@ -91,11 +93,34 @@ def _vanishes(primitives: PrimitiveSet, case: Case, zero: Flags, known: Known) -
             graph = expanded(primitives, case)
             zeros = _zeros(primitives, graph, mask, known)
             known[case] = tuple([o.value is None or zeros[o.value] for o in graph.outputs])
+        elif primitive.rules.vanishing is not None:
+            known[case] = primitive.rules.vanishing(partial(_vanishing_outputs, primitives, known), case.attrs, mask)
         elif primitive.groups is not None:
             known[case] = (primitive.others(mask) == () and all(map(is_vector, case.results)),) * n_results
         else:
             known[case] = tuple([unread == frozenset() for unread in _unread(primitives, case)])
     return known[case]
+
+
+def _vanishing_outputs(primitives: PrimitiveSet, known: Known, graph: ClosedGraph, zero: Flags) -> Flags:
+    """Of each output of a graph whether it is zero where these inputs are, and linear in them."""
+    types = graph.input_types
+    found = _zeros(primitives, graph.graph, [z and is_vector(t) for z, t in zip(zero, types, strict=True)], known)
+    return tuple([found[cast(int, o.value)] for o in graph.graph.outputs])
+
+
+def _zeros_carried(primitives: PrimitiveSet, case: Case) -> tuple[int, ...] | None:
+    """The inactive operands carried by a loop that must be zeros for it to be linear; None where no zeros make it so."""
+    mask, rules = case.mask, primitives[case.op].rules
+    assert mask is not None
+
+    def is_linear(zero: Sequence[int]) -> bool:
+        return all(_vanishes(primitives, case, tuple([a or k in zero for k, a in enumerate(mask)]), {}))
+
+    candidates = [k for k in rules.carried(case.attrs) if not mask[k] and is_vector(cast(Type, case.operands[k]))]
+    if not is_linear(candidates):
+        return None
+    return tuple([k for k in candidates if not is_linear([j for j in candidates if j != k])])
 
 
 def _unread(primitives: PrimitiveSet, case: Case) -> Sequence[frozenset[int] | None]:
@@ -143,6 +168,8 @@ def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:
         due = primitive.others(mask)
     elif None in case.operands:
         due = () if primitive.rules.transpose else None  # to transpose it takes the types
+    elif primitive.rules.vanishing is not None:
+        due = _zeros_carried(primitives, case)
     elif primitive.rules.inlined is not None:
         due = () if all(_vanishes(primitives, case, mask, {})) else None
     else:

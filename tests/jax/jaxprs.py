@@ -1,0 +1,168 @@
+"""jaxprs as graphs: an equation is a node of the same name, with those of its params that are attrs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from tidu_cli.custom.packages import KNOWN
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
+from tidu_cli.rules.attrs.fields import field_names
+from tidu_cli.rules.recording.graphs import recorded
+from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+NAMES = {"pjit": "", "jit": "", "closed_call": "", "custom_jvp_call": "", "custom_vjp_call": "", "custom_vjp_call_jaxpr": ""}
+"""Equations that stand for the jaxpr in them."""
+
+RENAMED = {
+    "scan": {"jaxpr": "body"},
+    "while": {"cond_nconsts": "cond_consts", "body_nconsts": "body_consts", "cond_jaxpr": "condition", "body_jaxpr": "body"},
+}
+"""Params of which attrs have another name."""
+
+
+class UnknownEquation(Exception):
+    """An equation that tidu has no primitive for."""
+
+
+def document_of(function: Callable[..., Any], *args: Any) -> Document:
+    """The jaxpr of a function at these arguments, as a document with inputs x0, x1, … and outputs y0, y1, …."""
+    closed = jax.make_jaxpr(function)(*args)
+    graph = graph_of(closed.jaxpr, closed.consts)
+    return Document((graph,), graph.cases)
+
+
+def graph_of(jaxpr: Any, consts: Sequence[Any]) -> Graph:
+    """A jaxpr as a graph."""
+    trace = Trace(KNOWN, CaseTable(KNOWN))
+    types = [_type(v.aval) for v in jaxpr.invars]
+    sources = [trace.source(t, linear=False) for t in types]
+    results = _emitted(trace, jaxpr, consts, sources)
+    inputs = [Input(Key(f"x{k}"), t) for k, t in enumerate(types)]
+    graph = recorded(trace, "f", inputs, [Output(Key(f"y{k}"), r.slot, r.value_type) for k, r in enumerate(results)])
+    return graph
+
+
+def _emitted(trace: Trace, jaxpr: Any, consts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    values: dict[Any, Any] = dict(zip(jaxpr.invars, operands, strict=True))
+    values |= {v: _constant(trace, c, v.aval) for v, c in zip(jaxpr.constvars, consts, strict=True)}
+
+    def read(atom: Any) -> Any:
+        return values[atom] if not hasattr(atom, "val") else _constant(trace, atom.val, atom.aval)
+
+    for equation in jaxpr.eqns:
+        given = [read(v) for v in equation.invars]
+        name = equation.primitive.name
+        if name in NAMES or name not in KNOWN.primitives:
+            inner = next((equation.params[p] for p in ("jaxpr", "call_jaxpr", "fun_jaxpr") if p in equation.params), None)
+            if inner is None:
+                raise UnknownEquation(name)
+            found = _emitted(trace, getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
+        else:
+            found = trace.emit_all(name, *given, **_attrs(name, equation.params))
+        values.update(zip(equation.outvars, found, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _attrs(name: str, params: dict[str, Any]) -> dict[str, Any]:
+    names = field_names(KNOWN[name].domain.attrs)
+    renamed = RENAMED.get(name, {})
+    given = {renamed.get(k, k): v for k, v in params.items()}
+    return {k: _plain(v) for k, v in given.items() if k in names}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "jaxpr"):
+        return ClosedGraph.of(graph_of(value.jaxpr, value.consts))
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        return tuple(_plain(v) for v in value)
+    if hasattr(value, "_asdict"):
+        return {k: _plain(v) for k, v in value._asdict().items()}
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return dtype_name(np.dtype(value))
+    if hasattr(value, "name") and not isinstance(value, str):
+        return str(value.name).lower()
+    return value
+
+
+def _type(aval: Any) -> TensorType:
+    return TensorType(dtype_name(np.dtype(aval.dtype)), tuple(aval.shape))
+
+
+def _constant(trace: Trace, value: Any, aval: Any) -> Any:
+    type_ = _type(aval)
+    return trace.emit("constant", value=Literal(type_, np.ascontiguousarray(np.asarray(value, numpy_dtype(np, type_.dtype))).tobytes()))
+
+
+def compared(function: Callable[..., Any], *args: Any, reverse: bool = True, second: bool = True) -> dict[str, float]:
+    """How far values, JVP, VJP and HVP of a function by tidu and by JAX are apart, relative to the largest number."""
+    rng = np.random.default_rng(3)
+    document = document_of(function, *args)
+    keys = [i.key for i in document.head.inputs if i.type.inexact]
+    args = [np.asarray(a) for a in args]
+    values = {i.key: a for i, a in zip(document.head.inputs, args, strict=True)}
+    active = [a.dtype.kind in "fc" for a in args]
+    tangents = [_like(rng, a) if act else np.zeros(a.shape, jax.dtypes.float0) for a, act in zip(args, active, strict=True)]
+    primal, moved = jax.jvp(function, tuple(args), tuple(tangents))
+    primal, moved = (jax.tree.leaves(some) for some in (primal, moved))
+    linear = linearize(document, keys)
+    given = {k.tangent(1): t for k, t, a in zip([i.key for i in document.head.inputs], tangents, active, strict=True) if a}
+    found = {"value": _distance(_run(document, values), primal)}
+    found["jvp"] = _distance(_run(linear, values | given), moved)
+    if reverse:
+        cotangents = [_like(rng, np.asarray(y)) for y in primal]
+        turned = transpose(linear)
+        cts = {o.key.cotangent(1): np.asarray(c) for o, c in zip(document.head.outputs, cotangents, strict=True)}
+
+        def back(*xs: Any) -> Any:
+            _, vjp = jax.vjp(lambda *ys: jax.tree.leaves(function(*ys)), *xs)
+            pulled = vjp([_conj(c) for c in cotangents])
+            return [_conj(g) for g, a in zip(pulled, active, strict=True) if a]
+
+        found["vjp"] = _distance(_run(turned, values | cts), back(*args))
+        if second:
+            _, hvp = jax.jvp(back, tuple(args), tuple(tangents))
+            again = linearize(turned, keys)
+            given = {Key(k.name, (2,)): t for k, t in given.items()}
+            found["hvp"] = _distance(_run(again, values | cts | given), hvp)
+    return found
+
+
+def _conj(x: Any) -> Any:
+    return jax.numpy.conj(x) if np.asarray(x).dtype.kind == "c" else x
+
+
+def _like(rng: Any, x: Any) -> Any:
+    if x.dtype.kind not in "fc":
+        return np.zeros(x.shape, jax.dtypes.float0)
+    drawn = rng.standard_normal(x.shape)
+    return np.asarray(drawn + 1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else drawn, x.dtype)
+
+
+def _run(document: Document, values: dict[Key, Any]) -> list[Any]:
+    from tidu_cli.runtime.evaluate import evaluate
+
+    graph = materialize(document).head
+    found = evaluate(graph, {i.key: values[i.key] for i in graph.inputs if i.key in values})
+    return [found[o.key] for o in graph.outputs]
+
+
+def _distance(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
+    worst = 0.0
+    for a, b in zip(ours, map(np.asarray, theirs), strict=True):
+        if b.dtype == jax.dtypes.float0:
+            continue
+        scale = max(1.0, float(np.max(np.abs(b), initial=0)))
+        worst = max(worst, float(np.max(np.abs(np.asarray(a, b.dtype) - b), initial=0)) / scale if b.dtype.kind in "fc" else float(np.any(a != b)))
+    return worst

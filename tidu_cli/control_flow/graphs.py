@@ -1,0 +1,178 @@
+"""The graphs of loops and branches: made of terms, and derived by the transforms.
+
+The derivative of such a graph is cut in two, as that of a document is: the residuals, which may be computed before tangents are
+known, and a graph that is linear in tangents and reads residuals as inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import CaseTable, Document, Externals, Graph, Input, Output, Place, column
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.graph.walk import forwards
+from tidu_cli.rules.batching import repeated
+from tidu_cli.rules.contract import Types
+from tidu_cli.rules.recording.graphs import recorded, spliced
+from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.tangents.types import natural
+from tidu_cli.rules.terms import Recorder, Term
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.transforms.batch import vectorized
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.watching import listening
+
+Terms = Sequence[Term | None]
+Flags = tuple[bool, ...]
+
+
+def made(
+    primitives: PrimitiveSet, inputs: Sequence[tuple[str, Type]], emit: Callable[[Trace, list[Term]], Sequence[Term]]
+) -> ClosedGraph:
+    """The graph of what `emit` records of inputs of these names and types, without what is dead or computed twice."""
+    trace = Trace(primitives, CaseTable(primitives))
+    terms = [trace.source(t, linear=False) for _, t in inputs]
+    outputs = [Output(Key(f"y{k}"), t.slot, t.value_type) for k, t in enumerate(emit(trace, terms))]
+    graph = recorded(trace, "", [Input(Key(name), t) for name, t in inputs], outputs)
+    with listening(None):
+        return ClosedGraph.of(materialize(Document((graph,), graph.cases)).head)
+
+
+def named(name: str, types: Sequence[Type]) -> list[tuple[str, Type]]:
+    """Inputs of these types: the name and a number."""
+    return [(f"{name}{k}", t) for k, t in enumerate(types)]
+
+
+def outputs_of(trace: Recorder, graph: ClosedGraph, operands: Sequence[Term]) -> list[Term]:
+    """Emit a graph. Gives its outputs."""
+    return cast(list[Term], spliced(trace, graph.document, _by_input(graph.graph, operands)))
+
+
+def zeros(trace: Recorder, type_: Type) -> Term:
+    """The zero of a type of tangents."""
+    if isinstance(type_, TensorType):
+        return trace.full(0, type_)
+    name, first = type_.fields[0]  # the others are structurally zero
+    return trace.emit(trace.primitives.record, zeros(trace, first), type=type_, fields=(name,) if len(type_.fields) > 1 else None)
+
+
+class Linearized:
+    """The derivative of a closed graph along its `active` inputs, those of which carry no tangent excepted.
+
+    `residuals` are the values that the linear graph reads, as (graph, value) of `document`, in which graph 0 is the closed one.
+    `live` says of each output whether its tangent is not zero.
+    """
+
+    def __init__(self, graph: ClosedGraph, active: Sequence[bool], primitives: PrimitiveSet) -> None:
+        self.active = tuple([a and natural(i.type) is not None for i, a in zip(graph.graph.inputs, active, strict=True)])
+        self._keys = [i.key for i in graph.graph.inputs]
+        wrt = [key for key, a in zip(self._keys, self.active, strict=True) if a]
+        self.live: Flags = (False,) * len(graph.graph.outputs)
+        if not wrt:
+            return
+        with listening(None):
+            self.document = linearize(graph.document, wrt, primitives=primitives)
+        self.linear = self.document.head
+        self.residuals: list[Place] = list(self.linear.external)
+        self.live = tuple([o.value is not None for o in self.linear.outputs])
+
+    def type_of(self, residual: Place) -> Type:
+        """The type of a residual."""
+        return self.document.graphs[residual[0]].type_of(residual[1])
+
+    def emit_residuals(self, trace: Recorder, residuals: Sequence[Place], operands: Terms) -> list[Term]:
+        """Emit the values of these residuals for operands of the closed graph; None stands for one that they do not depend on."""
+        cases, types = self.document.cases, map(self.type_of, residuals)
+        outputs = [Output(Key(str(k)), -1 - k, t) for k, t in enumerate(types)]
+        external = Externals(column(g for g, _ in residuals), column(v for _, v in residuals))
+        last = Graph("residuals", (), tuple(outputs), cases, external=external)
+        sources = {key: t for key, t in zip(self._keys, operands, strict=True) if t is not None}
+        return cast(list[Term], spliced(trace, Document((*self.document.graphs[:-1], last), cases), sources))
+
+    def emit_linear(self, trace: Recorder, residuals: Mapping[Place, Term], tangents: Sequence[Term]) -> Terms:
+        """Emit the linear graph for these residuals and the tangents of active inputs. Gives the outputs' tangents."""
+        graph = _with_residuals_as_inputs(self.linear)
+        values = [*[residuals[r] for r in self.residuals], *tangents]
+        return spliced(trace, Document((graph,), graph.cases), _by_input(graph, values))
+
+    def depending_on(self, inputs: Collection[int]) -> list[bytearray]:
+        """Of each value of each graph before the linear one, whether it depends on these inputs of the closed graph."""
+        found: list[bytearray] = []
+        for graph in self.document.graphs[:-1]:
+            depends = bytearray(len(graph.inputs))
+            if not found:
+                for k in inputs:
+                    depends[k] = 1
+            outside = [found[g][v] for g, v in graph.external]
+            for _, args, first, end in forwards(graph, graph.args):
+                depends += bytes([any(depends[a] if a >= 0 else outside[~a] for a in args)]) * (end - first)
+            found.append(depends)
+        return found
+
+
+def fixed_point(carry: Flags, step: Callable[[Flags], Sequence[bool]]) -> Flags:
+    """The flags of what is carried, which steps can only add to, after the last step that adds to them."""
+    while True:
+        after = tuple([a or b for a, b in zip(carry, step(carry), strict=True)])
+        if after == carry:
+            return carry
+        carry = after
+
+
+def _with_residuals_as_inputs(graph: Graph) -> Graph:
+    n = len(graph.external)
+    inputs = [Input(Key(f"r{k}", ()), t) for k, t in enumerate(_external_types(graph))]
+    outputs = [replace(o, value=None if o.value is None else o.value + n if o.value >= 0 else ~o.value) for o in graph.outputs]
+    args = column(a + n if a >= 0 else ~a for a in graph.args)
+    kept = [replace(i, key=Key(f"t{k}")) for k, i in enumerate(graph.inputs)]
+    return replace(graph, inputs=(*inputs, *kept), outputs=tuple(outputs), args=args, external=Externals())
+
+
+def _external_types(graph: Graph) -> list[Type]:
+    types: dict[int, Type] = {}
+    for code, args, _, _ in forwards(graph, graph.args):
+        types.update((~a, cast(Type, t)) for a, t in zip(args, graph.cases[code].operands, strict=True) if a < 0)
+    types.update((~o.value, o.type) for o in graph.outputs if o.value is not None and o.value < 0)
+    return [types[k] for k in range(len(graph.external))]
+
+
+def _by_input(graph: Graph, operands: Sequence[Term]) -> dict[Key, Term]:
+    return {i.key: t for i, t in zip(graph.inputs, operands, strict=True)}
+
+
+def batched_outputs(
+    trace: Recorder, graph: ClosedGraph, operands: Sequence[Term], batched: Sequence[bool], size: int
+) -> list[tuple[Term, bool]]:
+    """Emit a graph for a batch of these operands. Gives its outputs, and of each whether it has the batch as its first axis."""
+    keys = {i.key for i, b in zip(graph.graph.inputs, batched, strict=True) if b}
+    with listening(None):
+        found, depend = vectorized(graph.graph, keys, size, trace.primitives)
+    outputs = spliced(trace, Document((found,), found.cases), _by_input(found, operands))
+    return list(zip(cast(list[Term], outputs), depend, strict=True))
+
+
+def as_batch(x: Term, is_batched: bool, size: int) -> Term:
+    """A value with the batch as its first axis."""
+    return x if is_batched else repeated(x, size)
+
+
+def flops(graph: ClosedGraph) -> int:
+    """The operations that a graph takes."""
+    from tidu_cli.lax.builtin import vocabulary
+
+    cases, primitives = graph.graph.cases, vocabulary(graph.graph.cases)
+    each = [primitives[c.op].evaluation.flops(c.attrs, cast(Types, c.operands), cast(Types, c.results)) for c in cases.cases]
+    return sum(map(each.__getitem__, graph.graph.code))
+
+
+def require_types(what: str, graph: ClosedGraph, given: Sequence[Type], due: Sequence[Type], numbers: Sequence[int]) -> None:
+    """Raises TypeRuleError unless operands of these numbers have the types that inputs of a graph make due."""
+    for k, (t, d) in enumerate(zip(given, due, strict=True)):
+        if t != d:
+            raise TypeRuleError(f"input {numbers[k]} has type {t}, but the {what} takes {d} as '{graph.graph.inputs[k].key}'")

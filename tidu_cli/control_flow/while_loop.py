@@ -1,0 +1,296 @@
+"""Loops as long as a condition holds: while, as JAX's.
+
+The derivative runs tangents beside values, in one loop. As that gives values, too, which depend on no tangent, it stands in the one
+branch of a cond, which gives the tangents alone and is linear in them. How often a while runs is not known before, so that what
+reverse mode would have to remember has no bound: it has no transpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from tidu_cli.control_flow.graphs import (
+    Flags,
+    Linearized,
+    Terms,
+    as_batch,
+    batched_outputs,
+    fixed_point,
+    flops,
+    made,
+    named,
+    outputs_of,
+    require_types,
+    zeros,
+)
+from tidu_cli.control_flow.kernels import while_kernel
+from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.types import ANY, TensorType, Type, of_batch, tangent_type
+from tidu_cli.graph.walk import forwards
+from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
+from tidu_cli.rules.batching import spread
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Transposition, ValueTypes
+from tidu_cli.rules.families import primitive
+from tidu_cli.rules.recording.records import field, fieldwise
+from tidu_cli.rules.terms import Recorder, Term, op
+from tidu_cli.transforms import nested
+
+select_n, reduce_or, gt = op("select_n"), op("reduce_or"), op("gt")
+
+NO_REVERSE = (
+    "has no transpose: how often it runs is not known before, so that what reverse mode would have to remember has no bound;"
+    " use scan, whose number of steps is fixed (where fewer are needed, with a cond in its body)"
+)
+
+
+class WhileAttrs(Attrs):
+    """Of the operands the first `cond_consts` are for `condition` and the next `body_consts` for `body`, the same in all steps; the
+    others are what is carried from step to step, which both graphs take after theirs. The one output of `condition` is bool[].
+    """
+
+    graphs: ClassVar[tuple[str, ...]] = ("condition", "body")
+    cond_consts: Axis
+    body_consts: Axis
+    condition: ClosedGraphData
+    body: ClosedGraphData
+
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Constants of the condition, those of the body, and what is carried."""
+        n, end = self.cond_consts, self.cond_consts + self.body_consts
+        return list(values[:n]), list(values[n:end]), list(values[end:])
+
+
+def _types(attrs: WhileAttrs, operands: ValueTypes) -> ValueTypes:
+    n, m = attrs.cond_consts, attrs.body_consts
+    if len(operands) < n + m:
+        raise TypeRuleError(f"takes cond_consts + body_consts = {n + m} inputs before what it carries, got {len(operands)}")
+    cond_consts, body_consts, carry = attrs.split(operands)
+    first = range(n + m, len(operands))
+    for what, graph, given, numbers in (
+        ("condition", attrs.condition, [*cond_consts, *carry], [*range(n), *first]),
+        ("body", attrs.body, [*body_consts, *carry], [*range(n, n + m), *first]),
+    ):
+        if len(graph.graph.inputs) != len(given):
+            raise TypeRuleError(f"its {what} has {len(graph.graph.inputs)} inputs, but {len(given)} operands are for it")
+        require_types(what, graph, given, graph.input_types, numbers)
+    if attrs.condition.output_types != (TensorType("bool"),):
+        given_types = ", ".join(map(str, attrs.condition.output_types))
+        raise TypeRuleError(f"its condition gives {given_types or 'nothing'}, where one bool[] is due")
+    if attrs.body.output_types != tuple(carry):
+        given_types, due = (", ".join(map(str, some)) for some in (attrs.body.output_types, carry))
+        raise TypeRuleError(f"its body gives {given_types or 'nothing'}, where it carries {due or 'nothing'} over")
+    return tuple(carry)
+
+
+def _hidden(attrs: WhileAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
+    types = [*attrs.condition.input_types[: attrs.cond_consts], *attrs.body.input_types]
+    return types if len(types) == len(operands) else operands
+
+
+def _emit(trace: Recorder, condition: ClosedGraph, body: ClosedGraph, cond_consts: Sequence[Term], body_consts: Sequence[Term],
+          carry: Sequence[Term]) -> Sequence[Term]:  # fmt: skip
+    attrs = WhileAttrs(cond_consts=len(cond_consts), body_consts=len(body_consts), condition=condition, body=body)
+    return trace.apply("while", attrs, [*cond_consts, *body_consts, *carry])
+
+
+def _jvp(node: JVP) -> Terms:
+    attrs: WhileAttrs = node.attrs
+    trace = next(t.trace for t in node.tangents if t is not None)
+    _, const_active, init_active = attrs.split([t is not None for t in node.tangents])
+
+    def along(carry: Flags) -> Linearized:
+        return Linearized(attrs.body, [*const_active, *carry], trace.primitives)
+
+    moving = fixed_point(tuple(init_active), lambda carry: along(carry).live)
+    step = along(moving)
+    if not any(moving):
+        return [None] * len(node.results)
+    _, const_moves, carry_moves = attrs.split([*[False] * attrs.cond_consts, *step.active])
+    active = [k for k, t in enumerate(node.tangents) if t is not None and k >= attrs.cond_consts]
+    tangents = {k: node.tangents[k] for k in active}
+    inputs = [*named("x", [t.value_type for t in node.operands]), *[(f"dx{k}", t.value_type) for k, t in tangents.items() if t]]
+    n_carry = len(moving)
+
+    def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
+        values = terms[: len(node.operands)]
+        given = dict(zip(active, terms[len(node.operands) :], strict=True))
+        cond_consts, body_consts, carry = attrs.split(values)
+        first = attrs.cond_consts + attrs.body_consts
+        d_consts = [given[attrs.cond_consts + k] for k, m in enumerate(const_moves) if m]
+        numbers = [k for k, m in enumerate(carry_moves) if m]
+        d_carry = [given[first + k] if first + k in given else zeros(inner, tangent_type(carry[k].value_type)) for k in numbers]
+        condition, body = _along_tangents(inner.primitives, attrs, const_moves, carry_moves)
+        return list(_emit(inner, condition, body, cond_consts, [*body_consts, *d_consts], [*carry, *d_carry]))[n_carry:]
+
+    loop = made(trace.primitives, inputs, emit)
+    index = trace.full(0, TensorType("i32"))
+    operands = [index, *node.operands, *[t for t in tangents.values() if t is not None]]
+    found = iter(trace.emit_all("cond", *operands, branches=(loop,)))
+    return [next(found) if m else None for m in carry_moves]
+
+
+def _along_tangents(
+    primitives: Any, attrs: WhileAttrs, const_moves: Sequence[bool], carry_moves: Sequence[bool]
+) -> tuple[ClosedGraph, ClosedGraph]:
+    """The condition and the body of a loop that carries tangents, too."""
+    body_types = attrs.body.input_types
+    consts, carry = body_types[: attrs.body_consts], body_types[attrs.body_consts :]
+    d_consts = [tangent_type(t) for t, m in zip(consts, const_moves, strict=True) if m]
+    d_carry = [tangent_type(t) for t, m in zip(carry, carry_moves, strict=True) if m]
+
+    def step(inner: Recorder, terms: list[Term]) -> list[Term]:
+        values = iter(terms)
+        of_consts = [next(values) for _ in consts]
+        along_consts = [next(values) if m else None for m in const_moves]
+        operands = [*of_consts, *[next(values) for _ in carry]]
+        tangents = [*along_consts, *[next(values) if m else None for m in carry_moves]]
+        found = nested.push_forward(inner, attrs.body.graph, operands, tangents)
+        moved = [(t, c) for t, c, m in zip(found, carry, carry_moves, strict=True) if m]
+        along = [zeros(inner, tangent_type(c)) if t is None else t for t, c in moved]
+        return [*outputs_of(inner, attrs.body, operands), *along]
+
+    cond_types = attrs.condition.input_types[: attrs.cond_consts]
+    condition = made(
+        primitives,
+        [*named("c", cond_types), *named("s", carry), *named("ds", d_carry)],
+        lambda inner, terms: outputs_of(inner, attrs.condition, terms[: len(cond_types) + len(carry)]),
+    )
+    body = made(primitives, [*named("c", consts), *named("dc", d_consts), *named("s", carry), *named("ds", d_carry)], step)
+    return condition, body
+
+
+def _transpose(node: Transposition) -> Terms:
+    raise MissingRuleError(NO_REVERSE)
+
+
+def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> None:
+    """Raises MissingRuleError where a while in a graph depends on these inputs: its derivatives would have no end."""
+    depends = list(active)
+    for node, (code, args, first, end) in enumerate(forwards(graph.graph, graph.graph.args)):
+        reads, case = any(depends[a] for a in args), graph.graph.cases[code]
+        if reads and case.op == "while":
+            raise MissingRuleError(f"{place}, node {node} (while): {NO_REVERSE}")
+        depends += [reads] * (end - first)
+
+
+def _batch(node: Batching) -> Sequence[Term]:
+    """All items run until the last is done; those that are done are held. One that is not batched has one condition for all."""
+    attrs: WhileAttrs = node.attrs
+    trace, size = node.operands[0].trace, node.size
+    cond_batched, const_batched, init_batched = attrs.split(node.batched)
+    condition_depends: list[bool] = [False]
+
+    def after(carry: Flags) -> Sequence[bool]:
+        probe = trace.primitives
+        outputs: list[bool] = []
+        made(probe, _typed(attrs.body, [*const_batched, *carry], size), lambda inner, terms: _noted(
+            outputs, batched_outputs(inner, attrs.body, terms, [*const_batched, *carry], size)))  # fmt: skip
+        made(probe, _typed(attrs.condition, [*cond_batched, *carry], size), lambda inner, terms: _noted(
+            condition_depends, batched_outputs(inner, attrs.condition, terms, [*cond_batched, *carry], size)))  # fmt: skip
+        return [True] * len(carry) if condition_depends[0] else outputs
+
+    carry_batched = fixed_point(tuple(init_batched), after)
+    each = condition_depends[0]
+    cond_consts, body_consts, init = attrs.split(node.operands)
+    init = [as_batch(t, b, size) if c else t for t, b, c in zip(init, init_batched, carry_batched, strict=True)]
+    of_condition, of_body = [*cond_batched, *carry_batched], [*const_batched, *carry_batched]
+
+    def go_on(inner: Recorder, terms: Sequence[Term]) -> Term:
+        ((found, depends),) = batched_outputs(inner, attrs.condition, terms, of_condition, size)
+        return as_batch(found, depends, size) if each else found
+
+    def condition(inner: Recorder, terms: list[Term]) -> list[Term]:
+        found = go_on(inner, terms)
+        return [reduce_or(found, axes=(0,)) if each else found]
+
+    def step(inner: Recorder, terms: list[Term]) -> list[Term]:
+        n_cond = len(cond_consts) if each else 0
+        carry = terms[n_cond + len(body_consts) :]
+        found = batched_outputs(inner, attrs.body, terms[n_cond:], of_body, size)
+        new = [as_batch(t, b, size) if c else t for (t, b), c in zip(found, carry_batched, strict=True)]
+        if not each:
+            return new
+        running = go_on(inner, [*terms[:n_cond], *carry])
+        return [_held(running, old, t) for old, t in zip(carry, new, strict=True)]
+
+    typed_condition = _typed(attrs.condition, of_condition, size)
+    typed_body = [*([(f"c{k}", t) for k, (_, t) in enumerate(typed_condition[: len(cond_consts)])] if each else []),
+                  *[(f"x{k}", t) for k, (_, t) in enumerate(_typed(attrs.body, of_body, size))]]  # fmt: skip
+    found = _emit(
+        trace,
+        made(trace.primitives, typed_condition, condition),
+        made(trace.primitives, typed_body, step),
+        cond_consts,
+        [*(cond_consts if each else []), *body_consts],
+        init,
+    )
+    return [as_batch(t, b, size) for t, b in zip(found, carry_batched, strict=True)]
+
+
+def _typed(graph: ClosedGraph, batched: Sequence[bool], size: int) -> list[tuple[str, Type]]:
+    return [(str(i.key), of_batch(i.type, size) if b else i.type) for i, b in zip(graph.graph.inputs, batched, strict=True)]
+
+
+def _noted(flags: list[bool], found: Sequence[tuple[Term, bool]]) -> list[Term]:
+    flags[:] = [b for _, b in found]
+    return []
+
+
+def _held(running: Term, old: Term, new: Term) -> Term:
+    """The new value of items that are running, and the old one of others."""
+    type_ = old.value_type
+    if isinstance(type_, TensorType):
+        return select_n(spread(running, type_.shape), old, new)
+    return fieldwise(type_, lambda name, _: _held(running, field(old, name), field(new, name)))
+
+
+def _vanishing(inner: Callable[[ClosedGraph, Flags], Flags], attrs: WhileAttrs, zero: Flags) -> Flags:
+    """Of each result whether it is zero where these operands are, however often the loop runs.
+
+    How often that is must not depend on what is linear, so that nothing is linear in what the condition reads.
+    """
+    cond_consts, body_consts, carry = attrs.split(zero)
+    if any(cond_consts) or any(c and r for c, r in zip(carry, _condition_reads(attrs), strict=True)):
+        return (False,) * len(carry)
+    while True:
+        after = [a and b for a, b in zip(carry, inner(attrs.body, (*body_consts, *carry)), strict=True)]
+        if after == carry:
+            return tuple(carry)
+        carry = after
+
+
+def _condition_reads(attrs: WhileAttrs) -> list[bool]:
+    graph = attrs.condition.graph
+    n_carry = len(graph.inputs) - attrs.cond_consts
+    read = {*graph.args, *[o.value for o in graph.outputs]}
+    return [attrs.cond_consts + k in read for k in range(n_carry)]
+
+
+def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
+    return flops(attrs.condition) + flops(attrs.body)  # of one step: how many there are is not known
+
+
+PRIMITIVES = (
+    primitive(
+        "while",
+        None,
+        _types,  # type: ignore[arg-type]  # of records, too
+        while_kernel,
+        attrs=WhileAttrs,
+        dtypes=ANY,
+        n_results=lambda attrs, n_operands: len(attrs.body.graph.outputs),
+        hidden=_hidden,
+        records=True,
+        integers="exact",
+        jvp=_jvp,
+        transpose=_transpose,
+        batch=_batch,
+        vanishing=_vanishing,
+        carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
+        flops=_flops,
+        formula="carry = body(consts, carry) while condition(consts, carry)",
+        summary="a loop as long as a condition holds; no reverse mode, since how often it runs is not known before",
+    ),
+)

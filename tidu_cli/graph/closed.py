@@ -1,0 +1,116 @@
+"""Graphs within nodes: what the attrs of loops and branches hold, in the form of a document's graphs, but closed.
+
+All that such a graph reads is its inputs, which the operands of its node give it, in order. Its nodes have no roles: what in it
+depends on tangents is seen from which operands of the node are active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
+from tidu_cli.graph.keys import Key, key_to_json
+from tidu_cli.graph.types import Type
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedGraph:
+    """A closed graph over a table of just the cases in it, so that it may be compared: equal ones have the same file form."""
+
+    graph: Graph
+
+    @classmethod
+    def of(cls, graph: Graph) -> ClosedGraph:
+        """A graph without externals, whose nodes lose their roles."""
+        cases = CaseTable(graph.cases.vocabulary)
+        number = {code: cases.intern(replace(graph.cases[code], mask=None)) for code in dict.fromkeys(graph.code)}
+        return cls(replace(graph, cases=cases, code=column(map(number.__getitem__, graph.code)), linear=None))
+
+    @property
+    def input_types(self) -> tuple[Type, ...]:
+        """The types of the inputs."""
+        return tuple([i.type for i in self.graph.inputs])
+
+    @property
+    def output_types(self) -> tuple[Type, ...]:
+        """The types of the outputs."""
+        return tuple([o.type for o in self.graph.outputs])
+
+    @property
+    def document(self) -> Document:
+        """The document of this graph alone."""
+        return Document((self.graph,), self.graph.cases)
+
+    @cached_property
+    def positional(self) -> Document:
+        """Likewise, with inputs and outputs named by their numbers: how it counts for identity."""
+        graph = self.graph
+        inputs = tuple([replace(i, key=Key(str(k))) for k, i in enumerate(graph.inputs)])
+        return Document((replace(graph, inputs=inputs),), graph.cases)
+
+    @cached_property
+    def _identity(self) -> tuple[Any, ...]:
+        graph = self.graph
+        return (
+            tuple(graph.cases.cases),
+            graph.code.tobytes(),
+            graph.args.tobytes(),
+            graph.inputs if all(i.meta is None for i in graph.inputs) else repr(graph.inputs),
+            graph.outputs if all(o.meta is None for o in graph.outputs) else repr(graph.outputs),
+            graph.name,
+            repr(graph.meta) if graph.meta else "",
+            repr(sorted(graph.node_meta.items())) if graph.node_meta else "",
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ClosedGraph):
+            return NotImplemented
+        return self is other or self._identity == other._identity
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._identity)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"<graph of {self.graph.n_nodes} nodes>"
+
+    def to_data(self, *, binary: bool) -> dict[str, object]:
+        """The file form, its nodes a list."""
+        graph = self.graph
+        common = {number: _common(case, binary) for number, case in enumerate(graph.cases.cases)}
+        nodes: list[dict[str, object]] = []
+        end = 0
+        for node, code in enumerate(graph.code):
+            start, end = end, end + graph.cases.arity[code]
+            data = {"op": graph.cases[code].op, "inputs": graph.args[start:end].tolist(), **common[code]}
+            nodes.append(_with_meta(data, graph.node_meta.get(node)))
+        return {
+            **({"name": graph.name} if graph.name else {}),
+            **({"meta": graph.meta} if graph.meta is not None else {}),
+            "inputs": [_with_meta({"key": key_to_json(i.key), "type": str(i.type)}, i.meta) for i in graph.inputs],
+            "nodes": nodes,
+            "outputs": [
+                _with_meta({"key": key_to_json(o.key), "value": o.value, "type": str(o.type)}, o.meta) for o in graph.outputs
+            ],
+        }
+
+
+def closed_graphs(attrs: object) -> Sequence[ClosedGraph]:
+    """The graphs that attrs hold, in the order of their fields."""
+    values = vars(attrs).values() if getattr(attrs, "graphs", ()) else ()
+    return [g for value in values for g in (value if isinstance(value, tuple) else (value,)) if isinstance(g, ClosedGraph)]
+
+
+def _common(case: Case, binary: bool) -> dict[str, object]:
+    attrs = case.attrs.to_data(binary=binary)
+    return {"attrs": attrs} if attrs else {}
+
+
+def _with_meta(data: dict[str, object], meta: object) -> dict[str, object]:
+    return data if meta is None else {**data, "meta": meta}
