@@ -32,6 +32,33 @@ RENAMED = {
 """Params of which attrs have another name."""
 
 
+SPREADING = {
+    *[
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "max",
+        "min",
+        "pow",
+        "rem",
+        "atan2",
+        "nextafter",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "and",
+        "or",
+        "xor",
+        "add_any",
+    ]
+}
+"""Equations that take scalars beside arrays."""
+
+
 class UnknownEquation(Exception):
     """An equation that tidu has no primitive for."""
 
@@ -63,13 +90,19 @@ def _emitted(trace: Trace, jaxpr: Any, consts: Sequence[Any], operands: Sequence
 
     for equation in jaxpr.eqns:
         given = [read(v) for v in equation.invars]
-        name = equation.primitive.name
+        name = {"add_any": "add"}.get(equation.primitive.name, equation.primitive.name)
         if name in NAMES or name not in KNOWN.primitives:
             inner = next((equation.params[p] for p in ("jaxpr", "call_jaxpr", "fun_jaxpr") if p in equation.params), None)
             if inner is None:
                 raise UnknownEquation(name)
             found = _emitted(trace, getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
         else:
+            if equation.primitive.name in SPREADING:
+                shape = equation.outvars[0].aval.shape
+                given = [
+                    t if t.type.shape == shape else trace.emit("broadcast_in_dim", t, shape=shape, broadcast_dimensions=())
+                    for t in given
+                ]
             found = trace.emit_all(name, *given, **_attrs(name, equation.params))
         values.update(zip(equation.outvars, found, strict=True))
     return [read(v) for v in jaxpr.outvars]
@@ -91,6 +124,8 @@ def _plain(value: Any) -> Any:
         return {k: _plain(v) for k, v in value._asdict().items()}
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return dtype_name(np.dtype(value))
+    if isinstance(value, np.integer):
+        return int(value)
     if hasattr(value, "name") and not isinstance(value, str):
         return str(value.name).lower()
     return value
@@ -102,7 +137,9 @@ def _type(aval: Any) -> TensorType:
 
 def _constant(trace: Trace, value: Any, aval: Any) -> Any:
     type_ = _type(aval)
-    return trace.emit("constant", value=Literal(type_, np.ascontiguousarray(np.asarray(value, numpy_dtype(np, type_.dtype))).tobytes()))
+    return trace.emit(
+        "constant", value=Literal(type_, np.ascontiguousarray(np.asarray(value, numpy_dtype(np, type_.dtype))).tobytes())
+    )
 
 
 def compared(function: Callable[..., Any], *args: Any, reverse: bool = True, second: bool = True) -> dict[str, float]:
@@ -140,7 +177,7 @@ def compared(function: Callable[..., Any], *args: Any, reverse: bool = True, sec
 
 
 def _conj(x: Any) -> Any:
-    return jax.numpy.conj(x) if np.asarray(x).dtype.kind == "c" else x
+    return jax.numpy.conj(x) if jax.numpy.iscomplexobj(x) else x
 
 
 def _like(rng: Any, x: Any) -> Any:
@@ -164,5 +201,8 @@ def _distance(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
         if b.dtype == jax.dtypes.float0:
             continue
         scale = max(1.0, float(np.max(np.abs(b), initial=0)))
-        worst = max(worst, float(np.max(np.abs(np.asarray(a, b.dtype) - b), initial=0)) / scale if b.dtype.kind in "fc" else float(np.any(a != b)))
+        worst = max(
+            worst,
+            float(np.max(np.abs(np.asarray(a, b.dtype) - b), initial=0)) / scale if b.dtype.kind in "fc" else float(np.any(a != b)),
+        )
     return worst

@@ -65,7 +65,8 @@ def zeros(trace: Recorder, type_: Type) -> Term:
 class Linearized:
     """The derivative of a closed graph along its `active` inputs, those of which carry no tangent excepted.
 
-    `residuals` are the values that the linear graph reads, as (graph, value) of `document`, in which graph 0 is the closed one.
+    `residuals` are the values that the linear graph reads, as (graph, value) of `document`, in which graph 0 is the closed one;
+    `constants` are those that depend on nothing, and are computed where they are read, so that a zero is seen to be one.
     `live` says of each output whether its tangent is not zero.
     """
 
@@ -79,7 +80,9 @@ class Linearized:
         with listening(None):
             self.document = linearize(graph.document, wrt, primitives=primitives)
         self.linear = self.document.head
-        self.residuals: list[Place] = list(self.linear.external)
+        depends = self.depending_on(range(len(self._keys)))
+        self.residuals: list[Place] = [(g, v) for g, v in self.linear.external if depends[g][v]]
+        self.constants: list[Place] = [(g, v) for g, v in self.linear.external if not depends[g][v]]
         self.live = tuple([o.value is not None for o in self.linear.outputs])
 
     def type_of(self, residual: Place) -> Type:
@@ -98,7 +101,9 @@ class Linearized:
     def emit_linear(self, trace: Recorder, residuals: Mapping[Place, Term], tangents: Sequence[Term]) -> Terms:
         """Emit the linear graph for these residuals and the tangents of active inputs. Gives the outputs' tangents."""
         graph = _with_residuals_as_inputs(self.linear)
-        values = [*[residuals[r] for r in self.residuals], *tangents]
+        constants = self.emit_residuals(trace, self.constants, [None] * len(self._keys)) if self.constants else []
+        found = {**residuals, **dict(zip(self.constants, constants, strict=True))}
+        values = [*[found[r] for r in self.linear.external], *tangents]
         return spliced(trace, Document((graph,), graph.cases), _by_input(graph, values))
 
     def depending_on(self, inputs: Collection[int]) -> list[bytearray]:
