@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
+from tidu_cli.control_flow import examples
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -29,7 +30,7 @@ from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.kinds import ClosedGraphData
 from tidu_cli.rules.batching import spread
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -262,6 +263,7 @@ PRIMITIVES = (
         vanishing=_vanishing,
         flops=_flops,
         formula="branches[index](operands)",
+        examples=(Example(("i32[]", "f64[3]"), examples.two_branches, ((0, 2), (-2.0, 2.0))),),
         summary="the branch of that number, clamped to those there are; false is 0, true 1",
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
+from tidu_cli.control_flow import examples
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -29,7 +30,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -377,6 +378,10 @@ PRIMITIVES = (
         carried=lambda attrs: attrs.carried,
         flops=_flops,
         formula="carry, slices = body(consts, carry, slices), step by step",
+        examples=(
+            Example(("f64[]", "f64[]", "f64[4]"), examples.recurrence),
+            Example(("f64[2,2]", "f64[2]"), examples.powers),
+        ),
         summary="a loop of so many steps; what they carry over, and their slices of results",
     ),
 )

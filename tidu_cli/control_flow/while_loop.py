@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from tidu_cli.control_flow import examples
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -31,7 +32,7 @@ from tidu_cli.graph.types import ANY, TensorType, Type, of_batch, tangent_type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -161,17 +162,13 @@ def _along_tangents(
     return condition, body
 
 
-def _transpose(node: Transposition) -> Terms:
-    raise MissingRuleError(NO_REVERSE)
-
-
 def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> None:
     """Raises MissingRuleError where a while in a graph depends on these inputs: its derivatives would have no end."""
     depends = list(active)
     for node, (code, args, first, end) in enumerate(forwards(graph.graph, graph.graph.args)):
         reads, case = any(depends[a] for a in args), graph.graph.cases[code]
         if reads and case.op == "while":
-            raise MissingRuleError(f"{place}, node {node} (while): {NO_REVERSE}")
+            raise MissingRuleError(f"{place}, node {node} (while): it {NO_REVERSE}")
         depends += [reads] * (end - first)
 
 
@@ -285,12 +282,13 @@ PRIMITIVES = (
         records=True,
         integers="exact",
         jvp=_jvp,
-        transpose=_transpose,
         batch=_batch,
+        irreversible=NO_REVERSE,
         vanishing=_vanishing,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
         formula="carry = body(consts, carry) while condition(consts, carry)",
+        examples=(Example(("f64[]", "i32[]", "f64[]"), examples.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
         summary="a loop as long as a condition holds; no reverse mode, since how often it runs is not known before",
     ),
 )

@@ -211,6 +211,8 @@ class Rules:
     """Operands that may be inexact, but have no derivative (the order of a polygamma, say): a rule may refuse them."""
     inert_reason: str = ""
     """Why these have none."""
+    irreversible: str = ""
+    """Why it has no transpose where mathematics has none."""
     faithful: bool = True
     """False where the derivative is by intention not that of the values (stop_gradient)."""
     reads: ReadingRule | None = None
