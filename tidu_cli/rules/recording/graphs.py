@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
-from tidu_cli.rules.contract import Kernel, Types
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -74,26 +73,3 @@ def expanded(primitives: PrimitiveSet, case: Case) -> Graph:
     inputs = [Input(Key(f"x{k}"), cast(Type, t)) for k, t in enumerate(case.operands)]
     results = rule(case.attrs, [trace.source(i.type, linear=False) for i in inputs])
     return recorded(trace, case.op, inputs, [as_output(f"y{k}", t) for k, t in enumerate(results)])
-
-
-def kernel(np: Any, graph: Graph, primitives: PrimitiveSet) -> Kernel:
-    """A function of the arrays of a closed graph's inputs that gives its output, or a tuple of several, but for zeros."""
-    built: dict[int, Kernel] = {}  # custom operations build those of their own graphs: each once
-    steps = []
-    for code, args, _, _ in forwards(graph, graph.args):
-        case = graph.cases[code]
-        if code not in built:
-            built[code] = primitives[case.op].evaluation.kernel(
-                np, case.attrs, cast(Types, case.operands), cast(Types, case.results)
-            )
-        steps.append((built[code], args, len(case.results) > 1))
-
-    def run(*arrays: Any) -> Any:
-        values = list(arrays)
-        for compute, args, several in steps:
-            found = compute(*[values[a] for a in args])
-            values += found if several else (found,)
-        results = [values[o.value] for o in graph.outputs if o.value is not None]
-        return results[0] if len(results) == 1 else tuple(results)
-
-    return run
