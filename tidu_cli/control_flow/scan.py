@@ -31,6 +31,7 @@ from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Transposition, ValueTypes
+from tidu_cli.rules.dependence import DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -344,15 +345,10 @@ def _swapped_type(type_: Type) -> Type:
     return map_leaves(type_, lambda t: t.with_shape((t.shape[1], t.shape[0], *t.shape[2:])))
 
 
-def _vanishing(inner: Callable[[ClosedGraph, Flags], Flags], attrs: ScanAttrs, zero: Flags) -> Flags:
-    """Of each result whether it is zero where these operands are: of what is carried, from the first step to the last."""
-    consts, carry, xs = _split(attrs, zero)
-    while True:
-        found = inner(attrs.body, (*consts, *carry, *xs))
-        after = [a and b for a, b in zip(carry, found[: attrs.num_carry], strict=True)]
-        if after == carry:
-            return found
-        carry = after
+def _dependence(of_graph: DependenceOf, attrs: ScanAttrs, operands: Dependences) -> Dependences:
+    consts, carry, xs = map(tuple, _split(attrs, operands))
+    carry = stable(carry, lambda carry: of_graph(attrs.body, (*consts, *carry, *xs))[: attrs.num_carry])
+    return (*carry, *of_graph(attrs.body, (*consts, *carry, *xs))[attrs.num_carry :])
 
 
 def _flops(attrs: ScanAttrs, operands: Any, results: Any) -> int:
@@ -374,7 +370,7 @@ PRIMITIVES = (
         jvp=_jvp,
         transpose=_transpose,
         batch=_batch,
-        vanishing=_vanishing,
+        dependence=_dependence,
         carried=lambda attrs: attrs.carried,
         flops=_flops,
         formula="carry, slices = body(consts, carry, slices), step by step",

@@ -7,7 +7,7 @@ reverse mode would have to remember has no bound: it has no transpose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tidu_cli.control_flow import examples
@@ -33,6 +33,7 @@ from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
+from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -243,26 +244,12 @@ def _held(running: Term, old: Term, new: Term) -> Term:
     return fieldwise(type_, lambda name, _: _held(running, field(old, name), field(new, name)))
 
 
-def _vanishing(inner: Callable[[ClosedGraph, Flags], Flags], attrs: WhileAttrs, zero: Flags) -> Flags:
-    """Of each result whether it is zero where these operands are, however often the loop runs.
-
-    How often that is must not depend on what is linear, so that nothing is linear in what the condition reads.
-    """
-    cond_consts, body_consts, carry = attrs.split(zero)
-    if any(cond_consts) or any(c and r for c, r in zip(carry, _condition_reads(attrs), strict=True)):
-        return (False,) * len(carry)
-    while True:
-        after = [a and b for a, b in zip(carry, inner(attrs.body, (*body_consts, *carry)), strict=True)]
-        if after == carry:
-            return tuple(carry)
-        carry = after
-
-
-def _condition_reads(attrs: WhileAttrs) -> list[bool]:
-    graph = attrs.condition.graph
-    n_carry = len(graph.inputs) - attrs.cond_consts
-    read = {*graph.args, *[o.value for o in graph.outputs]}
-    return [attrs.cond_consts + k in read for k in range(n_carry)]
+def _dependence(of_graph: DependenceOf, attrs: WhileAttrs, operands: Dependences) -> Dependences:
+    """How often the loop runs must not depend on tangents, or nothing is linear in them."""
+    cond_consts, body_consts, first = attrs.split(operands)
+    carry = stable(tuple(first), lambda carry: of_graph(attrs.body, (*body_consts, *carry)))
+    (goes_on,) = of_graph(attrs.condition, (*cond_consts, *carry))
+    return (Dependence.OTHER,) * len(carry) if goes_on.moves else carry
 
 
 def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
@@ -284,7 +271,7 @@ PRIMITIVES = (
         jvp=_jvp,
         batch=_batch,
         irreversible=NO_REVERSE,
-        vanishing=_vanishing,
+        dependence=_dependence,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
         formula="carry = body(consts, carry) while condition(consts, carry)",

@@ -11,12 +11,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import ALL, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.catalogue import Catalogue as Catalogue
 from tidu_cli.rules.catalogue import Example as Example
+from tidu_cli.rules.dependence import DependenceRule
 from tidu_cli.rules.flops import ONE_EACH, FlopsRule
 from tidu_cli.rules.flops import Types as Types
 from tidu_cli.rules.terms import Term
@@ -98,12 +98,6 @@ The array numbers the elements of operand 0 from 0 up; where the result is none 
 
 HiddenRule = Callable[[Any, Sequence["Type | None"], "ValueTypes | None"], Sequence["Type | None"]]
 """From (attrs, operand types, None where one is hidden, result types if they are stated) to operand types, as many as are known."""
-
-Vanishing = Callable[[ClosedGraph, tuple[bool, ...]], tuple[bool, ...]]
-"""From a graph, and which of its inputs are zero, to which of its outputs are zero with them, and linear in them."""
-
-VanishingRule = Callable[[Vanishing, Any, tuple[bool, ...]], tuple[bool, ...]]
-"""The same of a node, from that of graphs in its attrs, attrs and operands."""
 
 KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 """From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
@@ -219,8 +213,8 @@ class Rules:
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
     inlined: Inlining | None = None
     """What an operation of a document stands for, in terms of others."""
-    vanishing: VanishingRule | None = None
-    """Of what graphs in attrs compute: which results are zero, and linear in them, where these operands are."""
+    dependence: DependenceRule | None = None
+    """How results depend on tangents where graphs in attrs compute them."""
     carried: Callable[[Any], range] = lambda attrs: range(0)
     """The operands that stand for what a first step would have carried over: zeros there are zeros of a linear map."""
     linear_in: Callable[[int], tuple[bool, ...]] | None = None
