@@ -12,6 +12,7 @@ be a structural zero: a constant 0, or what is made of such by primitives that a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import cast
@@ -99,12 +100,17 @@ def _of_outputs(primitives: PrimitiveSet, known: Known, graph: Graph, inputs: De
 def _of_one(primitives: PrimitiveSet, case: Case, operands: Dependences) -> Dependences:
     """The same of a primitive whose rules tell, or its linear groups."""
     types, inert = cast(ValueTypes, case.operands), primitives[case.op].rules.inert
-    mask = tuple([d.vanishes and is_vector(t) and k not in inert for k, (d, t) in enumerate(zip(operands, types, strict=True))])
-    linear = any(m and d is Dependence.LINEAR for d, m in zip(operands, mask, strict=True))
-    others = any(d.moves and not m for d, m in zip(operands, mask, strict=True))
-    vanishing = Dependence.ZERO if not linear else Dependence.OTHER if others else Dependence.LINEAR
-    otherwise = Dependence.OTHER if linear or others else Dependence.FREE
-    return tuple([vanishing if v else otherwise for v in _vanishes(primitives, replace(case, mask=mask))])
+    able = [is_vector(t) and k not in inert for k, t in enumerate(types)]
+    zero, linear = (
+        tuple([a and d is kind for a, d in zip(able, operands, strict=True)]) for kind in (Dependence.ZERO, Dependence.LINEAR)
+    )
+    others = any(d.moves and not m for d, m in zip(operands, linear, strict=True))
+    found = [Dependence.OTHER if others or any(linear) else Dependence.FREE] * len(case.results)
+    # Zeros are constants, too: t + 0 is linear as what is zero with both, t · 0 as a product with a constant.
+    both = tuple(map(operator.or_, zero, linear))
+    for mask in (linear, both) if any(linear) and not others else ():
+        found = [Dependence.LINEAR if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), found, strict=True)]
+    return tuple([Dependence.ZERO if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=zero)), found, strict=True)])
 
 
 def _vanishes(primitives: PrimitiveSet, case: Case) -> Sequence[bool]:
