@@ -25,6 +25,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.kernels import scan_kernel
+from tidu_cli.control_flow.narrowed_scan import merged, narrowed
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
@@ -371,6 +372,8 @@ PRIMITIVES = (
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,
+        narrowed=narrowed,
+        merged=merged,
         carried=lambda attrs: attrs.carried,
         flops=_flops,
         formula="carry, slices = body(consts, carry, slices), step by step",

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
+from typing import Literal as OneOf
 
+from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
@@ -81,6 +83,19 @@ class Batching:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What a rule sees of a node of which not all results are needed: `needed` says which.
+
+    `literals` has the values of operands that are constant scalars, and None for others.
+    """
+
+    attrs: Any
+    operands: Sequence[Term]
+    needed: tuple[bool, ...]
+    literals: Sequence[Literal | None]
+
+
 JVPRule = Callable[[JVP], Sequence["Term | None"]]
 """Gives one tangent per result, None for zero."""
 
@@ -89,6 +104,12 @@ TransposeRule = Callable[[Transposition], Sequence["Term | None"]]
 
 BatchRule = Callable[[Batching], Sequence["Term"]]
 """Gives all results, each with the batch as its first axis."""
+
+NarrowingRule = Callable[[Narrowing], "Sequence[Term | None] | None"]
+"""Gives the results that are needed, None for others; or None to leave the node as it is."""
+
+MergingRule = Callable[[Any, Any, Sequence["Term"]], "Sequence[Term] | None"]
+"""From the attrs of two nodes and the operands that both read to the results of both, one after the other; None to leave them."""
 
 ReadingRule = Callable[[Any, "Term", Sequence["Term"]], "Term"]
 """From (attrs, an array in the place of operand 0, the other operands) to the elements of it that the result has.
@@ -123,7 +144,7 @@ TOGETHER: Groups = ((0, None),)
 EACH: Groups = ((0, 1), (1, 2))
 """Linear in each of two operands alone, as a product is."""
 
-Integers = Literal["numbers", "exact", "steps", "moved"]
+Integers = OneOf["numbers", "exact", "steps", "moved"]
 """What an operation on integers is to differentiation, where an active operand is of integers, or of datetimes.
 
 Their tangents are floats. `numbers`: the JVP rule sees integer operands and results as floats of the tangents' dtypes, so that a
@@ -211,6 +232,10 @@ class Rules:
     """False where the derivative is by intention not that of the values (stop_gradient)."""
     reads: ReadingRule | None = None
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
+    narrowed: NarrowingRule | None = None
+    """What computes some results of a node that holds graphs, and as little else as can be."""
+    merged: MergingRule | None = None
+    """What computes the results of two nodes that hold graphs and read the same."""
     inlined: Inlining | None = None
     """What an operation of a document stands for, in terms of others."""
     dependence: DependenceRule | None = None

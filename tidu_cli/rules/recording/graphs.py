@@ -6,7 +6,7 @@ own: `spliced` goes over them. The way back, from what a rule emits to a graph, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -14,7 +14,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
-from tidu_cli.graph.walk import forwards
+from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -52,6 +52,31 @@ def spliced(trace: Recorder, document: Document, sources: Mapping[Key, Term]) ->
         if value is not None and results[-1] is None:
             raise MissingRuleError(f"its '{output.key}' depends on a value that is not there")
     return results
+
+
+def emitted(trace: Recorder, graph: Graph, known: Mapping[int, Term], wanted: Sequence[int]) -> list[Term]:
+    """Emit those nodes of a closed graph that these values of it need, where some are known. Gives the terms of the values."""
+    nodes = nodes_for(graph, known, wanted)
+    found = dict(known)
+    for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
+        if node in nodes:
+            case = graph.cases[code]
+            results = trace.apply(case.op, case.attrs, [found[a] for a in args])
+            found.update((v, t) for v, t in zip(range(first, end), results, strict=True) if v not in known)
+    return [found[v] for v in wanted]
+
+
+def nodes_for(graph: Graph, known: Container[int], wanted: Iterable[int]) -> dict[int, Sequence[int]]:
+    """The nodes of a closed graph that these values need where some are known, with what they read."""
+    needed = {v for v in wanted if v not in known}
+    nodes: dict[int, Sequence[int]] = {}
+    node = graph.n_nodes
+    for _, args, first, end in backwards(graph, graph.args):
+        node -= 1
+        if not needed.isdisjoint(range(first, end)):
+            nodes[node] = args
+            needed.update(a for a in args if a not in known)
+    return nodes
 
 
 def recorded(trace: Trace, name: str, inputs: Sequence[Input], outputs: Sequence[Output]) -> Graph:
