@@ -23,6 +23,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.kernels import cond_kernel
+from tidu_cli.control_flow.narrowed_branches import merged_conds, narrowed_cond
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -263,6 +264,8 @@ PRIMITIVES = (
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,
+        narrowed=narrowed_cond,
+        merged=merged_conds,
         flops=_flops,
         formula="branches[index](operands)",
         examples=(Example(("i32[]", "f64[3]"), examples.two_branches, ((0, 2), (-2.0, 2.0))),),
