@@ -20,7 +20,8 @@ def narrowed_cond(node: Narrowing) -> Sequence[Term | None] | None:
     wanted = [[v for v, n in zip(output_values(b), node.needed, strict=True) if n] for b in branches]
     chosen = 0 if len(branches) == 1 else None if literal is None else _clamped(literal_to_numbers(literal)[0], len(branches))
     # What is linear in a branch may stand beside what is not, of which a while carries both.
-    if chosen is not None and any(t.linear for t in operands) and trace.primitives.is_irreversible(branches[chosen].graph.cases.cases):
+    linear = any(t.linear for t in operands)
+    if chosen is not None and linear and trace.primitives.is_irreversible(branches[chosen].graph.cases.cases):
         chosen = None
     if chosen is not None:
         found = emitted(trace, branches[chosen].graph, dict(enumerate(operands)), wanted[chosen])
@@ -50,7 +51,7 @@ def merged_conds(one: Any, other: Any, operands: Sequence[Term]) -> Sequence[Ter
 
 
 def narrowed_while(node: Narrowing) -> Sequence[Term | None] | None:
-    """The while without carries on which neither a needed result nor the condition depends; those that stay the same are constants."""
+    """The while without carries on which no needed result nor the condition depends; those that stay the same are constants."""
     attrs, trace = node.attrs, node.operands[0].trace
     condition, body = (tidy(trace.primitives, g) for g in (attrs.condition, attrs.body))
     cond_consts, body_consts, init = attrs.split(node.operands)
