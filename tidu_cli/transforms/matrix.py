@@ -39,7 +39,7 @@ class _Array:
     start: int | None
 
 
-def matrix(document: Document, *, holomorphic: bool = False, primitives: PrimitiveSet | None = None) -> Document:
+def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     """Replace the linear head by the graph of its matrix, which has no input.
 
     For each output y and each input x of the derivative there is one block, named `y/x`, with the axes of y and then those of x,
@@ -48,7 +48,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
     complex function is, so that its derivative is a matrix of complex numbers: in general it is linear over the real numbers only,
     and complex inputs are refused. Raises TransformError, and MissingRuleError naming the node.
     """
-    primitives = primitives or vocabulary(document.cases)
+    primitives = vocabulary(document.cases)
     linked_linear_head(document, "tidu matrix")
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)

@@ -6,6 +6,7 @@ documents call by one name without meaning one thing is renamed in the later one
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,6 @@ from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import another_name, listed
-from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import joint_passes
 from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, owners, rename
 from tidu_cli.transforms.linking.resolve import resolve
@@ -56,7 +56,6 @@ def compose(
     share: Sequence[Key] = (),
     one_pass: Collection[int] = (),
     names: Sequence[str] = (),
-    primitives: PrimitiveSet | None = None,
 ) -> Composition:
     """The pipeline of documents: the outputs of each one's head feed inputs of the next, whose head is the result's.
 
@@ -87,7 +86,7 @@ def compose(
         bindings = tuple(Binding(renaming.input_key(i.key), *_place(whole, i, o)) for i, o in pairs)
         joints.append(_joint(whole, document, way, pairs, renaming))
         before = replace(whole, bindings=(*whole.bindings, *bindings))
-        whole = resolve([before, rename(document, renaming)], primitives=primitives)
+        whole = resolve([before, rename(document, renaming)])
     _require_shared(documents, shared, meeting)
     return Composition(whole, tuple(joints))
 
@@ -135,18 +134,15 @@ def _in_order(outputs: Sequence[Output], inputs: Sequence[Input]) -> Pairs:
 
     A derivative is a value like any other, and may be what a function takes. A tangent is no plain value.
     """
-    of_kind: dict[tuple[bool, ...], list[Input]] = {}
+    of_kind = defaultdict[tuple[bool, ...], deque[Input]](deque)
     for i in inputs:
-        of_kind.setdefault(_kind(i.key), []).append(i)
-    used = dict.fromkeys(of_kind, 0)
+        of_kind[_kind(i.key)].append(i)
+    plain = [*of_kind[()]]
     pairs: Pairs = []
     for o in outputs:
-        kind = _kind(o.key)
-        if used.get(kind, 0) == len(of_kind.get(kind, ())):
-            plain = of_kind.get((), [])
+        if not (left := of_kind[_kind(o.key)]):
             return list(zip(plain, outputs, strict=False)) if len(outputs) <= len(plain) else []
-        pairs.append((of_kind[kind][used[kind]], o))
-        used[kind] += 1
+        pairs.append((left.popleft(), o))
     return pairs
 
 
@@ -181,16 +177,18 @@ def _apart(whole: Document, document: Document, bound: Collection[Key], shared: 
     new: dict[bool, dict[str, str]] = {True: {}, False: {}}
     for is_input, name in clashing:
         if (is_input, name) not in kept:
-            new[is_input][name] = another_name(name, taken)
-            taken.add(new[is_input][name])
-    names = {graph.name for graph in whole.graphs}
-    taken = names | {graph.name for graph in document.graphs}
-    graphs: dict[str, str] = {}
-    for graph in document.graphs:
-        if graph.name in names:
-            graphs[graph.name] = another_name(graph.name, taken)
-            taken.add(graphs[graph.name])
+            new[is_input][name] = _newly_taken(name, taken)
+    names, its_names = ([graph.name for graph in d.graphs] for d in (whole, document))
+    taken = {*names, *its_names}
+    graphs = {name: _newly_taken(name, taken) for name in its_names if name in names}
     return Renaming(new[True], new[False], graphs), kept
+
+
+def _newly_taken(name: str, taken: set[str]) -> str:
+    """Another name, which is taken from now on."""
+    found = another_name(name, taken)
+    taken.add(found)
+    return found
 
 
 def _joint(whole: Document, document: Document, way: str, pairs: Pairs, renaming: Renaming) -> Joint:

@@ -30,7 +30,6 @@ def recompute(
     *,
     outputs: Sequence[Key] | None = None,
     needed_inputs: bool = False,
-    primitives: PrimitiveSet | None = None,
 ) -> Document:
     """One self-contained graph, as `materialize` gives it, in which late readers read copies of what the policy drops.
 
@@ -38,7 +37,7 @@ def recompute(
     is portable, one in each segment), so that the time taken and the operations stay linear. The graph is the materialized one
     itself where nothing is dropped. Raises what `materialize` raises, and UnknownNameError for what the policy names in vain.
     """
-    primitives = primitives or vocabulary(document.cases)
+    primitives = vocabulary(document.cases)
     document, trace = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
     schedule = Schedule(document.head, primitives)
     policy.drop(schedule, trace)
