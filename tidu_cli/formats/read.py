@@ -171,16 +171,12 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
             graphs.append(_graph(graph, its_nodes, _inputs(graph, declared), numbering, graphs))
     require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
     bindings = tuple(_bindings(data.bindings or (), graphs))
-    check_zeros(graphs, bindings, numbering.zeros_due, numbering.primitives)
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
-    _check_passes(document)
-    return document
-
-
-def _check_passes(document: Document) -> None:
+    check_zeros(document, numbering.zeros_due, numbering.primitives)
     unused = document.passes.keys() - document.used_passes() if document.passes else ()
     if unused:
         raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
+    return document
 
 
 def _inputs(graph: GraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:
