@@ -11,7 +11,7 @@ from tidu_cli.custom.attrs import CustomAttrs, substituted
 from tidu_cli.custom.definitions import OpDefinition, SourceNode
 from tidu_cli.custom.graphs import check_references, typed_graph
 from tidu_cli.custom.packages import refuse_clash
-from tidu_cli.custom.patterns import concrete
+from tidu_cli.custom.patterns import instance, variables_of
 from tidu_cli.custom.rules import JVP_SUFFIX, Sets, custom_primitives
 from tidu_cli.custom.sizes import require_written_out, sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
@@ -131,17 +131,16 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Type the graphs of an op whose types have no variables and whose attrs have defaults. Others wait for their use."""
-    types = [concrete(p.pattern) for p in definition.inputs]
+    patterns = [p.pattern for p in definition.inputs]
+    if any(map(variables_of, patterns)):
+        return
     try:
         parsed = primitives.parse_attrs(definition.name, {})
     except TypeRuleError:
         return
-    known = tuple(t for t in types if t is not None)
-    if len(known) < len(types):
-        return
     assert isinstance(parsed, CustomAttrs)
     for kind in definition.graphs:
         try:
-            typed_graph(definition, kind, primitives, parsed, known)
+            typed_graph(definition, kind, primitives, parsed, tuple(instance(pattern, {}) for pattern in patterns))
         except TiduError as error:
             raise TypeRuleError(f"op '{definition.name}': {error}") from None

@@ -46,10 +46,6 @@ class Package:
     def __str__(self) -> str:
         return f"{self.name} {self.version}".rstrip()
 
-    def is_in(self, named: Named) -> bool:
-        """Whether it is one of these."""
-        return _normalized(self.name) in named
-
 
 @dataclass(frozen=True)
 class Announced:
@@ -65,7 +61,7 @@ class Announced:
 
     def among(self, named: Named) -> tuple[Package, ...]:
         """Those of the packages that may be imported."""
-        return tuple(package for package in self.packages if package.is_in(named))
+        return tuple(package for package in self.packages if _normalized(package.name) in named)
 
 
 @cache

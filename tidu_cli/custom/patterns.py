@@ -38,15 +38,6 @@ Variables = dict[str, object]
 """What variables stand for: sizes by name, the axes of `...`, and the dtype of `T`."""
 
 
-def concrete(pattern: Pattern) -> Type | None:
-    """The one type that a pattern is, or None where it has variables."""
-    if isinstance(pattern, RecordType):
-        return pattern
-    if pattern.dtype == ANY_DTYPE or not all(isinstance(n, int) for n in pattern.sizes):
-        return None
-    return TensorType(pattern.dtype, pattern.sizes)  # type: ignore[arg-type]
-
-
 def variables_of(pattern: Pattern) -> list[str]:
     """The variables in a pattern."""
     if isinstance(pattern, RecordType):
@@ -85,7 +76,7 @@ def parse_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
     if sizes.count(ANY_AXES) > 1:
         raise TypeTextError(f"unknown type {text[:60]!r}: '...' may stand once")
     pattern = TensorPattern(dtype, sizes)
-    if concrete(pattern) is not None:
+    if not variables_of(pattern):
         parse_type(str(pattern))
     return pattern
 

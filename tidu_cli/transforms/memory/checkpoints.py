@@ -7,11 +7,10 @@ nodes without operands (constants).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import isqrt
-from typing import Protocol
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Graph, column
@@ -88,7 +87,7 @@ class Schedule:
 
     def droppable(self, node: int) -> bool:
         """Whether a node is early, needed late, and not held anyway."""
-        return self.due[node] >= 0 and not self._is_output[node] and len(self.graph.case(node).operands) > 0
+        return self.due[node] >= 0 and self.reason_to_hold(node) is None
 
     def reason_to_hold(self, node: int) -> str | None:
         """Why a node cannot be dropped, for messages; None if it can."""
@@ -97,14 +96,6 @@ class Schedule:
         if self._is_output[node]:
             return "is an output, and thus held until the end"
         return None if len(self.graph.case(node).operands) else "is a constant, and thus held anyway"
-
-
-class Policy(Protocol):
-    """A choice of what to recompute."""
-
-    def drop(self, schedule: Schedule, trace: Trace) -> None:
-        """Mark in the schedule what is dropped; `trace` tells what became of the document's values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +117,14 @@ class Named:
                 raise UnknownNameError(f"no graph is named '{name}'{did_you_mean(name, names)} (graphs: {', '.join(names[:8])})")
             g = names.index(name)
             outputs = {trace.value(g, o.value) for o in graphs[g].outputs if o.value is not None}
-            self._drop(schedule, (v for v in trace.values_of(g) if v not in outputs))
+            for node in _droppable(schedule, (v for v in trace.values_of(g) if v not in outputs)):
+                schedule.dropped[node] = 1
         for key in self.values:
             self._drop_value(key, schedule, trace)
         for g, graph in enumerate(graphs):
             if not graph.outputs:
-                self._drop(schedule, (v for v in trace.values_of(g) if _reads_dropped(schedule, v)))
-
-    def _drop(self, schedule: Schedule, values: Iterable[int]) -> None:
-        for value in values:
-            node = schedule.node_of[value]
-            if node != INPUT and schedule.droppable(node):
-                schedule.dropped[node] = 1
+                for node in _droppable(schedule, trace.values_of(g)):
+                    schedule.dropped[node] |= any(schedule.dropped[m] for m in schedule.makers(node))
 
     def _drop_value(self, key: Key, schedule: Schedule, trace: Trace) -> None:
         ((g, output),) = select_outputs(trace.document, [key])
@@ -171,9 +158,9 @@ def _drop_fields(schedule: Schedule, record: int) -> None:
         schedule.dropped[node] = 1
 
 
-def _reads_dropped(schedule: Schedule, value: int) -> bool:
-    node = schedule.node_of[value]
-    return node != INPUT and any(schedule.dropped[m] for m in schedule.makers(node))
+def _droppable(schedule: Schedule, values: Iterable[int]) -> Iterator[int]:
+    nodes = map(schedule.node_of.__getitem__, values)
+    return (node for node in nodes if node != INPUT and schedule.droppable(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +234,10 @@ class Sqrt:
             for m in schedule.makers(node):
                 if schedule.segment[m] < schedule.segment[node] and not schedule.portable[m]:
                     schedule.dropped[m] = 0
+
+
+Policy = Named | Cheap | Sqrt
+"""A choice of what to recompute: `drop` marks it in a schedule, and is told by a trace what became of the document's values."""
 
 
 def _mark_portable(schedule: Schedule, early: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from an operand that has gone through the primitive set's barrier, together with
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Meta, column
@@ -47,16 +47,11 @@ def recompute(
     return materialize(replace(document, graphs=(_Rebuilding(schedule, primitives).run(),)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Needs:
-    """Of each node, whether it is computed where it stands, and whether late readers have copies of it."""
+def _computed_here(schedule: Schedule) -> bytearray:
+    """Of each node, whether it is computed where it stands, and not only copied for late readers.
 
-    here: bytearray
-    copied: bytearray
-
-
-def _needs(schedule: Schedule) -> _Needs:
-    """Backwards from the outputs: a copy needs its operands where the policy keeps them, and copies of them where not."""
+    Backwards from the outputs: a copy needs its operands where the policy keeps them, and copies of them where not.
+    """
     graph, dropped, late = schedule.graph, schedule.dropped, schedule.late
     here, copied = bytearray(graph.n_nodes), bytearray(graph.n_nodes)
     for output in graph.outputs:
@@ -71,7 +66,7 @@ def _needs(schedule: Schedule) -> _Needs:
                 here[made_by] = 1
             if copied[node] or (here[node] and late[node]):
                 (copied if dropped[made_by] else here)[made_by] = 1
-    return _Needs(here, copied)
+    return here
 
 
 class _Rebuilding:
@@ -81,7 +76,7 @@ class _Rebuilding:
         self.schedule = schedule
         self.graph: Graph = schedule.graph
         self.primitives = primitives
-        self.needs = _needs(schedule)
+        self.here = _computed_here(schedule)
         self.builder = GraphBuilder(self.graph.cases, self.graph.inputs)
         self.new = column(range(self.graph.n_values))
         self.meta: dict[int, Meta] = {}
@@ -93,9 +88,9 @@ class _Rebuilding:
 
     def run(self) -> Graph:
         """The new graph."""
-        graph, late, here = self.graph, self.schedule.late, self.needs.here
+        graph, late = self.graph, self.schedule.late
         for node in watch("recomputing", graph.n_nodes)(range(graph.n_nodes)):
-            if not here[node]:
+            if not self.here[node]:
                 continue
             operands = self.schedule.operands(node)
             arguments = self._late_arguments(node, operands) if late[node] else [self.new[a] for a in operands]
@@ -142,10 +137,10 @@ class _Rebuilding:
         for node in self._uncopied(target):
             operands = self.schedule.operands(node)
             arguments = [self.copies[self.segment, a] if self._is_dropped(a) else self.new[a] for a in operands]
-            if (self.needs.here[node] or self.schedule.portable[node]) and not any(map(self._is_dropped, operands)):
+            if (self.here[node] or self.schedule.portable[node]) and not any(map(self._is_dropped, operands)):
                 least = min(range(len(operands)), key=lambda k: self.graph.type_of(operands[k]).nbytes)
                 arguments[least] = self._delayed(operands[least], awaited)
-            if node in self.graph.node_meta and not self.needs.here[node]:
+            if node in self.graph.node_meta and not self.here[node]:
                 self.meta[len(self.builder.code)] = self.graph.node_meta[node]
             first = self.builder.append(self.graph.code[node], arguments)
             for k, value in enumerate(self.schedule.results(node)):
