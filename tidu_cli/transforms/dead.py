@@ -28,13 +28,13 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
     return [residual, last]
 
 
-@by_columns("tidu_cli.transforms.columns.dead", lambda external, _: len(external))
+@by_columns("tidu_cli.transforms.columns.kept", lambda external, _: len(external))
 def values_of(external: Externals, number: int) -> Column[int]:
     """Those of these externals that are values of the graph of this number."""
     return column(v for g, v in external if g == number)
 
 
-@by_columns("tidu_cli.transforms.columns.dead", lambda graph, _: graph.n_nodes)
+@by_columns("tidu_cli.transforms.columns.kept", lambda graph, _: graph.n_nodes)
 def live_part(graph: Graph, roots: Column[int]) -> tuple[Graph, Column[int] | None]:
     """The graph without the nodes that no root depends on, and the new local id of each old one; None where nothing is dead."""
     # If every value is read, or a root, then the last one is a root, and so all are live.

@@ -68,7 +68,7 @@ def materialize_traced(
     return found, Trace(document, logical, needed, new_id)
 
 
-@by_columns("tidu_cli.transforms.columns.materialize", lambda logical, *_: logical.n_nodes)
+@by_columns("tidu_cli.transforms.columns.kept", lambda logical, *_: logical.n_nodes)
 def copy_nodes(
     logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, inputs: Mapping[int, int], node_meta: dict[int, Meta]
 ) -> Column[int]:
