@@ -93,13 +93,9 @@ class OpData(Data):
     meta: Meta = LEFT_OUT
 
 
-def op_data(ops: Mapping[str, Any], records: Mapping[str, RecordType]) -> dict[str, OpData]:
-    """The shapes of the custom operations of a document, or a library. Raises DocumentError."""
-    return {name: shaped(OpData, op, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}
-
-
-def definitions(data: Mapping[str, OpData], origin: str = "") -> list[OpDefinition]:
+def definitions(ops: Mapping[str, Any], records: Mapping[str, RecordType], origin: str = "") -> list[OpDefinition]:
     """The definitions of a document, in order; of a library, with its name as `origin`. Raises DocumentError."""
+    data = {name: shaped(OpData, op, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}
     return [_definition(name, op, origin) for name, op in data.items()]
 
 
