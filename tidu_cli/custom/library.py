@@ -15,7 +15,6 @@ from tidu_cli.custom.patterns import instance, variables_of
 from tidu_cli.custom.rules import JVP_SUFFIX, Sets, custom_primitives
 from tidu_cli.custom.sizes import require_written_out, sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 MAX_NESTING = 64
@@ -77,8 +76,7 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
         n_values: int | None = len(graph.inputs)
         for number, node in enumerate(graph.nodes):
             try:
-                if node.op in BUILTIN.primitives:
-                    refuse_clash(node.op, primitives.plugins)
+                refuse_clash(node.op, primitives.plugins)
                 primitives[node.op]
             except (UnknownNameError, PluginError) as error:
                 raise type(error)(f"{place}, node {number}: {error}") from None
