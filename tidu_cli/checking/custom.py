@@ -109,7 +109,7 @@ def judged(use: Use, primitives: PrimitiveSet, seed: int) -> list[Verdict]:
     from tidu_cli.checking.numeric.laws import check_numerically  # it needs NumPy
 
     linear = use.definition.linear_in
-    fixed = {k for k, is_linear in zip(use.definition.input_keys, linear, strict=True) if any(linear) and not is_linear}
+    fixed = {k for k, is_linear in zip(use.definition.inputs, linear, strict=True) if any(linear) and not is_linear}
     verdicts = check_numerically(one_use_document(use, primitives), primitives, fixed=fixed, seed=seed)
     kind = next((kind for kind in KINDS[1:] if kind in use.definition.graphs), None)
     return [*verdicts, _zero(use, kind, primitives, seed)] if verdicts and kind else verdicts
@@ -117,7 +117,7 @@ def judged(use: Use, primitives: PrimitiveSet, seed: int) -> list[Verdict]:
 
 def one_use_document(use: Use, primitives: PrimitiveSet) -> Document:
     """A document of one node, the op, with its names for inputs and outputs."""
-    return one_node_document(case_of(use, primitives), primitives, use.definition.input_keys, use.definition.output_keys)
+    return one_node_document(case_of(use, primitives), primitives, [*use.definition.inputs], [*use.definition.outputs])
 
 
 def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
@@ -131,9 +131,9 @@ def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     x = drawn_inputs(document, primitives, seed)
     if x is None or all(o.value is None for o in graph.outputs):
         return Verdict("zero", None if x is None else 0.0, 0.0)
-    operands = [x[key] for key in use.definition.input_keys]
+    operands = [x[key] for key in use.definition.inputs]
     results = kernel(np, use.graph("forward", primitives), primitives)(*operands)
-    outputs = use.definition.output_keys
+    outputs = use.definition.outputs
     values = dict(x) | dict(zip(outputs, (results,) if len(outputs) == 1 else results, strict=True))
     given = [values[i.key] if i.key in values else together({}, i.key, i.type) for i in graph.inputs]
     found = kernel(np, graph, primitives)(*given)
@@ -182,7 +182,7 @@ def _trials(definition: OpDefinition, primitives: PrimitiveSet) -> Iterator[tupl
     except TiduError:
         return
     assert isinstance(attrs, CustomAttrs)
-    patterns = [p.pattern for p in definition.inputs]
+    patterns = definition.inputs.values()
     variables = {name for p in patterns for name in variables_of(p)}
     sizes = {name: 2 + k for k, name in enumerate(sorted(variables - {ANY_AXES, ANY_DTYPE}))}
     axes = _AXES if ANY_AXES in variables else _AXES[:1]

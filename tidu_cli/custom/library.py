@@ -65,7 +65,8 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
                 raise UnknownNameError(f"{place} takes '{key}'{did_you_mean(str(key), known)} (it may take {', '.join(known)})")
         outputs = dict.fromkeys(key for key, _ in graph.outputs)
         if kind == "transpose" and not given:
-            raise UnknownNameError(f"{place} gives no cotangent of an input, such as '{definition.input_keys[0].cotangent(1)}'")
+            first = next(iter(definition.inputs))
+            raise UnknownNameError(f"{place} gives no cotangent of an input, such as '{first.cotangent(1)}'")
         for key in given:
             if key not in outputs:
                 way_out = "" if kind == "forward" else "; write null if it is zero"
@@ -129,7 +130,7 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Type the graphs of an op whose types have no variables and whose attrs have defaults. Others wait for their use."""
-    patterns = [p.pattern for p in definition.inputs]
+    patterns = definition.inputs.values()
     if any(map(variables_of, patterns)):
         return
     try:

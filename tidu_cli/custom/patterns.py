@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, MAX_RANK, TIMES, RecordType, TensorType, Type, parse_type
 
 _TEXT = re.compile(r"([A-Za-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[([^\[\]]*)\]")
@@ -90,14 +91,14 @@ def _type_as_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
     return TensorPattern(type_.dtype, type_.shape) if isinstance(type_, TensorType) else type_
 
 
-def match_all(names: Sequence[str], patterns: Sequence[Pattern], types: Sequence[Type]) -> Variables:
+def match_all(patterns: Mapping[Key, Pattern], types: Sequence[Type]) -> Variables:
     """What the variables stand for where these inputs have these types. Raises TypeRuleError naming the input."""
     found: Variables = {}
-    for name, pattern, type_ in zip(names, patterns, types, strict=True):
+    for (key, pattern), type_ in zip(patterns.items(), types, strict=True):
         if not _matches(pattern, type_, found):
             known = [f"{k} is {_shown(v)}" for k, v in found.items() if k in variables_of(pattern)]
             where = f", where {' and '.join(known)}" if known else ""
-            raise TypeRuleError(f"input '{name}' is {type_}, which does not fit {pattern}{where}")
+            raise TypeRuleError(f"input '{key.name}' is {type_}, which does not fit {pattern}{where}")
     return found
 
 

@@ -190,7 +190,7 @@ def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefin
     from tidu_cli.rules.contract import Example
     from tidu_cli.rules.families import changed
 
-    types = tuple(str(instance(port.pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for port in definition.inputs)
+    types = tuple(str(instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for pattern in definition.inputs.values())
     try:
         found = emissions(changed(primitive, examples=(Example(types),)), primitives)
     except TiduError:  # its sizes belong together otherwise, or an attr must be given
