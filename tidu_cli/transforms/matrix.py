@@ -81,10 +81,14 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
         template = block_template(primitives, cases, stacked, path, unit.start, unit.type, by_rows=by_rows)
         return Output(key, stamper.stamp(template, [images[value]])[0], type_)
 
-    blocks = [block(*pair) for pair in product(inputs, outputs)] if by_rows else [block(u, i) for i, u in product(outputs, inputs)]
-    _require_distinct(head, blocks)
+    pairs = product(inputs, outputs) if by_rows else ((unit, image) for image, unit in product(outputs, inputs))
+    blocks: dict[Key, Output] = {}
+    for found in (block(unit, image) for unit, image in pairs):
+        if found.key in blocks:
+            raise TransformError(f"graph '{head.name}': two blocks of its matrix would be '{found.key}'; rename an input or output")
+        blocks[found.key] = found
     rest = replace(document, graphs=document.graphs[:-1])
-    graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks)
+    graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks.values())
     if any(image.path for image in outputs):  # records that were only there to be put out
         (graph,) = drop_dead_nodes([graph], first_number=len(rest.graphs))
     return with_used_passes(replace(document, graphs=(*rest.graphs, graph)), document.passes)
@@ -152,11 +156,3 @@ def _require_possible(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_
             require_possible(block_type(image.type, unit.type, by_rows=by_rows))
     except TypeRuleError as error:
         raise TransformError(f"graph '{head.name}': its matrix would need more than an array holds: {error}") from None
-
-
-def _require_distinct(head: Graph, blocks: Sequence[Output]) -> None:
-    seen: set[Key] = set()
-    for block in blocks:
-        if block.key in seen:
-            raise TransformError(f"graph '{head.name}': two blocks of its matrix would be '{block.key}'; rename an input or output")
-        seen.add(block.key)
