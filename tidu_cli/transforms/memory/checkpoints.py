@@ -21,7 +21,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import Trace
 
 INPUT = -1
-"""The node that makes an input."""
+"""The node that makes an input: in `late` and `dropped` of a schedule the last entry, which is never set."""
 
 _DEEPEST = 4
 """How many free nodes may follow one another from an input and still be repeated in every segment."""
@@ -43,7 +43,7 @@ class Schedule:
         self.node_of = column([INPUT]) * len(graph.inputs)
         for node, code in enumerate(graph.code):
             self.node_of.extend([node] * cases.n_results[code])
-        self.late = bytearray(n)
+        self.late = bytearray(n + 1)
         for node, code in enumerate(graph.code):
             self.late[node] = cases[code].mask is not None or any(self.late[m] for m in self.makers(node))
         self.wanted, self.due = column([n]) * n, column([-1]) * n
@@ -56,13 +56,9 @@ class Schedule:
         for output in graph.outputs:
             if output.value is not None and self.node_of[output.value] != INPUT:
                 self._is_output[self.node_of[output.value]] = 1
-        self.dropped, self.portable = bytearray(n), bytearray(n)
+        self.dropped, self.portable = bytearray(n + 1), bytearray(n)
         self.segment = column([0]) * n
         self._flops: dict[int, int] = {}
-
-    def operands(self, node: int) -> Sequence[int]:
-        """The values that a node reads."""
-        return self.graph.operands(node)
 
     def results(self, node: int) -> range:
         """The values that a node makes."""

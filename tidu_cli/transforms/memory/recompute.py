@@ -20,7 +20,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import materialize, materialize_traced
-from tidu_cli.transforms.memory.checkpoints import INPUT, Policy, Schedule
+from tidu_cli.transforms.memory.checkpoints import Policy, Schedule
 from tidu_cli.watching import watch
 
 
@@ -53,15 +53,13 @@ def _computed_here(schedule: Schedule) -> bytearray:
     Backwards from the outputs: a copy needs its operands where the policy keeps them, and copies of them where not.
     """
     graph, dropped, late = schedule.graph, schedule.dropped, schedule.late
-    here, copied = bytearray(graph.n_nodes), bytearray(graph.n_nodes)
+    here, copied = bytearray(graph.n_nodes + 1), bytearray(graph.n_nodes + 1)  # the last is INPUT's, and of no account
     for output in graph.outputs:
         if output.value is not None and output.value >= len(graph.inputs):
             here[schedule.node_of[output.value]] = 1
     for node in range(graph.n_nodes - 1, -1, -1):
-        for a in schedule.operands(node):
+        for a in graph.operands(node):
             made_by = schedule.node_of[a]
-            if made_by == INPUT:
-                continue
             if here[node] and not late[node]:
                 here[made_by] = 1
             if copied[node] or (here[node] and late[node]):
@@ -92,7 +90,7 @@ class _Rebuilding:
         for node in watch("recomputing", graph.n_nodes)(range(graph.n_nodes)):
             if not self.here[node]:
                 continue
-            operands = self.schedule.operands(node)
+            operands = graph.operands(node)
             arguments = self._late_arguments(node, operands) if late[node] else [self.new[a] for a in operands]
             self._append(node, arguments)
         outputs = [o if o.value is None else replace(o, value=self.new[o.value]) for o in graph.outputs]
@@ -111,7 +109,7 @@ class _Rebuilding:
         arguments = []
         for a in operands:
             made_by = schedule.node_of[a]
-            if made_by == INPUT or not schedule.dropped[made_by]:
+            if not schedule.dropped[made_by]:
                 arguments.append(self.new[a])
                 continue
             if not schedule.portable[made_by]:
@@ -125,17 +123,16 @@ class _Rebuilding:
         """What the reader waits for: an active operand, or else another that is late. None where all that it reads is early."""
         mask = self.graph.case(reader).mask or (False,) * len(operands)
         active = (a for a, is_active in zip(operands, mask, strict=True) if is_active and not self._is_dropped(a))
-        late = (a for a in operands if (n := self.schedule.node_of[a]) != INPUT and self.schedule.late[n])
+        late = (a for a in operands if self.schedule.late[self.schedule.node_of[a]])
         return next(active, next(late, None))
 
     def _is_dropped(self, value: int) -> bool:
-        node = self.schedule.node_of[value]
-        return node != INPUT and bool(self.schedule.dropped[node])
+        return self.schedule.dropped[self.schedule.node_of[value]] == 1
 
     def _copy(self, target: int, awaited: int | None) -> None:
         """Copies of the target and of all dropped nodes that it needs and that this segment has no copies of."""
         for node in self._uncopied(target):
-            operands = self.schedule.operands(node)
+            operands = self.graph.operands(node)
             arguments = [self.copies[self.segment, a] if self._is_dropped(a) else self.new[a] for a in operands]
             if (self.here[node] or self.schedule.portable[node]) and not any(map(self._is_dropped, operands)):
                 least = min(range(len(operands)), key=lambda k: self.graph.type_of(operands[k]).nbytes)
@@ -158,7 +155,7 @@ class _Rebuilding:
                 yield node
             else:
                 met.add(node)
-                pending += [self.schedule.node_of[a] for a in self.schedule.operands(node) if self._is_dropped(a)]
+                pending += [self.schedule.node_of[a] for a in self.graph.operands(node) if self._is_dropped(a)]
 
     def _delayed(self, value: int, awaited: int | None) -> int:
         """The value after the barrier: equal, but another one, and not there before what the reader waits for."""
