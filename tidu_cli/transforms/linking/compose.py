@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output, Place
+from tidu_cli.graph.graph import Binding, Document, Input, Output, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import another_name, listed
 from tidu_cli.transforms.linking.passes import joint_passes
 from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, owners, rename
-from tidu_cli.transforms.linking.resolve import resolve
+from tidu_cli.transforms.linking.resolve import dangling, resolve
 
 BY = ("name", "position")
 """The ways to find out which output feeds which input."""
@@ -93,11 +93,8 @@ def compose(
 
 def _require_attached(document: Document) -> None:
     # The digests of what depends on an input change where the input is bound or renamed, and nobody knows which do.
-    if document.detached:
-        reader = next(graph.name for graph in document.graphs if Externals.DETACHED in graph.external.graph)
-        raise TransformError(
-            f"graph '{reader}' reads the detached value {document.detached[0].digest}; resolve it with the document that defines it"
-        )
+    for digest, reader in dangling(document):
+        raise TransformError(f"graph '{reader}' reads the detached value {digest}; resolve it with the document that defines it")
 
 
 # Which output feeds which input.
