@@ -52,9 +52,9 @@ class Schedule:
             for m in self.makers(node):
                 if not self.late[m]:
                     self.wanted[m], self.due[m] = min(self.wanted[m], first), max(self.due[m], last)
-        self._is_output = bytearray(n)
+        self._is_output = bytearray(n + 1)
         for output in graph.outputs:
-            if output.value is not None and self.node_of[output.value] != INPUT:
+            if output.value is not None:
                 self._is_output[self.node_of[output.value]] = 1
         self.dropped, self.portable = bytearray(n + 1), bytearray(n)
         self.segment = column([0]) * n

@@ -55,7 +55,7 @@ def _computed_here(schedule: Schedule) -> bytearray:
     graph, dropped, late = schedule.graph, schedule.dropped, schedule.late
     here, copied = bytearray(graph.n_nodes + 1), bytearray(graph.n_nodes + 1)  # the last is INPUT's, and of no account
     for output in graph.outputs:
-        if output.value is not None and output.value >= len(graph.inputs):
+        if output.value is not None:
             here[schedule.node_of[output.value]] = 1
     for node in range(graph.n_nodes - 1, -1, -1):
         for a in graph.operands(node):
