@@ -15,7 +15,7 @@ from tidu_cli.graph.graph import Binding, Document, Input, Output, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import another_name, listed
 from tidu_cli.transforms.linking.passes import joint_passes
-from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, owners, rename
+from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, rename
 from tidu_cli.transforms.linking.resolve import dangling, resolve
 
 BY = ("name", "position")
@@ -170,7 +170,7 @@ def _apart(whole: Document, document: Document, bound: Collection[Key], shared: 
     bound_owners = {owner(key, is_input=True) for key in (*bound, *document.bound)}
     clashing = dict.fromkeys(owner(key, is_input=True) for key in document.inputs if key in whole.inputs)
     kept = {o for o in clashing if o in shared and o not in bound_owners}
-    taken = {name for d in (whole, document) for _, name in owners(d)}
+    taken = {key.name for d in (whole, document) for key in d.every_key()}
     new: dict[bool, dict[str, str]] = {True: {}, False: {}}
     for is_input, name in clashing:
         if (is_input, name) not in kept:

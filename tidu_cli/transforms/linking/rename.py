@@ -5,7 +5,7 @@ Names are those that users gave: with an input x go its tangents x@1 and its cot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -28,13 +28,6 @@ def owner(key: Key, *, is_input: bool) -> Owner:
     """
     changes = sum(step < 0 for step in key.path)
     return Owner(is_input == (changes % 2 == 0), key.name)
-
-
-def owners(document: Document) -> Iterator[Owner]:
-    """The owners of all keys of a document."""
-    for graph in document.graphs:
-        yield from (owner(i.key, is_input=True) for i in graph.inputs)
-        yield from (owner(o.key, is_input=False) for o in graph.outputs)
 
 
 @dataclass(frozen=True)
