@@ -153,8 +153,5 @@ def _require_attached(document: Document, numbers: Collection[int]) -> None:
 def _require_distinct(before: Sequence[Graph], after: Sequence[Graph]) -> None:
     source: dict[str, str] = {}
     for old, new in zip(before, after, strict=True):
-        if new.name in source:
-            raise TransformError(
-                f"graphs '{source[new.name]}' and '{old.name}' would both be named '{new.name}'; choose another pass"
-            )
-        source[new.name] = old.name
+        if (first := source.setdefault(new.name, old.name)) != old.name:
+            raise TransformError(f"graphs '{first}' and '{old.name}' would both be named '{new.name}'; choose another pass")
