@@ -7,6 +7,8 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.errors import EvaluationError, TypeRuleError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
@@ -56,8 +58,6 @@ def evaluate_batch(
     for bit those of the items one by one; sums and products of matrices may be added in another order. Raises EvaluationError for
     axes that are not there and batches of different sizes, and MissingRuleError.
     """
-    import numpy as np
-
     needed = needed_inputs(graph)
     require_given([i for i in graph.inputs if i.key in axes or i.key in needed], inputs)
     items: dict[Key, Any] = {}
@@ -139,8 +139,6 @@ def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_me
 
 def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
     """A batch of values, as arrays whose first axis it is, and its size."""
-    import numpy as np
-
     sizes = dict.fromkeys(_sizes(place, type_, axis, value))
     if len(sizes) != 1:
         raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")

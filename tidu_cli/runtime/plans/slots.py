@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, spans
 from tidu_cli.graph.graph import Column, Graph, Output, column
@@ -13,9 +16,6 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.interpreter import SCRATCH, UNARY, WIDE, Program, Wide, is_ufunc, reusing_kernel, reusing_number
 from tidu_cli.runtime.plans.steps import Steps, constant_steps
 from tidu_cli.watching import watch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LEFT, RIGHT = 1, 2
 """Which operands of a step die in it; both are the sum."""
@@ -60,8 +60,6 @@ def _slots(
     steps: Steps, constant: NDArray[Any], last: NDArray[Any], columns: tuple[NDArray[Any], ...]
 ) -> tuple[Column[int], int, list[Wide]]:
     """The slot of each value, how many there are, and the slots of the steps that are not regular. Fills in a program's columns."""
-    import numpy as np
-
     n_inputs = len(steps.inputs)
     slot = column(range(SCRATCH + 1, SCRATCH + 1 + n_inputs))
     n_slots = SCRATCH + 1 + n_inputs
@@ -143,8 +141,6 @@ def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArr
     The operand must die there, and have memory of its own: it was made by a step whose results are new arrays, and read only by
     such steps. Any other kernel may give a view of what it reads, or an array that it keeps.
     """
-    import numpy as np
-
     cases = steps.graph.cases
     fresh, into = np.zeros(len(cases), bool), np.zeros((2, len(cases)), bool)
     for code in np.flatnonzero(counts(steps.code, len(cases))).tolist():
