@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counting, spans, sums, taken
-from tidu_cli.graph.columns.dataflow import Flow
-from tidu_cli.graph.columns.hashes import FIRST, hashes_of
+from tidu_cli.graph.columns.dataflow import FIRST, Flow, hashes_of
 from tidu_cli.graph.graph import Case, Column, Graph, Output, column
 from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.runtime.plans.interpreter import MOST_KEPT, kept_bytes
