@@ -14,8 +14,6 @@ from tidu_cli.graph.types import (
     INTEGERS,
     NUMERIC,
     TIMES,
-    TensorType,
-    real_dtype,
     tensor_tangent_type,
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -45,8 +43,10 @@ from tidu_cli.rules.families import (
     elementwise,
     elementwise_examples,
     linear_transpose,
+    minus,
     numpy_function,
     primitive,
+    real_of,
     require_dtype,
     summed,
     unary,
@@ -69,13 +69,6 @@ def _duration_between(np: Any, x: Any, y: Any) -> Any:
     from tidu_cli.rules.tangents.units import between  # here, as times are rare
 
     return between(np, x, y)
-
-
-def _sub_jvp(node: JVP) -> Sequence[Term | None]:
-    tx, ty = node.tangents
-    if ty is None:
-        return [tx]
-    return [-ty if tx is None else tx - ty]
 
 
 def _div_transpose(node: Transposition) -> Sequence[Term | None]:
@@ -172,13 +165,9 @@ def _pow_jvp(node: JVP) -> Sequence[Term | None]:
     return [summed(terms)]
 
 
-def _share_of_x(t: Term, x: Term, y: Term, z: Term) -> Term:
+def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
     """What x's tangent t is in z = max(x, y): all of it where x is taken, half where x and y tie, none elsewhere."""
     return select_n(eq(x, z), 0, select_n(eq(x, y), t.trace.full(1, t.type), 0.5)) * t
-
-
-def _share_of_y(t: Term, x: Term, y: Term, z: Term) -> Term:
-    return _share_of_x(t, y, x, z)
 
 
 def _extremum(name: str, function: str) -> Primitive:
@@ -186,7 +175,7 @@ def _extremum(name: str, function: str) -> Primitive:
         name,
         2,
         ORDERED,
-        by_counts(by_partials(_share_of_x, _share_of_y)),
+        by_counts(by_partials(_share, lambda t, x, y, z: _share(t, y, x, z))),
         kernel=in_order(numpy_function(function)),
         integers="exact",
         formula=f"{name}(x, y)",
@@ -210,10 +199,6 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
     radial = convert(real(conj(s) * t), new_dtype=z.type.dtype)
     divisor = convert(select_n(eq(magnitude, 0), magnitude, 1), new_dtype=z.type.dtype)
     return [(t - s * radial) / divisor]
-
-
-def _magnitude(t: TensorType) -> TensorType:
-    return t.with_dtype(real_dtype(t.dtype))
 
 
 _POSITIVE = ((0.5, 2.0),)
@@ -245,7 +230,7 @@ PRIMITIVES = (
         "sub",
         2,
         NUMERIC | TIMES,
-        _sub_jvp,
+        lambda node: [minus(*node.tangents)],
         transpose=linear_transpose(lambda node, ct, type_: ct, lambda node, ct, type_: -ct),
         fresh=True,
         kernel=numpy_function("subtract", DATETIMES, _duration_between),
@@ -322,7 +307,7 @@ PRIMITIVES = (
     ),
     _extremum("max", "maximum"),
     _extremum("min", "minimum"),
-    unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=_magnitude),
+    unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=real_of),
     elementwise(
         "sign",
         1,

@@ -38,7 +38,7 @@ from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
-from tidu_cli.rules.families import primitive, summed
+from tidu_cli.rules.families import minus, primitive, summed
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.types import chosen
@@ -191,16 +191,7 @@ def _whole(np: Any, steps: Any) -> Any:
 
 def _difference_jvp(node: JVP) -> Sequence[Term | None]:
     (tx, ty), wanted = node.tangents, node.results[0].value_type
-    return [_minus(tx and converted(tx, wanted), ty and converted(ty, wanted))]
-
-
-def _minus(x: Term | None, y: Term | None) -> Term | None:
-    """x - y for tangents of one type, None being zero."""
-    if y is None:
-        return x
-    if isinstance(y.value_type, RecordType):
-        return fieldwise(y.value_type, lambda name, _: _minus(x and field(x, name), field(y, name)))
-    return -y if x is None else x - y
+    return [minus(tx and converted(tx, wanted), ty and converted(ty, wanted))]
 
 
 def _retract_jvp(node: JVP) -> Sequence[Term | None]:
