@@ -18,30 +18,16 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.ordered_times import ORDERED, in_order
-from tidu_cli.lax.records.sums_and_products import (
-    ADDABLE,
-    add_batch,
-    add_jvp,
-    add_kernel,
-    add_transpose,
-    add_types,
-    adding_kernel,
-    mul_adjoint,
-    mul_batch,
-    mul_kernel,
-    mul_types,
-)
+from tidu_cli.lax.records.sums_and_products import ADD, ADDABLE, MUL
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import (
-    bilinear,
     binary,
     by_counts,
     by_partials,
     conj,
     elementwise,
-    elementwise_examples,
     linear_transpose,
     minus,
     numpy_function,
@@ -51,7 +37,7 @@ from tidu_cli.rules.families import (
     summed,
     unary,
 )
-from tidu_cli.rules.flops import dividing, multiplying, per_element, per_power
+from tidu_cli.rules.flops import dividing, per_element, per_power
 from tidu_cli.rules.terms import Term, op
 
 _abs, convert, eq, integer_pow, log, power, real, select_n, sign = map(
@@ -204,28 +190,7 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
 _POSITIVE = ((0.5, 2.0),)
 
 PRIMITIVES = (
-    elementwise(
-        "add",
-        2,
-        ADDABLE,
-        add_jvp,
-        transpose=add_transpose,
-        types=add_types,  # type: ignore[arg-type]
-        kernel=add_kernel,
-        batch=add_batch,
-        records=True,
-        joins=True,
-        more=(
-            Example(("duration[h][2]", "duration[ms][2]")),
-            Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
-            Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
-        ),
-        fresh=True,
-        reusing=adding_kernel,
-        linear=TOGETHER,
-        formula="x + y",
-        summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
-    ),
+    ADD,
     elementwise(
         "sub",
         2,
@@ -239,27 +204,7 @@ PRIMITIVES = (
         formula="x - y",
         summary="difference; of datetimes, the duration between them",
     ),
-    bilinear(
-        "mul",
-        mul_types,  # type: ignore[arg-type]
-        mul_kernel,
-        mul_adjoint,
-        batch=mul_batch,
-        dtypes=NUMERIC,
-        one_type=True,
-        fresh=True,
-        records=True,
-        examples=(
-            *elementwise_examples(2),
-            Example(("f64[2]", "duration[h][2]")),
-            Example(("duration[ms][]", "f64[]")),
-            Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
-            Example(("{x: f32[2], y: f64[]}", "f32[]")),
-        ),
-        flops=per_element(multiplying),
-        formula="x y",
-        summary="product; of durations with numbers, and of a record of tangents with one number",
-    ),
+    MUL,
     binary(
         "div",
         NUMERIC,

@@ -1,4 +1,4 @@
-"""The rules of add and mul: of arrays of numbers, and of vectors, which are durations and records of tangents."""
+"""Sums and products: of arrays of numbers, and of vectors, which are durations and records of tangents."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, leaves, tangent_type
 from tidu_cli.rules.batching import itself
-from tidu_cli.rules.contract import JVP, Batching, Kernel, Transposition, ValueTypes
-from tidu_cli.rules.families import conj, numpy_function, of_one_type, summed
+from tidu_cli.rules.contract import JVP, TOGETHER, Batching, Example, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.families import bilinear, conj, elementwise, elementwise_examples, numpy_function, of_one_type, summed
+from tidu_cli.rules.flops import multiplying, per_element
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents.types import scaled_operand
 from tidu_cli.rules.terms import Term
@@ -18,8 +19,7 @@ ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""
 
 
-def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    """The type of a sum: that of both operands. Raises TypeRuleError."""
+def _add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     record = next((t for t in operands if isinstance(t, RecordType)), None)
     if record is None:
         return of_one_type(ADDABLE)(attrs, operands)  # type: ignore[arg-type]
@@ -32,12 +32,11 @@ def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     return (record,)
 
 
-def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    """The kernel of add; of records field by field."""
+def _add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     if any(t != results[0] for t in operands):
         from tidu_cli.lax.records.vectors import joining_kernel  # here and below, as vectors are rare
 
-        return joining_kernel(np, add_kernel(np, attrs, results * 2, results), operands, results[0])
+        return joining_kernel(np, _add_kernel(np, attrs, results * 2, results), operands, results[0])
     if isinstance(operands[0], TensorType):
         return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
 
@@ -49,20 +48,20 @@ def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -
     return fieldwise
 
 
-def add_jvp(node: JVP) -> Sequence[Term | None]:
+def _add_jvp(node: JVP) -> Sequence[Term | None]:
     """The sum of the tangents, in the natural type of the result."""
     natural = tangent_type(node.results[0].value_type)
     return [summed([t and converted(t, natural) for t in node.tangents])]
 
 
-def adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+def _adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     """The kernel of add that writes into operand 0, if that is an array."""
     if not isinstance(operands[0], TensorType) or operands[0] != operands[1]:
-        return add_kernel(np, attrs, operands, results)
+        return _add_kernel(np, attrs, operands, results)
     return lambda x, y: np.add(x, y, out=x)
 
 
-def add_transpose(node: Transposition) -> Sequence[Term | None]:
+def _add_transpose(node: Transposition) -> Sequence[Term | None]:
     """The cotangent for both, in the type of each."""
     ct = node.cotangent
     if node.types[0] == node.types[1]:
@@ -70,8 +69,7 @@ def add_transpose(node: Transposition) -> Sequence[Term | None]:
     return [converted_cotangent(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]
 
 
-def add_batch(node: Batching) -> Sequence[Term]:
-    """A sum of batches."""
+def _add_batch(node: Batching) -> Sequence[Term]:
     if node.types[0] == node.types[1]:
         return itself("add")(node)
     from tidu_cli.lax.records.vectors import joining_batch
@@ -79,8 +77,31 @@ def add_batch(node: Batching) -> Sequence[Term]:
     return joining_batch(node)
 
 
-def mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    """The type of a product: that of both operands, or of the vector among them. Raises TypeRuleError."""
+ADD = elementwise(
+    "add",
+    2,
+    ADDABLE,
+    _add_jvp,
+    transpose=_add_transpose,
+    types=_add_types,  # type: ignore[arg-type]
+    kernel=_add_kernel,
+    batch=_add_batch,
+    records=True,
+    joins=True,
+    more=(
+        Example(("duration[h][2]", "duration[ms][2]")),
+        Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
+        Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
+    ),
+    fresh=True,
+    reusing=_adding_kernel,
+    linear=TOGETHER,
+    formula="x + y",
+    summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
+)
+
+
+def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     scaled = scaled_operand(operands)
     if scaled is not None:
         return (operands[scaled],)
@@ -90,8 +111,7 @@ def mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
 
 
-def mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    """The kernel of mul; of a record field by field."""
+def _mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     if isinstance(results[0], RecordType):
         from tidu_cli.lax.records.vectors import scaling_kernel
 
@@ -99,8 +119,7 @@ def mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -
     return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
 
 
-def mul_batch(node: Batching) -> Sequence[Term]:
-    """A product of batches."""
+def _mul_batch(node: Batching) -> Sequence[Term]:
     if not any(isinstance(t, RecordType) for t in node.types):
         return itself("mul")(node)
     from tidu_cli.lax.records.vectors import scaling_batch
@@ -108,10 +127,32 @@ def mul_batch(node: Batching) -> Sequence[Term]:
     return scaling_batch(node)
 
 
-def mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
-    """The cotangent of the one active operand."""
+def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     if scaled_operand(node.types) is None:
         return conj(other) * ct
     from tidu_cli.lax.records.vectors import scaling_adjoint
 
     return scaling_adjoint(node.types, active, other, ct)
+
+
+MUL = bilinear(
+    "mul",
+    _mul_types,  # type: ignore[arg-type]
+    _mul_kernel,
+    _mul_adjoint,
+    batch=_mul_batch,
+    dtypes=NUMERIC,
+    one_type=True,
+    fresh=True,
+    records=True,
+    examples=(
+        *elementwise_examples(2),
+        Example(("f64[2]", "duration[h][2]")),
+        Example(("duration[ms][]", "f64[]")),
+        Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
+        Example(("{x: f32[2], y: f64[]}", "f32[]")),
+    ),
+    flops=per_element(multiplying),
+    formula="x y",
+    summary="product; of durations with numbers, and of a record of tangents with one number",
+)
