@@ -18,7 +18,7 @@ from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
-from tidu_cli.runtime.plans.interpreter import owned
+from tidu_cli.runtime.plans.interpreter import each, owned
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, needed_inputs, plain_program
 from tidu_cli.watching import watch
 
@@ -80,7 +80,7 @@ def evaluate_batch(
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
         chosen = itemgetter(slice(begin, begin + chunk))
-        part = {key: _each(np.ascontiguousarray, _each(chosen, items[key])) for key in needed & size_of.keys()}
+        part = {key: each(np.ascontiguousarray, each(chosen, items[key])) for key in needed & size_of.keys()}
         part |= {key: items[key] for key in needed - size_of.keys()}
         for target, value in zip(found, run(part), strict=True):
             _fill(target, begin, begin + chunk, value)
@@ -122,7 +122,7 @@ def _vectorized(
     def run(part: Mapping[Key, Any]) -> list[Any]:
         # What is the same for all items gets an axis for them.
         found = zip(program.run(part), depend, strict=True)
-        return [value if depends else _each(lambda x: x[None], value) for value, depends in found]
+        return [value if depends else each(lambda x: x[None], value) for value, depends in found]
 
     return run, chunk
 
@@ -149,7 +149,7 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
         at = axis % (t.rank + 1)
         return t.with_shape((*t.shape[:at], size, *t.shape[at:]))
 
-    return _each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
+    return each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
 
 
 def _of_batch(place: str, type_: Type, size: int) -> Type:
@@ -188,13 +188,6 @@ def _shape(value: object) -> tuple[int, ...]:
     if isinstance(value, list):
         return (len(value), *_shape(value[0])) if value else (0,)
     return tuple(getattr(value, "shape", ()))
-
-
-def _each(function: Callable[[Any], Any], value: Any) -> Any:
-    """A function of arrays applied to each array of a value; what is structurally zero stays so."""
-    if isinstance(value, tuple):
-        return tuple(_each(function, field) for field in value)
-    return None if value is None else function(value)
 
 
 def _fill(target: Any, begin: int, end: int, value: Any) -> None:

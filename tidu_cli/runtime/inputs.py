@@ -66,7 +66,10 @@ def input_value(place: str, type_: Type, value: object) -> Any:
         if name not in given:
             zero = ", or null for zero" if type_.inexact else ""
             raise EvaluationError(f"{place}.{name}: missing; {field_type} is due{zero}")
-    return tuple(_field(f"{place}.{name}", field_type, given[name], type_.inexact) for name, field_type in type_.fields)
+    return tuple(
+        None if given[name] is None and type_.inexact else input_value(f"{place}.{name}", field_type, given[name])
+        for name, field_type in type_.fields
+    )
 
 
 def is_as_declared(type_: Type, value: object) -> bool:
@@ -80,10 +83,6 @@ def is_as_declared(type_: Type, value: object) -> bool:
         and value.dtype is numpy_dtype(np, type_.dtype)  # by identity, as all arrays of a native dtype share one
         and type_.dtype not in DATETIMES  # whose counts are looked at
     )
-
-
-def _field(place: str, type_: Type, value: object, may_be_zero: bool) -> Any:
-    return None if value is None and may_be_zero else input_value(place, type_, value)
 
 
 def record_fields(place: str, type_: RecordType, value: object) -> Mapping[str, object]:

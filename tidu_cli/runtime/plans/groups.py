@@ -178,7 +178,7 @@ class Workspace:
         program, flat = self.program, self.flat
         entries = self.entries.copy()
         for declared, (array, k) in zip(program.inputs, program.input_places, strict=True):
-            value = entering(np, declared.type, inputs[declared.key])
+            value = entering(np, inputs[declared.key])
             if array == LIST:
                 entries[k] = value
             else:
@@ -233,7 +233,7 @@ def vector_kernel(np: Any, primitives: PrimitiveSet, case: Case) -> Kernel | Non
 
     It is that of the case's batch rule, if this emits the case's own operation with the same attrs and nothing else.
     """
-    if not is_scalar_case(case):
+    if len(case.results) != 1 or not case.operands or not all(map(is_flat, (*case.operands, *case.results))):
         return None
     table = CaseTable(primitives)
     code = table.intern(replace(case, mask=None))
@@ -249,11 +249,6 @@ def vector_kernel(np: Any, primitives: PrimitiveSet, case: Case) -> Kernel | Non
     if tuple(node.reads) != tuple(range(n)) or (batched.op, batched.attrs) != (case.op, case.attrs):
         return None
     return primitives[case.op].evaluation.kernel(np, batched.attrs, batched.operands, batched.results)  # type: ignore[arg-type]
-
-
-def is_scalar_case(case: Case) -> bool:
-    """Whether all operands, one at least, and the one result are scalars that lie in flat arrays."""
-    return len(case.results) == 1 and len(case.operands) > 0 and all(map(is_flat, (*case.operands, *case.results)))
 
 
 def is_flat(type_: Type | None) -> bool:

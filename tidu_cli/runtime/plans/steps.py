@@ -61,15 +61,11 @@ class Steps:
 
     def arity(self, block: slice) -> NDArray[Any]:
         """How many values each of these steps reads."""
-        ends = self.start[block.start : block.stop + 1]
-        found: NDArray[Any] = ends[1:] - ends[:-1]
-        return found
+        return np.diff(self.start[block.start : block.stop + 1])
 
     def n_results(self, block: slice) -> NDArray[Any]:
         """How many values each of these steps makes."""
-        ends = self.first[block.start : block.stop + 1]
-        found: NDArray[Any] = ends[1:] - ends[:-1]
-        return found
+        return np.diff(self.first[block.start : block.stop + 1])
 
     def operand(self, k: int, block: slice, arity: NDArray[Any]) -> NDArray[Any]:
         """Operand k of each of these steps, or the last there is; 0 of steps that read nothing. `arity` is theirs."""
