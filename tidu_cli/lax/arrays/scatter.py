@@ -234,17 +234,17 @@ _BLOCKS = {
 }
 
 
-def _examples(operand: str, *, within: tuple[float, float] = (-2.0, 2.0), **attrs: bool) -> tuple[Example, ...]:
+def _examples(operand: str, **attrs: bool) -> tuple[Example, ...]:
     return (
         Example(
             (f"{operand}[4,3]", "i32[3,1]", f"{operand}[3,3]"),
             {"dimension_numbers": _DIMENSIONS, "mode": "fill", **attrs},
-            (within, (0, 6), within),
+            ((-2.0, 2.0), (0, 6), (-2.0, 2.0)),
         ),
         Example(
             (f"{operand}[2,5]", "i32[2,1]", f"{operand}[3,2]"),
             {"dimension_numbers": _BLOCKS, "mode": "clip", **attrs},
-            (within, (0, 4), within),
+            ((-2.0, 2.0), (0, 4), (-2.0, 2.0)),
         ),
     )
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, TensorType, real_dtype
+from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, real_dtype
 from tidu_cli.lax.records.ordered_times import in_order, ordered_dtype
+from tidu_cli.lax.reductions.reduction import shifted
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
@@ -20,7 +21,7 @@ from tidu_cli.rules.families import by_counts, primitive, require_axis, require_
 from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
 from tidu_cli.rules.terms import Number, Term, op
 
-convert, cumsum, eq, exp, pad, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "pad", "real", "select_n"))
+convert, cumsum, eq, exp, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "real", "select_n"))
 
 _GREATEST = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127, "f32": (2 - 2.0**-23) * 2.0**127, "f64": (2 - 2.0**-52) * 2.0**1023}
 
@@ -81,10 +82,7 @@ def _complex_logaddexp(np: Any, a: Any, b: Any) -> Any:
 
 
 def _shifted(v: Term, reach: int, attrs: CumulativeAttrs, fill: Number) -> Term:
-    """v[i - reach], or v[i + reach] where the accumulation is in reverse; `fill` where there is no such element."""
-    edges = (-reach, reach, 0) if attrs.reverse else (reach, -reach, 0)
-    config = tuple(edges if k == attrs.axis else (0, 0, 0) for k in range(v.type.rank))
-    return pad(v, v.trace.full(fill, TensorType(v.type.dtype)), padding_config=config)
+    return shifted(v, attrs.axis, reach, fill, reverse=attrs.reverse)
 
 
 def _reaches(x: Term, attrs: CumulativeAttrs) -> Iterator[int]:

@@ -16,7 +16,7 @@ from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_axes, require_dtype
 from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Number, Term, op
 
 broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = map(
     op, ("broadcast_in_dim", "convert_element_type", "cumprod", "eq", "pad", "reduce_sum", "reshape", "transpose")
@@ -126,10 +126,14 @@ def _product_of_the_others(x: Term, axes: tuple[int, ...]) -> Term:
 
 def _exclusive(x: Term, axis: int, *, reverse: bool) -> Term:
     """The cumulative product of the elements before (or after) each."""
-    shift = (-1, 1, 0) if reverse else (1, -1, 0)
-    config = tuple(shift if k == axis else (0, 0, 0) for k in range(x.type.rank))
-    one = x.trace.full(1, TensorType(x.type.dtype))
-    return cumprod(pad(x, one, padding_config=config), axis=axis, reverse=reverse)
+    return cumprod(shifted(x, axis, 1, 1, reverse=reverse), axis=axis, reverse=reverse)
+
+
+def shifted(x: Term, axis: int, by: int, fill: Number, *, reverse: bool) -> Term:
+    """x[i - by] along an axis, or x[i + by] in `reverse`; `fill` where there is no such element."""
+    edges = (-by, by, 0) if reverse else (by, -by, 0)
+    config = tuple(edges if k == axis else (0, 0, 0) for k in range(x.type.rank))
+    return pad(x, x.trace.full(fill, TensorType(x.type.dtype)), padding_config=config)
 
 
 _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))

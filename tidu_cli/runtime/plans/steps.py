@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counting, spans, sums, taken
 from tidu_cli.graph.columns.dataflow import FIRST, Flow, hashes_of
-from tidu_cli.graph.graph import Case, Column, Graph, Output, column
-from tidu_cli.graph.walk import backwards, forwards
+from tidu_cli.graph.graph import Case, Column, Document, Graph, Output, column
+from tidu_cli.graph.link import link
+from tidu_cli.graph.walk import forwards
 from tidu_cli.runtime.plans.interpreter import MOST_KEPT, kept_bytes
 from tidu_cli.watching import watch
 
@@ -108,7 +109,7 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
             return Steps(graph, tuple(range(n_inputs)), tuple(results), None, code, start, args, first)
         made = np.arange(n_inputs, graph.n_values, dtype=np.int32)
     else:
-        needed = _needed(graph, outputs)
+        needed = link(Document((graph,), graph.cases)).depends_on(v for v in results if v is not None)
         kept, args, same = _distinct(graph, plain, needed)
         read = np.frombuffer(needed, np.uint8)
         code = taken(code, kept)
@@ -190,20 +191,6 @@ def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], star
     return bool((found[1:] == found[:-1]).any())
 
 
-def _needed(graph: Graph, outputs: Sequence[Output]) -> bytearray:
-    """Of each value, whether these outputs need it, or another result of its node."""
-    needed = bytearray(graph.n_values)
-    for output in outputs:
-        if output.value is not None:
-            needed[output.value] = 1
-    for _, args, first, end in backwards(graph, graph.args):
-        if needed[first] or 1 in needed[first:end]:
-            needed[first:end] = bytes([1]) * (end - first)
-            for a in args:
-                needed[a] = 1
-    return needed
-
-
 def _distinct(graph: Graph, plain: NDArray[Any], needed: bytearray) -> tuple[NDArray[Any], ...]:
     """The needed nodes without those that compute what an earlier one does: their numbers, and the values that they read.
 
@@ -215,7 +202,7 @@ def _distinct(graph: Graph, plain: NDArray[Any], needed: bytearray) -> tuple[NDA
     known: dict[tuple[int, ...], int] = {}
     nodes = watch("compiling", graph.n_nodes)(forwards(graph, map(same.__getitem__, graph.args)))
     for node, (code, reads, first, end) in enumerate(nodes):
-        if needed[first]:
+        if 1 in needed[first:end]:
             earlier = known.setdefault((plain_code[code], *reads), first)
             if earlier == first:
                 kept.append(node)
