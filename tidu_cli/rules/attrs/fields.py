@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import (
     Annotated,
@@ -102,8 +103,6 @@ class Data:
     validators.
     """
 
-    _layout: ClassVar[Layout]
-
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attrs are frozen: cannot set '{name}'")
 
@@ -124,29 +123,19 @@ class Data:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """The fields of a class: their annotations and defaults, and how they are read, or None if only pydantic can.
-
-    `model` is pydantic's, once it was wanted.
-    """
+    """The fields of a class: their annotations and defaults, and how they are read, or None if only pydantic can."""
 
     annotations: Mapping[str, Any]
     defaults: Mapping[str, Any]
     fields: Mapping[str, Reader] | None
     required: Set[str]
-    model: Any = None
 
 
+@lru_cache(maxsize=1024)
 def layout_of(data: type[Data]) -> Layout:
     """The layout of a class, fields of base classes first."""
-    found: Layout | None = vars(data).get("_layout")
-    if found is None:
-        found = data._layout = _layout(data)
-    return found
-
-
-def _layout(data: type[Data]) -> Layout:
     hints = get_type_hints(data, include_extras=True)
     annotations = {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
     members = members_of(data)
