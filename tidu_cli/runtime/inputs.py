@@ -40,6 +40,8 @@ _DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
 def value_of_input(key: Key, type_: Type, value: object) -> Any:
     """What a user gave for an input, as `input_value`; of a tangent or cotangent null is zero. Raises EvaluationError."""
+    if is_as_declared(type_, value):
+        return value
     if is_zero_seed(key, type_, value):
         import numpy as np
 
