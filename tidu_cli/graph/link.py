@@ -170,11 +170,11 @@ class Application:
 Definition = Application | Input | Detached
 
 
+@dataclass(frozen=True, eq=False)
 class Definitions:
     """Looks up what the values of a document are."""
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
+    document: Document
 
     def __getitem__(self, place: Place) -> Definition:
         """A node's result, a free input, or a detached value."""

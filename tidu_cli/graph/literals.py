@@ -65,8 +65,9 @@ def literal_from_numbers(type_: TensorType, numbers: list[object]) -> Literal:
     try:
         if part in FLOATS:
             floats = [_as_float(x, type_) for x in numbers]
-            if part != "f64":
-                _require_range(part, floats, type_)
+            past = [x for x in floats if part != "f64" and _OVERFLOW[part] <= abs(x) < math.inf]
+            if past:
+                raise TypeTextError(f"constant of type {type_}: {past[0]!r} is out of its range")
             return Literal(type_, pack_floats(part, floats))
         as_exact = _as_instant if dtype in DATETIMES else _as_exact
         return Literal(type_, struct.pack(f"<{expected}{_FORMAT[part]}", *[as_exact(x, type_) for x in numbers]))
@@ -139,13 +140,6 @@ def _as_float(x: object, type_: TensorType) -> float:
     elif isinstance(x, int | float) and not isinstance(x, bool):
         return float(x) if real_dtype(storage_dtype(type_.dtype)) == "f64" else to_be_shortened(x)
     raise TypeTextError(f'constant of type {type_}: {x!r} is not a number, "NaN", "Infinity" or "-Infinity"')
-
-
-def _require_range(dtype: str, floats: list[float], type_: TensorType) -> None:
-    overflow = _OVERFLOW[dtype]
-    for x in floats:
-        if overflow <= abs(x) < math.inf:
-            raise TypeTextError(f"constant of type {type_}: {x!r} is out of its range")
 
 
 def _as_exact(x: object, type_: TensorType) -> int:

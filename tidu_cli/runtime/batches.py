@@ -70,9 +70,12 @@ def evaluate_batch(
             items[i.key], size_of[i.key] = _batch(f"input {i.key}", i.type, axes[i.key], value)
         else:
             items[i.key] = value_of_input(i.key, i.type, value)
-    size = _one_size(size_of, axes)
     if not size_of:
         raise EvaluationError(f"graph '{graph.name}': no input of it has a batch; leave --batch out")
+    size = max(size_of.values())
+    if min(size_of.values()) < size:
+        told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
+        raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
     types = {o.key: _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
     run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
     found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
@@ -85,14 +88,6 @@ def evaluate_batch(
         for target, value in zip(found, run(part), strict=True):
             _fill(target, begin, begin + chunk, value)
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
-
-
-def _one_size(size_of: Mapping[Key, int], axes: Mapping[Key, int]) -> int:
-    sizes = set(size_of.values())
-    if len(sizes) > 1:
-        told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
-        raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
-    return max(sizes, default=0)
 
 
 def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None) -> tuple[Run, int] | None:

@@ -7,15 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import (
-    DATETIMES,
-    FLOATS,
-    INEXACT,
-    INTEGERS,
-    NUMERIC,
-    TIMES,
-    tensor_tangent_type,
-)
+from tidu_cli.graph.types import DATETIMES, FLOATS, INEXACT, INTEGERS, NUMERIC, TIMES, tensor_tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.lax.records.sums_and_products import ADD, ADDABLE, MUL

@@ -8,7 +8,7 @@ they belong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, real_dtype
@@ -85,12 +85,9 @@ def _shifted(v: Term, reach: int, attrs: CumulativeAttrs, fill: Number) -> Term:
     return shifted(v, attrs.axis, reach, fill, reverse=attrs.reverse)
 
 
-def _reaches(x: Term, attrs: CumulativeAttrs) -> Iterator[int]:
+def _reaches(x: Term, attrs: CumulativeAttrs) -> list[int]:
     """1, 2, 4, … below the length of the axis."""
-    reach = 1
-    while reach < x.type.shape[attrs.axis]:
-        yield reach
-        reach *= 2
+    return [2**k for k in range(max(x.type.shape[attrs.axis] - 1, 0).bit_length())]
 
 
 def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:

@@ -183,7 +183,8 @@ class Workspace:
                 entries[k] = value
             else:
                 flat[array][k] = value
-        gather = _rows if self.flat and self.flat[0].ndim > 1 else getitem
+        # Of whole rows faster than array[at], of single elements slower.
+        gather = (lambda array, at: array.take(at, 0)) if self.flat and self.flat[0].ndim > 1 else getitem
         with np.errstate(all="ignore"):
             for kind, kernel, out, x, i, y, j in watch("evaluating", len(program.code))(self.calls):
                 if kind == 2:
@@ -222,10 +223,6 @@ def _rows_of(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
 
     parts = (zip(*[values[block].tolist() for values in columns], strict=True) for block in blocks(0, len(columns[0])))
     return chain.from_iterable(parts)
-
-
-def _rows(array: Any, at: Any) -> Any:
-    return array.take(at, 0)  # of whole rows faster than array[at], of single elements slower
 
 
 def vector_kernel(np: Any, primitives: PrimitiveSet, case: Case) -> Kernel | None:
