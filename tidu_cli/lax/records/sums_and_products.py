@@ -1,19 +1,32 @@
-"""Sums and products: of arrays of numbers, and of vectors, which are durations and records of tangents."""
+"""Sums and products: of arrays of numbers, and of vectors that are none: durations, and records of tangents.
+
+A number scales them: one for each element of durations, a single one for all of a record. Tangents of one thing add up whichever
+types they have, for what is added are natural ones (`tidu_cli.rules.tangents.types.joined`): here operands become those.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, leaves, tangent_type
-from tidu_cli.rules.batching import itself
-from tidu_cli.rules.contract import JVP, TOGETHER, Batching, Example, Kernel, Transposition, ValueTypes
+from tidu_cli.graph.graph import CaseTable, Input
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, Type, leaves, of_batch, tangent_type
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.batching import itself, spread, stacked
+from tidu_cli.rules.contract import JVP, TOGETHER, Batching, Example, Kernel, Transposition, Types, ValueTypes
 from tidu_cli.rules.families import bilinear, conj, elementwise, elementwise_examples, numpy_function, of_one_type, summed
 from tidu_cli.rules.flops import multiplying, per_element
+from tidu_cli.rules.recording.records import field, fieldwise
+from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents.types import scaled_operand
-from tidu_cli.rules.terms import Term
+from tidu_cli.rules.terms import Term, op
+
+convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 
 ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""
@@ -34,9 +47,7 @@ def _add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
 
 def _add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     if any(t != results[0] for t in operands):
-        from tidu_cli.lax.records.vectors import joining_kernel  # here and below, as vectors are rare
-
-        return joining_kernel(np, _add_kernel(np, attrs, results * 2, results), operands, results[0])
+        return _joining_kernel(np, _add_kernel(np, attrs, results * 2, results), operands, results[0])
     if isinstance(operands[0], TensorType):
         return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
 
@@ -72,9 +83,118 @@ def _add_transpose(node: Transposition) -> Sequence[Term | None]:
 def _add_batch(node: Batching) -> Sequence[Term]:
     if node.types[0] == node.types[1]:
         return itself("add")(node)
-    from tidu_cli.lax.records.vectors import joining_batch
+    return _joining_batch(node)
 
-    return joining_batch(node)
+
+def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    scaled = scaled_operand(operands)
+    if scaled is not None:
+        return (operands[scaled],)
+    for k, t in enumerate(operands):
+        if isinstance(t, RecordType):
+            raise TypeRuleError(f"input {k} is a record, {t}; a single float scales one, of tangents: all its fields are floats")
+    return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
+
+
+def _mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    if isinstance(results[0], RecordType):
+        return _scaling_kernel(np, operands)
+    return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
+
+
+def _mul_batch(node: Batching) -> Sequence[Term]:
+    if not any(isinstance(t, RecordType) for t in node.types):
+        return itself("mul")(node)
+    return _scaling_batch(node)
+
+
+def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
+    if scaled_operand(node.types) is None:
+        return conj(other) * ct
+    return _scaling_adjoint(node.types, active, other, ct)
+
+
+# Vectors that are no arrays of numbers.
+
+
+def _joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) -> Kernel:
+    """The kernel that adds tangents of different types, by converting them first."""
+    from tidu_cli.lax.builtin import BUILTIN  # which has this family
+    from tidu_cli.rules.recording.graphs import as_output, kernel, recorded  # here, as vectors are rare
+
+    def conversion(given: Type) -> Kernel:
+        trace = Trace(BUILTIN, CaseTable())
+        made = as_output("y", converted(trace.source(given, linear=False), result))
+        return kernel(np, recorded(trace, "conversion", [Input(Key("x"), given)], [made]), BUILTIN)
+
+    ready = [None if t == result else conversion(t) for t in operands]
+    return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
+
+
+def _joining_batch(node: Batching) -> Sequence[Term]:
+    """The batch rule of a sum: of operands of one type, after conversion."""
+    trace = node.operands[0].trace
+    (result,) = trace.primitives.case("add", node.attrs, None, node.types).results
+    x, y = (converted(stacked(node, k), of_batch(result, node.size)) for k in range(2))
+    return [x + y]
+
+
+def _scaling_kernel(np: Any, operands: ValueTypes) -> Kernel:
+    """The kernel of a product of a record and a number."""
+    k = scaled_operand(operands)
+    assert k is not None
+    scale = _scaled_by(np, operands[k])
+    return scale if k == 0 else lambda x, y: scale(y, x)
+
+
+def _scaled_by(np: Any, type_: Type) -> Kernel:
+    if isinstance(type_, RecordType):
+        parts = [_scaled_by(np, field_type) for _, field_type in type_.fields]
+        return lambda x, c: tuple(None if v is None else part(v, c) for v, part in zip(x, parts, strict=True))
+    dtype = numpy_dtype(np, type_.dtype)
+    return lambda x, c: np.multiply(x, np.asarray(c).astype(dtype))
+
+
+def _scaling_batch(node: Batching) -> Sequence[Term]:
+    """The batch rule of such a product: field by field, as each item has its number."""
+    k = scaled_operand(node.types)
+    assert k is not None
+    vector, number = stacked(node, k), stacked(node, 1 - k)
+
+    def scaled(x: Term) -> Term:
+        if isinstance(x.value_type, RecordType):
+            return fieldwise(x.value_type, lambda name, _: scaled(field(x, name)))
+        return x * spread(convert(number, new_dtype=_number_dtype(x.type)), x.type.shape)
+
+    return [scaled(vector)]
+
+
+def _scaling_adjoint(types: Types, active: int, other: Term, ct: Term) -> Term:
+    """The cotangent of the active operand of a product of a vector and a number."""
+    return other * ct if active == scaled_operand(types) else _inner(other, ct, types[active].dtype)
+
+
+def _inner(x: Term, ct: Term, dtype: str) -> Term:
+    """The product of two vectors, as the number that scaled one of them: of durations one for each element."""
+    type_ = x.value_type
+    if isinstance(type_, TensorType):
+        return convert(x, new_dtype=dtype) * convert(ct, new_dtype=dtype)
+    terms = [_sum_of_products(reduce(field, path, x), reduce(field, path, ct), dtype) for path, _ in leaves(type_)]
+    return reduce(add, terms)
+
+
+def _sum_of_products(x: Term, ct: Term, dtype: str) -> Term:
+    if x.type.complex:
+        product = real(op("conj")(x) * ct)
+    else:
+        counted = _number_dtype(x.type)
+        product = convert(x, new_dtype=counted) * convert(ct, new_dtype=counted)
+    return convert(reduce_sum(product, axes=tuple(range(product.type.rank))) if product.type.rank else product, new_dtype=dtype)
+
+
+def _number_dtype(type_: TensorType) -> str:
+    """The dtype of the numbers that scale arrays of a type."""
+    return "f64" if type_.dtype in DURATIONS else type_.dtype
 
 
 ADD = elementwise(
@@ -99,41 +219,6 @@ ADD = elementwise(
     formula="x + y",
     summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
 )
-
-
-def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    scaled = scaled_operand(operands)
-    if scaled is not None:
-        return (operands[scaled],)
-    for k, t in enumerate(operands):
-        if isinstance(t, RecordType):
-            raise TypeRuleError(f"input {k} is a record, {t}; a single float scales one, of tangents: all its fields are floats")
-    return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
-
-
-def _mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    if isinstance(results[0], RecordType):
-        from tidu_cli.lax.records.vectors import scaling_kernel
-
-        return scaling_kernel(np, operands)
-    return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
-
-
-def _mul_batch(node: Batching) -> Sequence[Term]:
-    if not any(isinstance(t, RecordType) for t in node.types):
-        return itself("mul")(node)
-    from tidu_cli.lax.records.vectors import scaling_batch
-
-    return scaling_batch(node)
-
-
-def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
-    if scaled_operand(node.types) is None:
-        return conj(other) * ct
-    from tidu_cli.lax.records.vectors import scaling_adjoint
-
-    return scaling_adjoint(node.types, active, other, ct)
-
 
 MUL = bilinear(
     "mul",
