@@ -40,7 +40,8 @@ def instant_from_text(text: str, unit: str) -> int:
     cycle, year = divmod(int(match["Y"]) - 2000, 400)
     try:
         month, day = (int(match[part] or 1) for part in "MD")
-        since = datetime(2000 + year, month, day, *(int(match[part] or 0) for part in "hms")) - _2000
+        hour, minute, second = (int(match[part] or 0) for part in "hms")
+        since = datetime(2000 + year, month, day, hour, minute, second) - _2000
     except ValueError:
         raise TypeTextError(f"{text!r} is no time: there is no such day or hour") from None
     seconds = (_DAYS_BEFORE_2000 + cycle * _DAYS_OF_400_YEARS + since.days) * 86400 + since.seconds

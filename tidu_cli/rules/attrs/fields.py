@@ -12,7 +12,6 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -92,6 +91,8 @@ class Data:
     validators.
     """
 
+    _layout: ClassVar[Layout]
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attrs are frozen: cannot set '{name}'")
 
@@ -112,19 +113,28 @@ class Data:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Layout:
-    """The fields of a class: their annotations and defaults, and how they are read, or None if only pydantic can."""
+    """The fields of a class: their annotations and defaults, and how they are read, or None if only pydantic can.
+
+    `model` is pydantic's, once it was wanted.
+    """
 
     annotations: Mapping[str, Any]
     defaults: Mapping[str, Any]
     fields: Mapping[str, Reader] | None
     required: Set[str]
+    model: Any = None
 
 
-@lru_cache(maxsize=1024)
 def layout_of(data: type[Data]) -> Layout:
     """The layout of a class, fields of base classes first."""
+    if "_layout" not in vars(data):
+        data._layout = _layout(data)
+    return data._layout
+
+
+def _layout(data: type[Data]) -> Layout:
     hints = get_type_hints(data, include_extras=True)
     annotations = {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
     members = members_of(data)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -30,6 +29,7 @@ from tidu_cli.rules.attrs.fields import (
     Bounded,
     Data,
     Described,
+    Layout,
     Parsed,
     Records,
     Sized,
@@ -51,10 +51,14 @@ class _FailFast(FailFast):
     __hash__ = object.__hash__  # as members of unions hash
 
 
-@lru_cache(maxsize=1024)
 def model_of(data: type[Data]) -> type[BaseModel]:
     """The model of a class, by the same name, with its fields, defaults and validators."""
     layout = layout_of(data)
+    layout.model = layout.model or _model(data, layout)
+    return cast(type[BaseModel], layout.model)
+
+
+def _model(data: type[Data], layout: Layout) -> type[BaseModel]:
     namespace = {
         **layout.defaults,
         **{name: value for name, value in members_of(data).items() if is_pydantics(value) or name == "model_config"},
