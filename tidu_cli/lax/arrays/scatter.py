@@ -165,13 +165,6 @@ def _of_last(node: Transposition, cotangent: Term, type_: TensorType) -> Term | 
     return select_n(eq(_read_back(left, indices, attrs, ct.type), numbers), 0, ct)
 
 
-def _accumulating_jvp(name: str) -> JVPRule:
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        return [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node)
-
-    return jvp
-
-
 def _taken_away(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
     read = _of_updates(node, ct, type_)
     return None if read is None else -read
@@ -287,7 +280,7 @@ def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Ad
         name,
         NUMERIC | DURATIONS,
         _combine(function),
-        _accumulating_jvp(name),
+        lambda node: [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node),
         linear_transpose(lambda node, ct, type_: ct, None, to_updates),
         linear=TOGETHER,
         formula=f"x[indices] {sign}= u",
