@@ -33,7 +33,7 @@ from tidu_cli.rules.contract import (
     Types,
 )
 from tidu_cli.rules.families import Adjoint, by_counts, conj, linear_jvp, linear_transpose, primitive, require_dtype, summed
-from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
+from tidu_cli.rules.flops import adding, free, multiplying, updating
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
@@ -243,18 +243,10 @@ def _examples(operand: str, **attrs: bool) -> tuple[Example, ...]:
 
 
 def _primitive(
-    name: str,
-    dtypes: frozenset[str],
-    combine: Combine,
-    jvp: JVPRule,
-    transpose: TransposeRule | None,
-    *,
-    weight: Weight | None = adding,
-    attrs: type[Attrs] = ScatterAttrs,
-    examples: tuple[Example, ...] = (),
-    summary: str,
-    **rest: Any,
+    name: str, dtypes: frozenset[str], combine: Combine, jvp: JVPRule, transpose: TransposeRule | None, *, summary: str, **rest: Any
 ) -> Primitive:
+    """A scatter; unless it is told, of as many operations as sums would be."""
+    told: dict[str, Any] = {"attrs": ScatterAttrs, "examples": _examples("T"), "flops": updating(adding)}
     return primitive(
         name,
         3,
@@ -264,14 +256,11 @@ def _primitive(
         transpose=transpose,
         batch=_batch(name),
         indices=_INDICES,
-        attrs=attrs,
         dtypes=dtypes,
-        examples=examples or _examples("T"),
         fresh=True,
         reusing=_kernel(combine, reusing=True),
-        flops=free if weight is None else updating(weight),
         summary=f"{summary}; inputs are operand, indices and updates",
-        **rest,
+        **(told | rest),
     )
 
 
@@ -310,7 +299,7 @@ PRIMITIVES = (
         _replace,
         linear_jvp("scatter", _INDICES),
         linear_transpose(_not_replaced, None, _of_last),
-        weight=None,
+        flops=free,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
         linear=TOGETHER,
@@ -326,7 +315,7 @@ PRIMITIVES = (
         _combine("multiply"),
         _mul_jvp,
         _mul_transpose,
-        weight=multiplying,
+        flops=updating(multiplying),
         attrs=UniqueScatterAttrs,
         examples=_examples("T", unique_indices=True)[1:],
         linear=((0, 1),),

@@ -189,17 +189,13 @@ def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: obje
             if sizes.get(label, 1) != 1 and n not in (1, sizes[label]):
                 raise ValueError(f"einsum: {label!r} has {sizes[label]} and {n} elements")
             sizes[label] = max(n, sizes.get(label, 1)) if n else 0
-    current, labels = _single(arrays[0], terms[0], _needed(terms[1:], result), sizes)
+    current, labels = _single(arrays[0], terms[0], set(result).union(*terms[1:]), sizes)
     for k in range(1, len(arrays)):
-        later = _needed(terms[k + 1 :], result)
+        later = set(result).union(*terms[k + 1 :])
         other, others = _single(arrays[k], terms[k], later | set(labels), sizes)
         current, labels = _pair(current, labels, other, others, later)
         current, labels = _single(current, labels, later, sizes)
     return current.permuted([labels.index(c) for c in result])
-
-
-def _needed(terms: Sequence[str], result: str) -> set[str]:
-    return set(result).union(*terms)
 
 
 def _subscripts(text: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
