@@ -18,7 +18,7 @@ from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype
-from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
+from tidu_cli.rules.flops import accumulating, adding, multiplying
 from tidu_cli.rules.terms import Number, Term, op
 
 convert, cumsum, eq, exp, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "real", "select_n"))
@@ -140,18 +140,9 @@ _EXAMPLES = (
 )
 
 
-def _cumulative(
-    name: str,
-    of: str,
-    dtypes: frozenset[str],
-    kernel: KernelRule,
-    weight: Weight = adding,
-    *,
-    formula: str,
-    summary: str = "",
-    **rest: Any,
-) -> Primitive:
+def _cumulative(name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, *, formula: str, **rest: Any) -> Primitive:
     """A cumulative reduction: the sum, say, `of` elements."""
+    told: dict[str, Any] = {"flops": accumulating(), "summary": f"cumulative {of}"}
     return primitive(
         name,
         1,
@@ -162,18 +153,16 @@ def _cumulative(
         dtypes=dtypes,
         examples=_EXAMPLES,
         one_type=True,
-        flops=accumulating(weight),
         formula=f"{formula} up to each element of an axis",
-        summary=f"cumulative {of}{summary}",
         caption=(f"cumulative {of} of {{0}}", f"the cumulative {of} along axis {{axis}}{{end}}"),
-        **rest,
+        **(told | rest),
     )
 
 
 def _extreme(name: str, of: str) -> Primitive:
     kernel = in_order(_kernel(of, wide=False))
-    ties, jvp = "; its derivative is shared equally among ties", by_counts(_extremum_jvp)
-    return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
+    summary, jvp = f"cumulative {of}; its derivative is shared equally among ties", by_counts(_extremum_jvp)
+    return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=summary, jvp=jvp, integers="exact")
 
 
 PRIMITIVES = (
@@ -185,7 +174,9 @@ PRIMITIVES = (
         formula="Σ x",
         adjoint=lambda node, ct, type_: cumsum(ct, axis=node.attrs.axis, reverse=not node.attrs.reverse),
     ),
-    _cumulative("cumprod", "product", NUMERIC, _kernel("multiply"), multiplying, formula="Π x", jvp=_cumprod_jvp),
+    _cumulative(
+        "cumprod", "product", NUMERIC, _kernel("multiply"), formula="Π x", jvp=_cumprod_jvp, flops=accumulating(multiplying)
+    ),
     _extreme("max", "maximum"),
     _extreme("min", "minimum"),
     _cumulative(
@@ -193,9 +184,9 @@ PRIMITIVES = (
         "log-sum-exp",
         INEXACT,
         _kernel("logaddexp"),
-        lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
         formula="log Σ exp x",
-        summary=", without overflow",
+        summary="cumulative log-sum-exp, without overflow",
+        flops=accumulating(lambda t: 3 * adding(t)),  # an exponential, a sum and a logarithm
         jvp=_logsumexp_jvp,
     ),
 )
