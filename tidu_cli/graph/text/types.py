@@ -12,18 +12,7 @@ import re
 from collections.abc import Mapping
 
 from tidu_cli.errors import TypeTextError, did_you_mean
-from tidu_cli.graph.types import (
-    DATETIME,
-    DURATION,
-    ITEMSIZE,
-    MAX_BYTES,
-    OPEN_SHAPE,
-    TIMES,
-    RecordType,
-    TensorType,
-    Type,
-    parse_type,
-)
+from tidu_cli.graph.types import DTYPES, ITEMSIZE, MAX_BYTES, OPEN_SHAPE, TIMES, RecordType, TensorType, Type, parse_type
 
 MAX_LEAVES = 1000
 """As many tensors as a record type may hold, all nested ones together."""
@@ -40,7 +29,7 @@ _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|0|[1-9][0-9]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORD = re.compile(r"(?<![\[A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*:)", re.ASCII)
 _NAMES = "names are of letters, digits and _, and do not begin with a digit"
-_RESERVED = frozenset({*ITEMSIZE, DATETIME, DURATION})
+_RESERVED = frozenset(dtype.partition("[")[0] for dtype in DTYPES)
 
 NO_RECORDS: Mapping[str, RecordType] = {}
 
