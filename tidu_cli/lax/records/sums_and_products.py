@@ -17,7 +17,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, Type, leaves, of_batch, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.batching import itself, spread, stacked
-from tidu_cli.rules.contract import JVP, TOGETHER, Batching, Example, Kernel, Transposition, Types, ValueTypes
+from tidu_cli.rules.contract import JVP, TOGETHER, Batching, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import bilinear, conj, elementwise, elementwise_examples, numpy_function, of_one_type, summed
 from tidu_cli.rules.flops import multiplying, per_element
 from tidu_cli.rules.recording.records import field, fieldwise
@@ -51,12 +51,12 @@ def _add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
     if isinstance(operands[0], TensorType):
         return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
 
-    def fieldwise(x: Any, y: Any) -> Any:
+    def added(x: Any, y: Any) -> Any:
         if x is None or y is None:  # a field that is structurally zero
             return x if y is None else y
-        return tuple(map(fieldwise, x, y)) if isinstance(x, tuple) else np.add(x, y)
+        return tuple(map(added, x, y)) if isinstance(x, tuple) else np.add(x, y)
 
-    return fieldwise
+    return added
 
 
 def _add_jvp(node: JVP) -> Sequence[Term | None]:
@@ -83,7 +83,9 @@ def _add_transpose(node: Transposition) -> Sequence[Term | None]:
 def _add_batch(node: Batching) -> Sequence[Term]:
     if node.types[0] == node.types[1]:
         return itself("add")(node)
-    return _joining_batch(node)
+    (result,) = node.operands[0].trace.primitives.case("add", node.attrs, None, node.types).results
+    x, y = (converted(stacked(node, k), of_batch(result, node.size)) for k in range(2))
+    return [x + y]
 
 
 def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
@@ -97,21 +99,31 @@ def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
 
 
 def _mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    if isinstance(results[0], RecordType):
-        return _scaling_kernel(np, operands)
-    return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
+    if not isinstance(results[0], RecordType):
+        return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
+    scale = _scaling(np, results[0])
+    return scale if operands[0] == results[0] else lambda x, y: scale(y, x)
 
 
 def _mul_batch(node: Batching) -> Sequence[Term]:
-    if not any(isinstance(t, RecordType) for t in node.types):
+    k = scaled_operand(node.types)
+    if k is None or not isinstance(node.types[k], RecordType):
         return itself("mul")(node)
-    return _scaling_batch(node)
+    vector, number = stacked(node, k), stacked(node, 1 - k)
+
+    def scaled(x: Term) -> Term:  # field by field, as each item has its number
+        if isinstance(x.value_type, RecordType):
+            return fieldwise(x.value_type, lambda name, _: scaled(field(x, name)))
+        return x * spread(convert(number, new_dtype=_number_dtype(x.type)), x.type.shape)
+
+    return [scaled(vector)]
 
 
 def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
-    if scaled_operand(node.types) is None:
+    scaled = scaled_operand(node.types)
+    if scaled is None:
         return conj(other) * ct
-    return _scaling_adjoint(node.types, active, other, ct)
+    return other * ct if active == scaled else _inner(other, ct, node.types[active].dtype)
 
 
 # Vectors that are no arrays of numbers.
@@ -131,47 +143,13 @@ def _joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) ->
     return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
 
 
-def _joining_batch(node: Batching) -> Sequence[Term]:
-    """The batch rule of a sum: of operands of one type, after conversion."""
-    trace = node.operands[0].trace
-    (result,) = trace.primitives.case("add", node.attrs, None, node.types).results
-    x, y = (converted(stacked(node, k), of_batch(result, node.size)) for k in range(2))
-    return [x + y]
-
-
-def _scaling_kernel(np: Any, operands: ValueTypes) -> Kernel:
-    """The kernel of a product of a record and a number."""
-    k = scaled_operand(operands)
-    assert k is not None
-    scale = _scaled_by(np, operands[k])
-    return scale if k == 0 else lambda x, y: scale(y, x)
-
-
-def _scaled_by(np: Any, type_: Type) -> Kernel:
+def _scaling(np: Any, type_: Type) -> Kernel:
+    """The kernel of a product of a vector and a number."""
     if isinstance(type_, RecordType):
-        parts = [_scaled_by(np, field_type) for _, field_type in type_.fields]
+        parts = [_scaling(np, field_type) for _, field_type in type_.fields]
         return lambda x, c: tuple(None if v is None else part(v, c) for v, part in zip(x, parts, strict=True))
     dtype = numpy_dtype(np, type_.dtype)
     return lambda x, c: np.multiply(x, np.asarray(c).astype(dtype))
-
-
-def _scaling_batch(node: Batching) -> Sequence[Term]:
-    """The batch rule of such a product: field by field, as each item has its number."""
-    k = scaled_operand(node.types)
-    assert k is not None
-    vector, number = stacked(node, k), stacked(node, 1 - k)
-
-    def scaled(x: Term) -> Term:
-        if isinstance(x.value_type, RecordType):
-            return fieldwise(x.value_type, lambda name, _: scaled(field(x, name)))
-        return x * spread(convert(number, new_dtype=_number_dtype(x.type)), x.type.shape)
-
-    return [scaled(vector)]
-
-
-def _scaling_adjoint(types: Types, active: int, other: Term, ct: Term) -> Term:
-    """The cotangent of the active operand of a product of a vector and a number."""
-    return other * ct if active == scaled_operand(types) else _inner(other, ct, types[active].dtype)
 
 
 def _inner(x: Term, ct: Term, dtype: str) -> Term:
@@ -185,7 +163,7 @@ def _inner(x: Term, ct: Term, dtype: str) -> Term:
 
 def _sum_of_products(x: Term, ct: Term, dtype: str) -> Term:
     if x.type.complex:
-        product = real(op("conj")(x) * ct)
+        product = real(conj(x) * ct)
     else:
         counted = _number_dtype(x.type)
         product = convert(x, new_dtype=counted) * convert(ct, new_dtype=counted)
