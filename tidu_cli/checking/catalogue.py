@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.checking.closure import Emissions, emissions
-from tidu_cli.graph.types import DTYPES
+from tidu_cli.graph.types import DTYPES, dtype_class
 from tidu_cli.lax.builtin import BUILTIN, FAMILIES
 from tidu_cli.lax.builtin import family as module_of
 from tidu_cli.rules.attrs.models import json_schema
 from tidu_cli.rules.contract import Primitive
-from tidu_cli.rules.families import dtype_class
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

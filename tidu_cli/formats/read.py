@@ -127,7 +127,7 @@ def _with_types(primitives: PrimitiveSet, plain: object, origin: str = "") -> Pr
     if not isinstance(plain, dict) or "types" not in plain or plain.get("tidu") != VERSION:
         return primitives
     from tidu_cli.formats.shape.types import record_types
-    from tidu_cli.lax.records.record_types import with_records
+    from tidu_cli.lax.vocabulary import with_records
 
     declared = record_types(plain["types"], primitives.records)
     return with_records(primitives, declared, dict.fromkeys(declared, origin) if origin else {})

@@ -3,6 +3,8 @@
 Transforms see one numbering of values, *flat ids*: the values of graph 0, then those of graph 1, and so on, then the
 detached values. Inputs that share a key, and inputs that a binding makes equal to a value, share that value's flat id.
 Flat ids grow along every dependency but those on detached values, so increasing order is a topological order.
+
+What looks at single values only asks `Definitions`, which follows references one step at a time.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tidu_cli.graph.columns.large import by_columns
-from tidu_cli.graph.graph import Column, Document, Externals, Output, column
+from tidu_cli.graph.graph import Case, Column, Detached, Document, Externals, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import Type
@@ -152,3 +154,38 @@ def externals_in_flat_ids(
     """What externals stand for, which are values of graphs that have been linked, or detached."""
     n_inputs = [*n_inputs, 0]  # graph -1, of which detached values are, has none, and the last base
     return column(outside[g][v] if v < n_inputs[g] else base[g] + v for g, v in external)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Result `slot` of node number `node` of graph number `graph`: its case applied to the values at `operands`."""
+
+    graph: int
+    node: int
+    case: Case
+    operands: tuple[Place, ...]
+    slot: int
+
+
+Definition = Application | Input | Detached
+
+
+@dataclass(frozen=True, eq=False)
+class Definitions:
+    """Looks up what the values of a document are."""
+
+    document: Document
+
+    def __getitem__(self, place: Place) -> Definition:
+        """A node's result, a free input, or a detached value."""
+        g, value = place
+        while g != Externals.DETACHED:
+            graph = self.document.graphs[g]
+            if value >= len(graph.inputs):
+                node, slot = graph.producer(value)
+                return Application(g, node, graph.case(node), tuple(graph.place(g, a) for a in graph.operands(node)), slot)
+            declared = graph.inputs[value]
+            if declared.key not in self.document.bound:
+                return declared
+            g, value = self.document.bound[declared.key]
+        return self.document.detached[value]

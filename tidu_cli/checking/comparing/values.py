@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Document, Externals, Output, Place
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.link import link
+from tidu_cli.graph.link import Application, Definitions, link
 from tidu_cli.graph.types import Type
 
 PLACES = 10

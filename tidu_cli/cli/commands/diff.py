@@ -115,7 +115,7 @@ def _place_data(place: Difference, a: Document, b: Document) -> dict[str, Any]:
 
 
 def _text(document: Document, place: Place | None) -> str:
-    from tidu_cli.graph.definition import Definitions
+    from tidu_cli.graph.link import Definitions
     from tidu_cli.render.words.expression import expression
 
     return "0" if place is None else expression(Definitions(document), place)
@@ -128,7 +128,7 @@ def _where(document: Document, place: Place | None) -> str:
 
 def _node(document: Document, place: Place | None) -> dict[str, Any]:
     """The graph and node that make a value, if a node does."""
-    from tidu_cli.graph.definition import Application, Definitions
+    from tidu_cli.graph.link import Application, Definitions
 
     found = None if place is None else Definitions(document)[place]
     return {"graph": document.graphs[found.graph].name, "node": found.node} if isinstance(found, Application) else {}

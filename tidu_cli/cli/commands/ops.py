@@ -138,7 +138,7 @@ def _details(primitive: Primitive, data: dict[str, Any], *, is_built_in: bool) -
     """What the JSON form has besides what an op's line says."""
     import json
 
-    from tidu_cli.rules.families import dtype_class
+    from tidu_cli.graph.types import dtype_class
 
     if is_built_in:
         yield f"of {dtype_class(primitive.domain.dtypes)}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Case, Input, Place
+from tidu_cli.graph.link import Application, Definitions
 from tidu_cli.lax.records.records import FieldAttrs, RecordAttrs, record_pieces
 from tidu_cli.render.text import attrs_text, name
 
