@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
-from tidu_cli.graph.types import RecordType, Type, leaves
+from tidu_cli.graph.types import Type, leaves, spelled_out
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -137,11 +137,4 @@ def told_apart(a: Type, b: Type) -> str:
 def texts(a: Type, b: Type) -> dict[str, str]:
     """The texts of two types, for programs; of records of one name those of their fields."""
     same = str(a) == str(b)
-    return {side: spelled_out(type_) if same else str(type_) for side, type_ in (("a", a), ("b", b))}
-
-
-def spelled_out(type_: Type) -> str:
-    """A type with the fields of every record in it, `{a: {x: f64[]}}`."""
-    if not isinstance(type_, RecordType):
-        return str(type_)
-    return f"{{{', '.join(f'{name}: {spelled_out(field)}' for name, field in type_.fields)}}}"
+    return {side: str(spelled_out(type_) if same else type_) for side, type_ in (("a", a), ("b", b))}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidu_cli.graph.types import RecordType, TensorType, Type, moves, tangent_type
+from tidu_cli.graph.types import OPEN_SHAPE, RecordType, TensorType, Type, map_leaves, moves, spelled_out, tangent_type
 
 _MARK = re.compile(r"\[[^]]*]?|\([^)]*\)?|[{}:,]")
 """Marks of records; and, to be passed over, what is in brackets: shapes, units and tuples."""
@@ -92,8 +92,4 @@ def _admitted(primal: Type) -> list[tuple[str, str]]:
 
 def _open(type_: Type) -> str:
     """A type as short as it may be written: without names of records and without shapes."""
-    if isinstance(type_, TensorType):
-        return type_.dtype
-    if type_.is_tuple:
-        return f"({', '.join(_open(t) for _, t in type_.fields)}{',' if len(type_.fields) == 1 else ''})"
-    return f"{{{', '.join(f'{name}: {_open(t)}' for name, t in type_.fields)}}}"
+    return str(map_leaves(spelled_out(type_), lambda leaf: leaf.with_shape(OPEN_SHAPE)))
