@@ -152,8 +152,8 @@ def materialize(
         from tidu_cli.runtime.inputs import input_constant
 
         require_inputs(document, set)
-        types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
-        document = bind_constants(document, {k: input_constant(k, types[k], v) for k, v in set.items()})
+        constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
+        document = bind_constants(document, constants)
     found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs)
     return _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs) if inline else found
 
@@ -326,7 +326,7 @@ def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, 
         return {}
     from tidu_cli.runtime.retraction import moved_inputs
 
-    declared = {i.key for graph in document.graphs for i in graph.inputs}
+    declared = document.inputs
     require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in moves])
     return moved_inputs(declared, moves)
 

@@ -177,10 +177,8 @@ def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
     members: dict[int, list[int]] = {}
     for node, leader in enumerate(leaders):
         members.setdefault(leader, []).append(node)
-    value = len(graph.inputs)
     for node, (case, _) in enumerate(graph.nodes()):
-        flow = flows[g][value] if case.results else Flow.PRIMAL
-        value += len(case.results)
+        flow = flows[g][graph.first_result(node)] if case.results else Flow.PRIMAL
         if len(nodes := members.get(node, ())) > 1:
             yield Item(f"g{g}n{node}", Kind.COLLAPSED, g, node, flow, nodes=tuple(nodes))
         elif nodes:
@@ -232,11 +230,9 @@ def _slots(case: Case) -> Sequence[int | str | None]:
 
 
 def _binding_edges(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
-    bound = {b.key: (b.graph, b.value) for b in document.bindings}
     for g, graph in enumerate(document.graphs):
         for i, declared in enumerate(graph.inputs):
-            if declared.key in bound:
-                place = bound[declared.key]
+            if (place := document.bound.get(declared.key)) is not None:
                 yield Edge(_id_of(document, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
 
 
