@@ -25,7 +25,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types, together
+from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types
 from tidu_cli.checking.numeric.examples import diagonal_of, example_cases, interval_of, one_node_document
 from tidu_cli.checking.numeric.float_twins import float_twin, holds
 from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
@@ -291,16 +291,6 @@ def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
     ops = {graph.cases[code].op for code in set(graph.code)}
     ops.update(node.op for d in primitives.reached_from(ops) for node in d.graphs["forward"].nodes)
     return all(primitives[op].rules.faithful for op in ops)
-
-
-def drawn_inputs(document: Document, primitives: PrimitiveSet, seed: int) -> dict[Key, Any] | None:
-    """Random inputs of a document of one graph at which its outputs are finite; None where none have been found."""
-    import numpy as np
-
-    graph = document.head
-    drawing = Drawing(graph.inputs, {}, {}, {}, seed)
-    x = drawing.finite_point(Map(compile_graph(graph, primitives)), np.random.default_rng([seed, 0]))
-    return None if x is None else {i.key: together(x, i.key, i.type) for i in graph.inputs}
 
 
 def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, dtypes: Container[str]) -> list[Verdict]:
