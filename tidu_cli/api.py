@@ -234,7 +234,7 @@ def evaluate(
     """
     from tidu_cli.runtime.evaluate import evaluate as run
 
-    given, limit = {**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, _limit(max_memory)
+    given, limit = {**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, cast("int | None", max_memory)
     head = materialize(document, output).head
     if batch:
         if moves:
@@ -299,7 +299,7 @@ class Compiled:
         if max_memory not in self._fits:
             from tidu_cli.runtime.memory import check_memory
 
-            check_memory(self._program, _limit(max_memory))
+            check_memory(self._program, cast("int | None", max_memory))
             self._fits.add(max_memory)
         found = call(self._program, given)
         if out:
@@ -313,12 +313,6 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     from tidu_cli.runtime.plans.program import compile_graph
 
     return Compiled(compile_graph(materialize(document, output).head))
-
-
-def _limit(max_memory: int | str | None) -> int | None:
-    from tidu_cli.limits import parse_size
-
-    return parse_size(max_memory) if isinstance(max_memory, str) else max_memory
 
 
 def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, object]:

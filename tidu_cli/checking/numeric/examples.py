@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import Any, TypeVar
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
@@ -13,6 +14,8 @@ from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.rules.contract import Example, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+T = TypeVar("T")
 
 DTYPES = (*ITEMSIZE, "datetime[ms]", "duration[h]")
 """The dtypes that examples are tried in: of times one each, since rules tell units apart only in conversions."""
@@ -46,14 +49,9 @@ def one_node_document(
     return Document((builder.build(case.op, ends),), cases)
 
 
-def interval_of(example: Example, k: int) -> tuple[float, float]:
-    """The interval from which operand k of an example is drawn."""
-    return example.within[min(k, len(example.within) - 1)]
-
-
-def diagonal_of(example: Example, k: int) -> float:
-    """What is added to the diagonals of operand k of an example."""
-    return example.diagonals[min(k, len(example.diagonals) - 1)]
+def by_operand(given: Sequence[T], keys: Iterable[Key]) -> dict[Key, T]:
+    """What an example gives for its operands, one for each or one for all, by their keys."""
+    return dict(zip(keys, chain(given, repeat(given[-1])), strict=False))
 
 
 def with_diagonal(x: Any, added: float) -> Any:
