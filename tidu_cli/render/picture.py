@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import chain, groupby, pairwise
+from itertools import chain, compress, groupby, pairwise
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -156,12 +156,8 @@ def _flows(document: Document) -> list[list[Flow]]:
         own = [_flow_of(i.key) for i in graph.inputs]
         flows.append(own)
         for case, arguments in graph.nodes():
-            flow = Flow.PRIMAL
-            if case.mask is not None:
-                for argument, active in zip(arguments, case.mask, strict=True):
-                    if active:
-                        flow = max(flow, _flow_at(flows, graph.place(g, argument)), key=order.index)
-            own.extend([flow] * len(case.results))
+            carried = (_flow_at(flows, graph.place(g, argument)) for argument in compress(arguments, case.mask or ()))
+            own.extend([max(carried, key=order.index, default=Flow.PRIMAL)] * len(case.results))
     return flows
 
 
