@@ -15,7 +15,7 @@ import click
 from tidu_cli.cli.messages import detail, is_verbose
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
-from tidu_cli.errors import KeyTextError, TiduError, printable
+from tidu_cli.errors import KeyTextError, TiduError, counted, printable
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
@@ -317,8 +317,3 @@ def emit_json(value: object, out: str | None = None, indent: int | None = None) 
     from tidu_cli.formats.json.text import json_text
 
     emit_bytes(f"{json_text(value, indent)}\n".encode(), out)
-
-
-def counted(n: int, noun: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -15,6 +15,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
+from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Graph, Place
 from tidu_cli.graph.types import Type
 from tidu_cli.render.dot import dot_text
@@ -204,5 +205,5 @@ def _computation(told: _Told, g: int, node: int, *, with_formula: bool) -> str:
 
 def _overview(shown: Picture) -> str:
     head = shown.document.head
-    steps = f"{head.n_nodes} node{'' if head.n_nodes == 1 else 's'}"
+    steps = counted(head.n_nodes, "node")
     return f"{head.name}, {describe_graph(head)}, in {steps}. Next steps through them, in the order in which they are computed."

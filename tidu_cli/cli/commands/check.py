@@ -9,7 +9,6 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    counted,
     emit_json,
     emit_lines,
     example,
@@ -20,7 +19,7 @@ from tidu_cli.cli.options import (
     shown,
 )
 from tidu_cli.cli.value_options import file_values, input_types
-from tidu_cli.errors import TiduError
+from tidu_cli.errors import TiduError, counted
 from tidu_cli.graph.types import ITEMSIZE
 
 if TYPE_CHECKING:
