@@ -33,7 +33,8 @@ def cotangent_owners(document: Document) -> Mapping[int, Sequence[Place]]:
     if head.linear is None or not seeds:
         return {}
     outputs = [Key(key.name, key.path[:-1]) for key in seeds]
-    g = next((g for g in range(len(document.graphs) - 2, -1, -1) if _has(document.graphs[g], outputs)), None)
+    earlier = range(len(document.graphs) - 2, -1, -1)
+    g = next((g for g in earlier if {o.key for o in document.graphs[g].outputs}.issuperset(outputs)), None)
     if g is None:
         return {}
     wrt = [Key(o.key.name, o.key.path[:-1]) for o in head.outputs]
@@ -48,10 +49,6 @@ def cotangent_owners(document: Document) -> Mapping[int, Sequence[Place]]:
         if output.value is not None and output.value >= 0 and (e := Key(output.key.name, output.key.path[:-1])) in owners:
             known.setdefault(found[output.value], []).append((g, owners[e]))
     return {value: known[digest] for value, digest in enumerate(digests(document)[-1]) if digest in known}
-
-
-def _has(graph: Graph, outputs: Collection[Key]) -> bool:
-    return {o.key for o in graph.outputs}.issuperset(outputs)
 
 
 def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Document, dict[Key, int], list[int]]:

@@ -10,11 +10,14 @@ from tidu_cli.graph.types import DATETIMES, DURATIONS, RecordType, TensorType, T
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SHORT = 4
+"""How many elements of an array are told where there is little room."""
+
 _WIDTH = 10
 """About as many characters as an element takes: as many elements as are shown, so many times these may a record take."""
 
 
-def value_text(value: Any, type_: Type, shown: int = 4, room: int | None = None) -> str:
+def value_text(value: Any, type_: Type, shown: int = SHORT, room: int | None = None) -> str:
     """A value of a type, as evaluation gives it: `[3, 4.5]`, `{x: 1.2, y: [0, 1, …]}`, `2.5 h`, `2026-01-01T12:00`.
 
     Of arrays and records the first `shown` elements, of datetimes half as many; of records what takes `room` characters or so.
