@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from tidu_cli.graph.builder import GraphBuilder
@@ -49,9 +48,9 @@ def one_node_document(
     return Document((builder.build(case.op, ends),), cases)
 
 
-def by_operand(given: Sequence[T], keys: Iterable[Key]) -> dict[Key, T]:
-    """What an example gives for its operands, one for each or one for all, by their keys."""
-    return dict(zip(keys, chain(given, repeat(given[-1])), strict=False))
+def of_operand(given: Sequence[T], k: int) -> T:
+    """What an example gives for operand k: one thing for each of its operands, or one for all."""
+    return given[min(k, len(given) - 1)]
 
 
 def with_diagonal(x: Any, added: float) -> Any:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types
-from tidu_cli.checking.numeric.examples import by_operand, example_cases, one_node_document
+from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.float_twins import float_twin, holds
 from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
 from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, relative
@@ -302,8 +302,8 @@ def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, 
             continue
         document = one_node_document(case)
         inputs = document.head.inputs
-        keys = [i.key for i in inputs]
-        intervals, diagonals = by_operand(example.within, keys), by_operand(example.diagonals, keys)
+        intervals = {i.key: of_operand(example.within, k) for k, i in enumerate(inputs)}
+        diagonals = {i.key: of_operand(example.diagonals, k) for k, i in enumerate(inputs)}
         fixed = {Key(f"x{k}") for k in primitive.rules.inert}
         # Integers are differentiated by, and moved, in the dtypes of their tangents.
         exact = [t for t in arrays if t.dtype in INTEGERS | DATETIMES]
