@@ -315,7 +315,7 @@ def test_inputs_outputs_and_their_types() -> None:
     b = f(lambda x, z: {"y": x, "v": x}, x="f64[3]", z="f64[]")
     found = compare(a, b)
     assert found.inputs_only == ((), (key("z"),)) and found.outputs_only == ((key("u"),), (key("v"),))
-    assert [(str(d.key), str(d.a), str(d.b)) for d in (*found.input_types, *found.output_types)] == [
+    assert [(str(d.of), str(d.a), str(d.b)) for d in (*found.input_types, *found.output_types)] == [
         ("x", "f64[2]", "f64[3]"),
         ("y", "f64[2]", "f64[3]"),
     ]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.arrays import apart, together
 from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.checking.static import Finding, dead_nodes, used_values
 from tidu_cli.custom.attrs import CustomAttrs
@@ -25,7 +24,6 @@ from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.link import link
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.contract import ValueTypes
-from tidu_cli.rules.recording.graphs import kernel
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
@@ -123,25 +121,19 @@ def one_use_document(use: Use, primitives: PrimitiveSet) -> Document:
 def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     import numpy as np
 
-    from tidu_cli.checking.numeric.laws import Verdict, drawn_inputs
-    from tidu_cli.checking.numeric.sampling import shown
+    from tidu_cli.checking.numeric.laws import Verdict
+    from tidu_cli.checking.numeric.maps import Map
+    from tidu_cli.checking.numeric.sampling import Drawing, shown
+    from tidu_cli.runtime.plans.program import compile_graph
 
-    graph = use.graph(kind, primitives)
-    document = one_use_document(use, primitives)
-    x = drawn_inputs(document, primitives, seed)
-    if x is None or all(o.value is None for o in graph.outputs):
-        return Verdict("zero", None if x is None else 0.0, 0.0)
-    operands = [x[key] for key in use.definition.inputs]
-    results = kernel(np, use.graph("forward", primitives), primitives)(*operands)
-    outputs = use.definition.outputs
-    values = dict(x) | dict(zip(outputs, (results,) if len(outputs) == 1 else results, strict=True))
-    given = [values[i.key] if i.key in values else together({}, i.key, i.type) for i in graph.inputs]
-    found = kernel(np, graph, primitives)(*given)
-    computed = [o for o in graph.outputs if o.value is not None]
-    arrays = apart(computed, (found,) if len(computed) == 1 else found).values()
-    greatest = max(float(np.abs(a).max(initial=0)) for a in arrays)
-    inputs = document.head.inputs
-    return Verdict("zero", greatest, 0.0, at=shown(apart(inputs, x.values()), inputs) if greatest else None)
+    graph = one_use_document(use, primitives).head
+    f = Map(compile_graph(graph, primitives))
+    x = Drawing(graph.inputs, {}, {}, {}, seed).finite_point(f, np.random.default_rng([seed, 0]))
+    if x is None:
+        return Verdict("zero", None, 0.0)
+    derivative = Map(compile_graph(use.graph(kind, primitives), primitives))
+    greatest = max(float(np.abs(a).max(initial=0)) for a in derivative(x | f(x)).values())
+    return Verdict("zero", greatest, 0.0, at=shown(x, graph.inputs) if greatest else None)
 
 
 def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[Type | None]) -> Use | None:

@@ -240,6 +240,11 @@ def map_leaves(type_: Type, change: Callable[[TensorType], TensorType]) -> Type:
     return type_ if fields == type_.fields else RecordType(type_.name if type_.tangent else "", fields, type_.tangent)
 
 
+def spelled_out(type_: Type) -> Type:
+    """A type with the fields of every record in it instead of its name, `{a: {x: f64[]}}`."""
+    return type_ if isinstance(type_, TensorType) else RecordType("", tuple((name, spelled_out(t)) for name, t in type_.fields))
+
+
 def of_batch(type_: Type, size: int) -> Type:
     """The type of so many values of a type together: the batch is the first axis of each array.
 

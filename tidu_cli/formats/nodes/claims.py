@@ -13,8 +13,8 @@ from itertools import accumulate
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes.plain import are_local, operands_of
-from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import CaseTable, Column, Document, Place
+from tidu_cli.graph.link import Application, Definitions
 from tidu_cli.graph.passes import occurring
 from tidu_cli.rules.recording.linearity import makes_zeros, not_zero
 from tidu_cli.rules.vocabulary import PrimitiveSet
