@@ -71,7 +71,7 @@ def in_bulk_only() -> Iterator[None]:
         raise AssertionError("this is the plain way")
 
     # The plain way stamps nodes and appends them: so it cannot do anything unseen.
-    with patch.object(Stamper, "stamp", fail), patch.object(GraphBuilder, "append", fail):
+    with patch.object(Stamper, "stamp", fail), patch.multiple(GraphBuilder, append=fail, extend=fail):
         yield
 
 
@@ -378,7 +378,7 @@ def test_what_outputs_depend_on(doc: Document, few: int, seed: int) -> None:
         bulk = link(doc)
         assert bulk.flow is not None
         assert bulk.depends_on(chosen) == expected
-    assert (list(bulk.lookup), list(bulk.args), bulk.source) == (list(plain.lookup), list(plain.args), plain.source)
+    assert (list(bulk.outside), list(bulk.args), bulk.source) == (list(plain.outside), list(plain.args), plain.source)
 
 
 @law

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tidu_cli.graph.graph import CaseTable, Column, Externals, Graph, Input, Meta, Output, column
 
@@ -36,6 +36,12 @@ class GraphBuilder:
         self.args.extend(args)
         self.n_values = first + self.cases.n_results[code]
         return first
+
+    def extend(self, codes: Sequence[int], args: Iterable[int]) -> None:
+        """Append nodes of these cases, which read these arguments one after the other."""
+        self.code.extend(codes)
+        self.args.extend(args)
+        self.n_values += sum(map(self.cases.n_results.__getitem__, codes))
 
     def build(
         self,

@@ -48,7 +48,9 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
 @by_columns("tidu_cli.transforms.columns.transpose", lambda derivative, head, *_: head.n_nodes)
 def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> Sequence[int]:
     """The handle of the cotangent of each of the head's inputs, 0 for zero."""
-    cases, flat_id, stamp = head.cases, derivative.logical.lookup[-1], derivative.stamper.stamp
+    cases, stamp = head.cases, derivative.stamper.stamp
+    logical = derivative.logical
+    flat_id = logical.by_argument(len(logical.document.graphs) - 1, range(logical.n_values))
     templates = Templates(partial(transpose_template, primitives, cases))
     cotangents = Cotangents(head, derivative.stamper, templates, primitives)
     for k, output in enumerate(head.outputs):
