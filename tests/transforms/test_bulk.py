@@ -71,7 +71,7 @@ def in_bulk_only() -> Iterator[None]:
         raise AssertionError("this is the plain way")
 
     # The plain way stamps nodes and appends them: so it cannot do anything unseen.
-    with patch.object(Stamper, "stamp", fail), patch.multiple(GraphBuilder, append=fail, extend=fail):
+    with patch.object(Stamper, "stamp_of", fail), patch.multiple(GraphBuilder, append=fail, extend=fail):
         yield
 
 

@@ -21,8 +21,8 @@ def forwards(graph: Graph, args: Iterable[int], base: int = 0) -> Iterator[Node]
 
     What stands for them is asked for as nodes come: `map(new_id.__getitem__, graph.args)` finds what earlier nodes have entered.
     """
-    rest, firsts = iter(args), first_results(graph, base)
-    return zip(graph.code, _reads(graph, graph.code, rest), firsts, firsts[1:], strict=False)
+    firsts = first_results(graph, base)
+    return zip(graph.code, operands(graph, args), firsts, firsts[1:], strict=False)
 
 
 def backwards(graph: Graph, args: Sequence[int], base: int = 0) -> Iterator[Node]:
@@ -30,6 +30,11 @@ def backwards(graph: Graph, args: Sequence[int], base: int = 0) -> Iterator[Node
     firsts = first_results(graph, base)
     reads = map(_turned_round, _reads(graph, reversed(graph.code), reversed(args)))
     return zip(reversed(graph.code), reads, firsts[-2::-1], firsts[:0:-1], strict=False)
+
+
+def operands(graph: Graph, args: Iterable[int]) -> Iterator[Numbers]:
+    """The arguments of each node in order. `args` are as `forwards` takes them."""
+    return _reads(graph, graph.code, iter(args))
 
 
 def whole_nodes(graph: Graph, args: Iterable[int]) -> Iterator[Numbers]:
