@@ -83,6 +83,9 @@ def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytea
             if stamp is None:
                 template = templates.record(graph, graph.producer(first - base)[0], key, tangents)
                 stamp = stamps[key] = stamper.stamp_of(template)
-            tangent[first:end] = stamp([*reads, *range(first, end), *tangents])
+            if end - first == 1:
+                (tangent[first],) = stamp([*reads, first, *tangents])
+            else:
+                tangent[first:end] = stamp([*reads, *range(first, end), *tangents])
     derivative.list_externals()
     return tangent

@@ -71,42 +71,34 @@ class Stamper:
         return found
 
     def _made_up(self, template: Template) -> Stamp:
-        constants = [*self._constants_of(template), 0]
         # In the environment come sources, constants and the 0 of zeros, then what is made: first what linear nodes read.
+        constants = [*self._constants_of(template), 0]
         place: dict[int | None, int] = {slot: slot for slot in range(template.n_sources + len(constants) - 1)}
-        place[None] = len(place)
-        nodes: dict[Target, list[Emitted]] = {self.residual: [], self.linear: []}
-        slots: dict[Target, list[int]] = {self.residual: [], self.linear: []}
-        first = template.n_sources + len(constants) - 1
+        place[None] = first = len(place)
+        made: dict[Target, list[tuple[Emitted, int]]] = {self.residual: [], self.linear: []}
         for node in template.nodes:
-            target = self.linear if node.linear else self.residual
-            nodes[target].append(node)
-            slots[target] += range(first, first + node.n_results)
+            made[self.linear if node.linear else self.residual].append((node, first))
             first += node.n_results
-        for slot in chain.from_iterable(slots.values()):
-            place[slot] = len(place)
-        runs = [
-            (
-                target,
-                [node.code for node in emitted],
-                len(slots[target]),
-                choice([place[slot] for node in emitted for slot in node.reads]),
-            )
-            for target, emitted in nodes.items()
-            if emitted
-        ]
+        for node, first in chain.from_iterable(made.values()):
+            for slot in range(first, first + node.n_results):
+                place[slot] = len(place)
+        runs = []
+        for target, nodes in made.items():
+            if nodes:
+                n_results = sum(node.n_results for node, _ in nodes)
+                others = [target.step * k for k in range(1, n_results)]
+                read = choice([place[slot] for node, _ in nodes for slot in node.reads])
+                runs.append((target.graph, target.first, target.step, [node.code for node, _ in nodes], n_results, others, read))
         results, n_nodes = choice([place[slot] for slot in template.results]), len(template.nodes)
 
         def stamp(environment: list[int]) -> Sequence[int]:
             environment += constants
-            for target, codes, n_results, read in runs:
-                graph, step = target.graph, target.step
-                first = target.first + step * graph.n_values
+            for graph, first, step, codes, n_results, others, read in runs:
+                handle = first + step * graph.n_values
+                environment.append(handle)
+                for k in others:
+                    environment.append(handle + k)
                 graph.n_values += n_results
-                if n_results == 1:
-                    environment.append(first)
-                else:
-                    environment += range(first, first + step * n_results, step)
                 graph.code.extend(codes)
                 graph.args.extend(read(environment))
             self._n_nodes += n_nodes
