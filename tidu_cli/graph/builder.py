@@ -37,11 +37,11 @@ class GraphBuilder:
         self.n_values = first + self.cases.n_results[code]
         return first
 
-    def extend(self, codes: Sequence[int], args: Iterable[int]) -> None:
-        """Append nodes of these cases, which read these arguments one after the other."""
+    def extend(self, codes: Sequence[int], args: Sequence[int], n_values: int) -> None:
+        """Append nodes of these cases that read these arguments, one after the other. They make values up to `n_values`."""
         self.code.extend(codes)
         self.args.extend(args)
-        self.n_values += sum(map(self.cases.n_results.__getitem__, codes))
+        self.n_values = n_values
 
     def columns(self) -> tuple[Column[int], Column[int]]:
         """The columns `code` and `args` as they are now."""

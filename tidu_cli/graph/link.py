@@ -54,8 +54,11 @@ class LogicalGraph:
     @cached_property
     def args(self) -> Sequence[Column[int]]:
         """The column `args` of each graph in flat ids."""
-        flat = range(self.n_values)
-        return [column(map(self.by_argument(g, flat).__getitem__, graph.args)) for g, graph in enumerate(self.document.graphs)]
+        flat, own = range(self.n_values), column(range(len(self.document.graphs[0].inputs)))
+        return [
+            graph.args if g == 0 and self.outside[0] == own else column([*map(self.by_argument(g, flat).__getitem__, graph.args)])
+            for g, graph in enumerate(self.document.graphs)
+        ]
 
     @cached_property
     def flow(self) -> Flow | None:
@@ -143,4 +146,4 @@ def externals_in_flat_ids(
 ) -> Column[int]:
     """What externals stand for, which are values of graphs that have been linked, or detached."""
     n_inputs = [*n_inputs, 0]  # graph -1, of which detached values are, has none, and the last base
-    return column(outside[g][v] if v < n_inputs[g] else base[g] + v for g, v in external)
+    return column([outside[g][v] if v < n_inputs[g] else base[g] + v for g, v in external])

@@ -16,7 +16,7 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
     `graphs` are a linear graph, or a residual graph and its linear graph, numbered on from `first_number`. All inputs stay.
     """
     *before, last = graphs
-    last, _ = live_part(last, column(o.value for o in last.outputs if o.value is not None))
+    last, _ = live_part(last, column([o.value for o in last.outputs if o.value is not None]))
     if not before:
         return [last]
     residual, new_id = live_part(before[0], values_of(last.external, first_number))
@@ -31,7 +31,7 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
 @by_columns("tidu_cli.transforms.columns.dead", lambda external, _: len(external))
 def values_of(external: Externals, number: int) -> Column[int]:
     """Those of these externals that are values of the graph of this number."""
-    return column(v for g, v in external if g == number)
+    return column([v for g, v in external if g == number])
 
 
 @by_columns("tidu_cli.transforms.columns.dead", lambda graph, _: graph.n_nodes)

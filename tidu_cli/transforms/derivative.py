@@ -13,9 +13,10 @@ from itertools import pairwise
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Document, Externals, Input, Output
+from tidu_cli.graph.graph import Document, Externals, Input, Output, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name
+from tidu_cli.limits import require
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.stamp import Stamper, Target
 
@@ -32,6 +33,7 @@ class Derivative:
 
     def list_externals(self) -> None:
         """Once all is stamped: make arguments of handles, where what is outside of a graph is listed in the order of first use."""
+        require("nodes", len(self.linear.code) + len(self.residual.code), self.stamper.what)
         n_flat, n_residual = self.logical.n_values, self.residual.n_values
         starts = [*self.logical.base, n_flat, n_flat + n_residual]
         graph_of, start_of = list[int](), list[int]()
@@ -50,8 +52,8 @@ class Derivative:
             for k, handle in enumerate(outside):
                 argument[handle] = -1 - k
             builder.args = [*map(argument.__getitem__, builder.args)]
-            builder.external.graph.extend([graph_of[handle] for handle in outside])
-            builder.external.value.extend([handle - start_of[handle] for handle in outside])
+            values = [handle - start_of[handle] for handle in outside]
+            builder.external = Externals(column([graph_of[handle] for handle in outside]), column(values))
 
     def value(self, handle: int) -> int | None:
         """The local value of the linear graph that a handle stands for; None for zero."""

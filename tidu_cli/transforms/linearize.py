@@ -76,9 +76,11 @@ def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytea
         firsts, carried = first_results(graph, base), operands(graph, map(tangent.__getitem__, args))
         nodes = watched(zip(graph.code, operands(graph, args), carried, firsts, firsts[1:], strict=False))
         for code, reads, tangents, first, end in compress(nodes, are_marked(needed, firsts, firsts[1:])):
-            if not any(tangents):
-                continue
-            key = (code, *map(bool, tangents)) if 0 in tangents else code
+            key: Hashable = code
+            if 0 in tangents or not tangents:
+                if not any(tangents):
+                    continue
+                key = code, *map(bool, tangents)
             stamp = stamps.get(key)
             if stamp is None:
                 template = templates.record(graph, graph.producer(first - base)[0], key, tangents)

@@ -49,7 +49,7 @@ class Stamper:
         self.residual = residual
         self.what = what
         self.fields: dict[int, dict[str, int]] = {}
-        self._most, self._n_nodes = limits().nodes, 0
+        self._most = limits().nodes
         self._stamps: dict[Template, Stamp] = {}
         self._constants: dict[tuple[int, ...], range] = {}
 
@@ -89,7 +89,7 @@ class Stamper:
                 others = [target.step * k for k in range(1, n_results)]
                 read = choice([place[slot] for node, _ in nodes for slot in node.reads])
                 runs.append((target.graph, target.first, target.step, [node.code for node, _ in nodes], n_results, others, read))
-        results, n_nodes = choice([place[slot] for slot in template.results]), len(template.nodes)
+        results, most = choice([place[slot] for slot in template.results]), self._most
 
         def stamp(environment: list[int]) -> Sequence[int]:
             environment += constants
@@ -99,11 +99,10 @@ class Stamper:
                 for k in others:
                     environment.append(handle + k)
                 graph.n_values += n_results
-                graph.code.extend(codes)
                 graph.args.extend(read(environment))
-            self._n_nodes += n_nodes
-            if self._n_nodes > self._most:
-                require("nodes", self._n_nodes, self.what)
+                graph.code.extend(codes)
+                if len(graph.code) > most:
+                    require("nodes", len(graph.code), self.what)
             return results(environment)
 
         return self._with_fields(template, stamp, place) if template.made or template.takes else stamp
@@ -138,4 +137,7 @@ def choice(slots: Sequence[int]) -> Callable[[list[int]], Sequence[int]]:
     """From an environment to what is in these slots."""
     if len(slots) > 1:
         return itemgetter(*slots)
-    return itemgetter(slice(slots[0], slots[0] + 1) if slots else slice(0))
+    if slots:
+        (slot,) = slots
+        return lambda environment: (environment[slot],)
+    return lambda _: ()
