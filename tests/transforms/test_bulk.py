@@ -70,8 +70,9 @@ def in_bulk_only() -> Iterator[None]:
     def fail(*_: object) -> object:
         raise AssertionError("this is the plain way")
 
-    # The plain way stamps nodes and appends them: so it cannot do anything unseen.
-    with patch.object(Stamper, "stamp_of", fail), patch.multiple(GraphBuilder, append=fail, extend=fail):
+    # The plain way stamps nodes, appends them, or copies them whole: so it cannot do anything unseen.
+    plain_copy = patch("tidu_cli.transforms.materialize.whole_nodes", fail)
+    with patch.object(Stamper, "stamp_of", fail), patch.object(GraphBuilder, "append", fail), plain_copy:
         yield
 
 

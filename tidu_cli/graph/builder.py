@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from tidu_cli.graph.graph import CaseTable, Column, Externals, Graph, Input, Meta, Output, column
 
@@ -36,12 +36,6 @@ class GraphBuilder:
         self.args.extend(args)
         self.n_values = first + self.cases.n_results[code]
         return first
-
-    def extend(self, codes: Sequence[int], args: Sequence[int], n_values: int) -> None:
-        """Append nodes of these cases that read these arguments, one after the other. They make values up to `n_values`."""
-        self.code.extend(codes)
-        self.args.extend(args)
-        self.n_values = n_values
 
     def columns(self) -> tuple[Column[int], Column[int]]:
         """The columns `code` and `args` as they are now."""

@@ -22,19 +22,20 @@ def forwards(graph: Graph, args: Iterable[int], base: int = 0) -> Iterator[Node]
     What stands for them is asked for as nodes come: `map(new_id.__getitem__, graph.args)` finds what earlier nodes have entered.
     """
     firsts = first_results(graph, base)
-    return zip(graph.code, operands(graph, args), firsts, firsts[1:], strict=False)
+    return zip(graph.code, operands(graph, graph.code, args), firsts, firsts[1:], strict=False)
 
 
 def backwards(graph: Graph, args: Sequence[int], base: int = 0) -> Iterator[Node]:
     """Likewise, from the last node to the first."""
     firsts = first_results(graph, base)
-    reads = map(_turned_round, _reads(graph, reversed(graph.code), reversed(args)))
+    reads = map(_turned_round, operands(graph, reversed(graph.code), reversed(args)))
     return zip(reversed(graph.code), reads, firsts[-2::-1], firsts[:0:-1], strict=False)
 
 
-def operands(graph: Graph, args: Iterable[int]) -> Iterator[Numbers]:
-    """The arguments of each node in order. `args` are as `forwards` takes them."""
-    return _reads(graph, graph.code, iter(args))
+def operands(graph: Graph, codes: Iterable[int], args: Iterable[int]) -> Iterator[Numbers]:
+    """The arguments of nodes of these cases, from these, which `forwards` takes, too. The graph has all of the cases."""
+    rest = iter(args)
+    return _taken(graph, codes, lambda _, arity: zip(*[rest] * arity, strict=False) if arity else repeat(()))
 
 
 def whole_nodes(graph: Graph, args: Iterable[int]) -> Iterator[Numbers]:
@@ -46,7 +47,7 @@ def whole_nodes(graph: Graph, args: Iterable[int]) -> Iterator[Numbers]:
 def mark_dependencies(graph: Graph, marked: list[int]) -> None:
     """Mark with 1 what marked arguments depend on. `marked` has a place for each: values, then externals, the last one first."""
     firsts = first_results(graph)
-    reads = _reads(graph, reversed(graph.code), reversed(graph.args))
+    reads = operands(graph, reversed(graph.code), reversed(graph.args))
     for argument in chain.from_iterable(compress(reads, are_marked(marked, firsts[-2::-1], firsts[:0:-1]))):
         marked[argument] = 1
 
@@ -67,10 +68,6 @@ def first_results(graph: Graph, base: int = 0) -> Sequence[int]:
 
 
 _turned_round: Callable[[Numbers], Numbers] = itemgetter(slice(None, None, -1))
-
-
-def _reads(graph: Graph, codes: Iterable[int], rest: Iterator[int]) -> Iterator[Numbers]:
-    return _taken(graph, codes, lambda _, arity: zip(*[rest] * arity, strict=False) if arity else repeat(()))
 
 
 def _taken(graph: Graph, codes: Iterable[int], take: Callable[[int, int], Iterator[Numbers]]) -> Iterator[Numbers]:

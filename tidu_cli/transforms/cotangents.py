@@ -83,11 +83,9 @@ class Cotangents:
         so_far = self.so_far[value]
         self.so_far[value] = self._sum(so_far, contribution, type_) if so_far else contribution
 
-    def wait(self, node: int, operands: Sequence[int], incoming: Sequence[int]) -> None:
-        """A node that reads a part of the value `operands[0]`, with these cotangents, contributes later."""
-        code, whole, cotangent = self.head.code[node], operands[0], incoming[0]
-        case, part = self.head.cases[code], self.part_read(code)
-        assert part is not None
+    def wait(self, node: int, part: str, operands: Sequence[int], cotangent: int) -> None:
+        """A node that reads this part of the value `operands[0]` contributes later."""
+        code, whole, case = self.head.code[node], operands[0], self.head.case(node)
         parts = self.waiting.setdefault(whole, _Parts())
         if part == _ELEMENTS:
             parts.reads.append(_Read(node, code, operands, cotangent))

@@ -73,8 +73,8 @@ def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytea
     stamps: dict[Hashable, Stamp] = {}
     watched = watch("linearizing", logical.n_nodes)
     for graph, args, base in zip(logical.document.graphs, logical.args, logical.base, strict=False):
-        firsts, carried = first_results(graph, base), operands(graph, map(tangent.__getitem__, args))
-        nodes = watched(zip(graph.code, operands(graph, args), carried, firsts, firsts[1:], strict=False))
+        firsts, carried = first_results(graph, base), operands(graph, graph.code, map(tangent.__getitem__, args))
+        nodes = watched(zip(graph.code, operands(graph, graph.code, args), carried, firsts, firsts[1:], strict=False))
         for code, reads, tangents, first, end in compress(nodes, are_marked(needed, firsts, firsts[1:])):
             key: Hashable = code
             if 0 in tangents or not tangents:

@@ -93,7 +93,7 @@ def copy_nodes(
             if end - first > 1:
                 ids[first:end] = range(value, value + end - first)
         new_id[base : base + graph.n_values] = ids[: graph.n_values]
-    builder.extend(codes, args, n_values)
+    builder.code, builder.args, builder.n_values = codes, args, n_values
     _keep_meta(logical, new_id, first_of.values(), node_meta)
     return new_id
 

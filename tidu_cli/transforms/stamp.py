@@ -31,10 +31,7 @@ class Target:
 
 
 Stamp = Callable[[list[int]], Sequence[int]]
-"""Writes the nodes of a template for the handles of its sources, and goes on to list those of what it makes there.
-
-Gives the handles of its results, 0 for zeros. Raises LimitError.
-"""
+"""What writes a template for the handles of its sources, a list that it extends, and gives those of its results, 0 for zeros."""
 
 
 class Stamper:
@@ -49,7 +46,6 @@ class Stamper:
         self.residual = residual
         self.what = what
         self.fields: dict[int, dict[str, int]] = {}
-        self._most = limits().nodes
         self._stamps: dict[Template, Stamp] = {}
         self._constants: dict[tuple[int, ...], range] = {}
 
@@ -65,10 +61,9 @@ class Stamper:
 
     def stamp_of(self, template: Template) -> Stamp:
         """What writes this template. Its constants are written now, if no template had them before."""
-        found = self._stamps.get(template)
-        if found is None:
-            found = self._stamps[template] = self._made_up(template)
-        return found
+        if template not in self._stamps:
+            self._stamps[template] = self._made_up(template)
+        return self._stamps[template]
 
     def _made_up(self, template: Template) -> Stamp:
         # In the environment come sources, constants and the 0 of zeros, then what is made: first what linear nodes read.
@@ -89,7 +84,7 @@ class Stamper:
                 others = [target.step * k for k in range(1, n_results)]
                 read = choice([place[slot] for node, _ in nodes for slot in node.reads])
                 runs.append((target.graph, target.first, target.step, [node.code for node, _ in nodes], n_results, others, read))
-        results, most = choice([place[slot] for slot in template.results]), self._most
+        results, most = choice([place[slot] for slot in template.results]), limits().nodes
 
         def stamp(environment: list[int]) -> Sequence[int]:
             environment += constants

@@ -63,7 +63,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
         cotangents.add(output.value, -1 - k, output.type)
 
     so_far, waiting, stamps = cotangents.so_far, cotangents.waiting, dict[Hashable, Stamp]()
-    read_parts = {code for code in set(head.code) if cotangents.part_read(code) is not None}
+    parts = {code: part for code in set(head.code) if (part := cotangents.part_read(code)) is not None}
     is_linear = _reads_tangents_as_masks_say(head)
     # What rules may read is outside, and stands for flat ids. The other operands are those that get contributions.
     operands = [*range(head.n_values), *logical.outside[-1][len(head.inputs) :]]
@@ -74,8 +74,8 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
             continue
         if not is_linear:
             _require_linear(head, head.producer(first)[0])
-        if code in read_parts:
-            cotangents.wait(head.producer(first)[0], reads, incoming)
+        if code in parts:
+            cotangents.wait(head.producer(first)[0], parts[code], reads, incoming[0])
             continue
         key = (code, *map(bool, incoming)) if 0 in incoming else code
         stamp = stamps.get(key)
@@ -101,12 +101,12 @@ def _reads_tangents_as_masks_say(head: Graph) -> bool:
 
 
 def _require_linear(head: Graph, node: int) -> None:
-    mask, is_local = head.case(node).mask, [argument >= 0 for argument in head.operands(node)]
+    mask = head.case(node).mask
     if mask is None:
         raise TransformError(f"{head.describe(node)}: it is primary, in a linear graph")
-    for k, (is_active, depends) in enumerate(zip(mask, is_local, strict=True)):
-        if is_active != depends:
-            wrong = "active, but it is a value of another graph" if is_active else "inactive, but it depends on the tangents"
+    for k, argument in enumerate(head.operands(node)):
+        if mask[k] != (argument >= 0):
+            wrong = "active, but it is a value of another graph" if mask[k] else "inactive, but it depends on the tangents"
             raise TransformError(f"{head.describe(node)}: input {k} is {wrong}")
 
 
