@@ -151,7 +151,7 @@ def mutated(doc: Document, at: int, what: str) -> Document | None:
         except Exception:  # other types do not go together
             return None
     live = logical.depends_on(
-        logical.lookup[g][o.value] for g, graph in enumerate(doc.graphs) for o in graph.outputs if o.value is not None
+        logical.flat_id(g, o.value) for g, graph in enumerate(doc.graphs) for o in graph.outputs if o.value is not None
     )
     nodes = [
         (g, n)
