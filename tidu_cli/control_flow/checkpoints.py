@@ -195,7 +195,7 @@ def _in_segments(
     carry: Sequence[Term],
     xs: Sequence[Term | None],
 ) -> tuple[list[Term], list[Term]]:
-    """A scan over segments, each a scan over steps. It gives what is carried into each segment, and then the slices as one array."""
+    """A scan over segments, each a scan over steps. Gives what is carried into each segment, and then the slices as one array."""
     scanned = [x for x in xs if x is not None]
     n, n_carry = len(consts), len(carry)
 
