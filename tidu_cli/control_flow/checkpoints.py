@@ -7,7 +7,7 @@ Walther, "Evaluating Derivatives", ch. 12, with two levels). Steps that are left
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,6 +162,14 @@ class Checkpointed:
     def _joined(self, attrs: Any, parts: Sequence[Term]) -> Term:
         ordered = parts[::-1] if attrs.reverse else parts
         return concatenate(*ordered, dimension=0) if len(ordered) > 1 else parts[0]
+
+
+def segmented(
+    one: Any, other: Any, links: Sequence[int | None], kept: Sequence[int], steps: Callable[[int], int]
+) -> Checkpointed | None:
+    """Two scans in segments; None where there is nothing to store less of."""
+    found = Checkpointed(one, other, links, kept, max(steps(one.length), 1))
+    return found if found.applies else None
 
 
 def _split(attrs: Any, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:

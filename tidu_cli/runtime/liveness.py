@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, column
-from tidu_cli.graph.link import LogicalGraph
+from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
 from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.rules.contract import Primitive
@@ -59,6 +60,8 @@ class Liveness:
         self.shared = _shared(logical, sharing) if sharing else {}
         self._operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
         self._result_bytes = [[0 if code in sharing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
+        # While a loop runs, its steps hold values of their own.
+        self._work = [_work(case, primitives) for case in cases]
         bound = {b.key for b in document.bindings}
         self.is_given = {flat for key, flat in logical.source.items() if key not in bound} | {*range(logical.base[-1], n_values)}
         parts = chain.from_iterable(self.shared.values())
@@ -78,7 +81,7 @@ class Liveness:
     def _walk(self, g: int) -> None:
         """Walk back through the nodes of graph g."""
         last, count, operand_bytes, made = self.last, self.count, self._operand_bytes, list(map(sum, self._result_bytes))
-        special, live, peak, at = self._special, self._live, self.peak, self.at
+        special, work, live, peak, at = self._special, self._work, self._live, self.peak, self.at
         for code, args, first, end in backwards(self.logical.document.graphs[g], self.logical.args[g], self.logical.base[g]):
             if end == first + 1:
                 if last[first] < 0:
@@ -98,8 +101,8 @@ class Liveness:
                     size = self._live
                 last[a] = first
                 live += size
-            if live >= peak:
-                peak, at = live, first
+            if live + work[code] >= peak:
+                peak, at = live + work[code], first
             live -= made[code]
         self._live, self.peak, self.at = live, peak, at
 
@@ -134,6 +137,11 @@ class Liveness:
         for part, last in self.last_of_part.items():
             if part.flat < at <= last and self.last[part.flat] < at:
                 yield part
+
+
+def _work(case: Case, primitives: PrimitiveSet) -> int:
+    """The bytes that the graphs in a node hold at most, beside what they are given."""
+    return max((Liveness(link(graph.document), primitives).peak for graph in closed_graphs(case.attrs)), default=0)
 
 
 def _arrays(flat: int, type_: Type | None) -> tuple[Array, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import isqrt
+from typing import ClassVar
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Graph, column
@@ -103,6 +104,7 @@ class Named:
 
     values: tuple[Key, ...] = ()
     graphs: tuple[str, ...] = ()
+    steps: ClassVar[None] = None
 
     def drop(self, schedule: Schedule, trace: Trace) -> None:
         """Raises UnknownNameError for what the document does not have, TransformError for a value that cannot be dropped."""
@@ -167,6 +169,7 @@ class Cheap:
     """
 
     flops_per_byte: float = 1.0
+    steps: ClassVar[None] = None
 
     def drop(self, schedule: Schedule, trace: Trace) -> None:
         """Drop the cheap ones, but those whose operand would have to be held instead and is no smaller."""
@@ -213,8 +216,13 @@ class Sqrt:
     Values are put in the order in which late nodes are done with them, from last to first, which for reverse mode is the order of
     the primal computation; or in that in which late nodes come to need them, which is so for forward mode: whichever cuts better.
     They are cut into √n segments of as many bytes each, near places where few bytes cross; n counts values as
-    (Σ bytes)² / Σ bytes², so that scalars beside arrays do not count. What crosses is held.
+    (Σ bytes)² / Σ bytes², so that scalars beside arrays do not count. What crosses is held. Loops of n steps that store values for
+    reverse mode are done in segments of √n.
     """
+
+    def steps(self, length: int) -> int:
+        """Of how many steps a segment is, of a loop of so many."""
+        return isqrt(length)
 
     def drop(self, schedule: Schedule, trace: Trace) -> None:
         """Fill in segments, and drop all that is not read in a later segment than its own."""
@@ -232,7 +240,21 @@ class Sqrt:
                     schedule.dropped[m] = 0
 
 
-Policy = Named | Cheap | Sqrt
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Loops in segments of so many steps: what is carried into a segment is stored, and residuals within it are recomputed."""
+
+    n_steps: int
+
+    def steps(self, length: int) -> int:
+        """Of how many steps a segment is."""
+        return self.n_steps
+
+    def drop(self, schedule: Schedule, trace: Trace) -> None:
+        """Nothing else."""
+
+
+Policy = Named | Cheap | Sqrt | Segments
 """A choice of what to recompute: `drop` marks it in a schedule, and is told by a trace what became of the document's values."""
 
 

@@ -21,6 +21,7 @@ from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import materialize, materialize_traced
 from tidu_cli.transforms.memory.checkpoints import Policy, Schedule
+from tidu_cli.transforms.memory.loops import in_segments
 from tidu_cli.watching import watch
 
 
@@ -38,11 +39,15 @@ def recompute(
     itself where nothing is dropped. Raises what `materialize` raises, and UnknownNameError for what the policy names in vain.
     """
     primitives = vocabulary(document.cases)
+    if policy.steps is not None:
+        document = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
+        looped = in_segments(document.head, primitives, policy.steps)
+        document, outputs = replace(document, graphs=(looped,)), None
     document, trace = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
     schedule = Schedule(document.head, primitives)
     policy.drop(schedule, trace)
     if 1 not in schedule.dropped:
-        return document
+        return materialize(document) if policy.steps is not None else document
     # Readers that wait for the same value may have had equal copies made.
     return materialize(replace(document, graphs=(_Rebuilding(schedule, primitives).run(),)))
 
