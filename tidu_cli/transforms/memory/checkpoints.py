@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import isqrt
-from typing import ClassVar
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Graph, column
@@ -104,7 +103,6 @@ class Named:
 
     values: tuple[Key, ...] = ()
     graphs: tuple[str, ...] = ()
-    steps: ClassVar[None] = None
 
     def drop(self, schedule: Schedule, trace: Trace) -> None:
         """Raises UnknownNameError for what the document does not have, TransformError for a value that cannot be dropped."""
@@ -169,7 +167,6 @@ class Cheap:
     """
 
     flops_per_byte: float = 1.0
-    steps: ClassVar[None] = None
 
     def drop(self, schedule: Schedule, trace: Trace) -> None:
         """Drop the cheap ones, but those whose operand would have to be held instead and is no smaller."""

@@ -20,8 +20,9 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import materialize, materialize_traced
-from tidu_cli.transforms.memory.checkpoints import Policy, Schedule
+from tidu_cli.transforms.memory.checkpoints import Policy, Schedule, Segments, Sqrt
 from tidu_cli.transforms.memory.loops import in_segments
+from tidu_cli.transforms.simplify import holds_graphs
 from tidu_cli.watching import watch
 
 
@@ -39,7 +40,8 @@ def recompute(
     itself where nothing is dropped. Raises what `materialize` raises, and UnknownNameError for what the policy names in vain.
     """
     primitives = vocabulary(document.cases)
-    if policy.steps is not None:
+    has_loops = isinstance(policy, Sqrt | Segments) and any(map(holds_graphs, document.graphs))
+    if isinstance(policy, Sqrt | Segments) and has_loops:
         document = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
         looped = in_segments(document.head, primitives, policy.steps)
         document, outputs = replace(document, graphs=(looped,)), None
@@ -47,7 +49,7 @@ def recompute(
     schedule = Schedule(document.head, primitives)
     policy.drop(schedule, trace)
     if 1 not in schedule.dropped:
-        return materialize(document) if policy.steps is not None else document
+        return materialize(document) if has_loops else document
     # Readers that wait for the same value may have had equal copies made.
     return materialize(replace(document, graphs=(_Rebuilding(schedule, primitives).run(),)))
 
