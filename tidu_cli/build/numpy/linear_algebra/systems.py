@@ -18,7 +18,7 @@ from tidu_cli.build.numpy.reductions.reducing import prod
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_
 from tidu_cli.build.numpy.shaping import moveaxis
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
-from tidu_cli.lax.linear_algebra.factorizations import DTYPES
+from tidu_cli.lax.linear_algebra.matrices import DTYPES
 
 
 def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
