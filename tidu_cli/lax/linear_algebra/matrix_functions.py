@@ -73,7 +73,7 @@ def _principal(np: Any, name: str, x: Any) -> Any:
     """SciPy's function of that name. Raises LinAlgError where it has no value, or none that is real of a real matrix."""
     import warnings
 
-    import scipy.linalg
+    import scipy.linalg  # type: ignore[import-untyped]
 
     if not x.size:
         return x
