@@ -235,6 +235,24 @@ def pinvs():
         yield Sample("pinv", [apart(dtype, shape)], {"rtol": 1e-5}, inverses)
 
 
+def seen_polar(results, x):
+    u, p = map(wide, results)
+    seen = [u @ p, adjoint(u) @ u, p - adjoint(p), np.minimum(np.linalg.eigvalsh(p), 0) if p.size else np.zeros(p.shape[:-1])]
+    return [back(y, results[0]) for y in seen]
+
+
+def polars():
+    for dtype, shape in shapes(RECTANGLES):
+        if shape[-2] >= shape[-1]:
+
+            def expected(x):
+                n = x.shape[-1]
+                zero = np.zeros((*x.shape[:-2], n, n))
+                return [wide(x), ones(x, n), zero, np.zeros((*x.shape[:-2], n))]
+
+            yield Sample("polar", [apart(dtype, shape)], {}, expected, seen_polar)
+
+
 def permutations():
     for batch, n, size in itertools.product(BATCHES, (0, 1, 3), (3, 5)):
         pivots = np.random.default_rng(n).integers(0, size, (*batch, n)).astype(np.int32)
@@ -251,4 +269,4 @@ def exchanged(pivots, size):
     return found
 
 
-FAMILIES = (qrs, svds, eighs, eigs, schurs, matrix_functions, sylvesters, pinvs, permutations)
+FAMILIES = (qrs, svds, eighs, eigs, schurs, matrix_functions, sylvesters, polars, pinvs, permutations)

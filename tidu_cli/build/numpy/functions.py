@@ -20,7 +20,7 @@ from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
 from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.linear_algebra import products, systems
+from tidu_cli.build.numpy.linear_algebra import decompositions, products, systems
 from tidu_cli.build.numpy.primitives import sizes_of
 from tidu_cli.build.numpy.reductions import reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
@@ -61,6 +61,7 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "shapes, joining and splitting": functions_of(shaping),
     "matrices and products": functions_of(products),
     "norms and linear systems": functions_of(systems, within="linalg.", without="solve_triangular"),
+    "factors, eigenvalues and least squares": functions_of(decompositions, within="linalg."),
     "reductions": functions_of(reducing),
     "order and statistics": functions_of(statistics),
     "samples": functions_of(series),

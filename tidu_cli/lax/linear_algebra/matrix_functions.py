@@ -16,7 +16,18 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
-from tidu_cli.lax.linear_algebra.matrices import DTYPES, above, adjoint, beside, part, product, require_square
+from tidu_cli.lax.linear_algebra.matrices import (
+    DTYPES,
+    above,
+    adjoint,
+    beside,
+    part,
+    product,
+    require_matrices,
+    require_square,
+    solved,
+    turned,
+)
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import (
     JVP,
@@ -229,6 +240,37 @@ def _sylvester_operations(attrs: Attrs, operands: Types, results: Types) -> int:
     return round(prod(batch) * (25 * (m**3 + n**3) + 5 * m * n * (m + n)) * (multiplying(c) + adding(c)) / 2)
 
 
+# Polar factors.
+
+
+def _polar_types(attrs: Attrs, operands: Types) -> Types:
+    x = require_matrices(operands)
+    *batch, m, n = x.shape
+    if m < n:
+        raise TypeRuleError(f"takes matrices with at least as many rows as columns, got {x}; take that of the conjugate transpose")
+    return x, x.with_shape((*batch, n, n))
+
+
+def _polar_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
+    def factors(x: Any) -> Any:
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        return u @ vh, np.conj(np.swapaxes(vh, -1, -2)) @ (s[..., :, None] * vh)
+
+    return of_batches(np, factors, operands, results)
+
+
+def _polar_jvp(node: JVP) -> Sequence[Term | None]:
+    # From Uᴴ A' = W P + P', where W = Uᴴ U' is skew-Hermitian and P' Hermitian: W P + P W = Uᴴ A' - A'ᴴ U (N. J. Higham, "Functions
+    # of Matrices" (2008), section 8.2). Singular values may repeat; that of 0 makes the equation one without a solution.
+    t, (u, p) = node.tangent, node.results
+    moved = product(adjoint(u), t)
+    w = solve_sylvester(p, p, moved - adjoint(moved))
+    within = product(u, w)
+    if t.type.shape[-2] > t.type.shape[-1]:
+        within = within + turned(solved(turned(p), turned(t - product(u, moved))))
+    return [within, moved - product(w, p)]
+
+
 def _positive(*operands: str) -> Example:
     return Example(operands, within=((-1.0, 1.0),), diagonals=(4.0, 0.0))
 
@@ -285,5 +327,20 @@ PRIMITIVES = (
         formula="x, where a x + x b = c",
         summary="solution of Sylvester's equation; NaN where a and -b have eigenvalues in common",
         caption=("sylvester({all})", "the solution of Sylvester's equation"),
+    ),
+    primitive(
+        "polar",
+        1,
+        _polar_types,
+        _polar_kernel,
+        jvp=_polar_jvp,
+        batch=itself("polar"),
+        dtypes=DTYPES,
+        n_results=lambda attrs, n_operands: 2,
+        examples=(Example(("T[3,3]",), diagonals=(3.0,)), Example(("T[2,3,2]",), diagonals=(3.0,))),
+        flops=on_matrices(lambda attrs, m, n: 8 * m * n * n + 22 * n**3),
+        formula="U, P, where x = U P",
+        summary="orthonormal columns and a positive semidefinite matrix; derivatives are NaN where x has not full rank",
+        caption=("polar({0})", "the polar factors"),
     ),
 )
