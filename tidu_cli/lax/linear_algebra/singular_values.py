@@ -140,7 +140,7 @@ def _operations(attrs: SVDAttrs, m: int, n: int) -> float:
 
 
 class PinvAttrs(Attrs):
-    """`rtol`: singular values up to this part of the greatest count as 0."""
+    """`rtol`: singular values up to this part of the greatest count as 0, in derivatives too: it should be that of rounding."""
 
     rtol: Annotated[float, Bounded(ge=0)]
 

@@ -6,6 +6,7 @@ the values are, and where LAPACK fails they are NaN.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,10 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, arrays_in, lift, lifted_as_arrays
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.linear_algebra.matrices import inexact, matrices, singular_values, square
+from tidu_cli.build.numpy.linear_algebra.matrices import adjoint, inexact, matrices, singular_values, square
 from tidu_cli.build.numpy.linear_algebra.products import matmul
 from tidu_cli.build.numpy.linear_algebra.systems import inv, matrix_norm
-from tidu_cli.build.numpy.primitives import is_given
+from tidu_cli.build.numpy.primitives import filled, is_given, select
 from tidu_cli.build.numpy.reductions.reducing import count_nonzero
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_
 
@@ -100,7 +101,17 @@ def pinv(a: Array, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np
     """With one tolerance for all matrices, which is a number. Of matrices said to be Hermitian all elements are read."""
     a = matrices(a, "pinv")
     tolerance = rcond if rcond is not None else rtol if is_given(rtol) else _epsilon(a) if rtol is None else 1e-15
-    return a.emit("pinv", rtol=_number(tolerance, "pinv"))
+    return _pseudoinverse(a, _number(tolerance, "pinv"))
+
+
+def _pseudoinverse(a: Array, tolerance: float) -> Array:
+    """The primitive takes for rounding what is less than the tolerance. Where that may be more, it is taken away step by step."""
+    if tolerance <= math.sqrt(np.finfo(a.dtype).eps):
+        return a.emit("pinv", rtol=tolerance)
+    s, u, vh = a.recorder.emit_all("svd", (a,), full_matrices=False)
+    kept = s > s[..., :1] * tolerance
+    inverse = select(kept, filled(s, 1) / select(kept, s, filled(s, 1)), filled(s, 0))
+    return matmul(adjoint(vh), inverse[..., None] * adjoint(u))
 
 
 def _epsilon(a: Array) -> float:
@@ -124,7 +135,7 @@ def lstsq(a: Operand, b: Operand, rcond: Any = None) -> tuple[Array, Array, Arra
     tolerance = _epsilon(a) if rcond is None else _number(rcond, "lstsq")
     if tolerance < 0:
         tolerance = float(np.finfo(a.dtype).eps)
-    x = matmul(a.emit("pinv", rtol=tolerance), b)
+    x = matmul(_pseudoinverse(a, tolerance), b)
     rest = b - matmul(a, x)
     columns = rest.reshaped((m, b.size // m if m else 1))
     size = sum_((columns.conj() * columns).real, 0) if m > n else columns.real[:0, 0]
