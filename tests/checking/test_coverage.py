@@ -21,9 +21,12 @@ for sample in SAMPLES:
 
 NEEDS_AN_AXIS = {
     *("split", "concatenate", "iota", "argmax", "argmin", "sort", "top_k"),
-    *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"),
+    *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "lu_pivots_to_permutation"),
 }
-NEEDS_MATRICES = {"cholesky", "triangular_solve", "lu"}
+NEEDS_MATRICES = {
+    *("cholesky", "triangular_solve", "lu", "qr", "svd", "pinv", "eigh", "eig", "schur", "polar"),
+    *("expm", "expm_frechet", "logm", "logm_frechet", "sqrtm", "solve_sylvester"),
+}
 OPS = sorted(primitive.name for primitive in BUILTIN if primitive.name not in ("record", "field"))
 
 

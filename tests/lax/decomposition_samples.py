@@ -254,7 +254,7 @@ def polars():
 
 
 def permutations():
-    for batch, n, size in itertools.product(BATCHES, (0, 1, 3), (3, 5)):
+    for batch, n, size in itertools.product([*BATCHES, (2, 1, 2)], (0, 1, 3), (3, 5)):
         pivots = np.random.default_rng(n).integers(0, size, (*batch, n)).astype(np.int32)
         yield Sample("lu_pivots_to_permutation", [pivots], {"permutation_size": size}, lambda p, size=size: exchanged(p, size))
 
