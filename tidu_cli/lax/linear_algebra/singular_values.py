@@ -178,7 +178,7 @@ PRIMITIVES = (
         n_results=lambda attrs, n_operands: 3 if attrs.compute_uv else 1,
         examples=(
             Example(("T[2,2]",), {"compute_uv": False}),
-            Example(("T[3,3]",)),
+            Example(("T[3,3]",), diagonals=(3.0,)),
             Example(("T[2,3,2]",), {"full_matrices": False}),
             Example(("T[2,4]",)),
         ),
