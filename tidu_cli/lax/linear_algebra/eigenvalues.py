@@ -32,6 +32,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     turned,
     with_diagonal,
 )
+from tidu_cli.lax.linear_algebra.singular import repeating
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import conj, primitive
@@ -177,6 +178,7 @@ PRIMITIVES = (
         n_results=lambda attrs, n_operands: 2,
         examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",), {"lower": False})),
         flops=on_matrices(lambda attrs, m, n: 9 * n**3),
+        singular=repeating("eigenvalues", "eigenvectors have no derivative, nor have eigenvalues a second one", lambda *a: a[3][1]),
         formula="V, w, where x = V diag(w) Vᴴ",
         summary="eigenvectors and eigenvalues, which ascend, of the matrix that one triangle makes Hermitian; complex vectors have "
         "phases such that the greatest component is real; where values repeat, derivatives of vectors are NaN or infinite",
@@ -198,6 +200,7 @@ PRIMITIVES = (
             Example(("T[3,3]",), {"compute_left_eigenvectors": False, "compute_right_eigenvectors": False}),
         ),
         flops=on_matrices(_vectors_too(25, 10)),
+        singular=repeating("eigenvalues", "neither they nor their vectors have derivatives", lambda *a: a[3][0]),
         formula="w, U, V, where Uᴴ x = diag(w) Uᴴ and x V = V diag(w)",
         summary="eigenvalues in LAPACK's order, left and right eigenvectors, all complex; vectors have norm 1, and a greatest "
         "component that is real; where values repeat, derivatives are NaN or infinite",

@@ -28,6 +28,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     solved,
     turned,
 )
+from tidu_cli.lax.linear_algebra.singular import vanishing
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import (
     JVP,
@@ -81,19 +82,33 @@ def _logm_frechet_kernel(np: Any, attrs: Attrs, operands: Types, results: Types)
 
 
 def _principal(np: Any, name: str, x: Any) -> Any:
-    """SciPy's function of that name. Raises LinAlgError where it has no value, or none that is real of a real matrix."""
+    """SciPy's function of that name. Raises LinAlgError where it has no value, or none that is real of a real matrix.
+
+    SciPy gives values for matrices that have none, with a warning.
+    """
     import warnings
 
-    import scipy.linalg  # type: ignore[import-untyped]
+    import scipy.linalg
 
     if not x.size:
         return x
+    x = x.astype(np.result_type(x, np.float64))
+    s = np.linalg.svd(x, compute_uv=False)
+    singular = s[-1] <= np.finfo(np.float64).eps * s[0]
+    if singular and name == "logm":
+        raise np.linalg.LinAlgError("the matrix is singular")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of matrices that are singular, or nearly so
-        found = getattr(scipy.linalg, name)(x.astype(np.result_type(x, np.float64)))
+        warnings.simplefilter("ignore")
+        found = getattr(scipy.linalg, name)(x)
+    if singular and not np.abs(found @ found - x).max() <= _ROOT_ERROR * s[0]:
+        raise np.linalg.LinAlgError("the matrix has no square root")
     if found.dtype.kind == "c" and x.dtype.kind != "c" and found.imag.any():
         raise np.linalg.LinAlgError(f"{name} of a real matrix is not real")
     return found.real if x.dtype.kind != "c" else found
+
+
+_ROOT_ERROR = 1e-12
+"""How far from a singular matrix the square of its root may be, relative to it."""
 
 
 def _frechet_types(attrs: Attrs, operands: Types) -> Types:
@@ -271,6 +286,10 @@ def _polar_jvp(node: JVP) -> Sequence[Term | None]:
     return [within, moved - product(w, p)]
 
 
+def _values_of_operand(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return np.linalg.svd(operands[0], compute_uv=False)
+
+
 def _positive(*operands: str) -> Example:
     return Example(operands, within=((-1.0, 1.0),), diagonals=(4.0, 0.0))
 
@@ -305,6 +324,7 @@ PRIMITIVES = (
         one_type=True,
         examples=(_positive("T[3,3]"), _positive("T[2,2,2]")),
         flops=on_matrices(lambda attrs, m, n: 85 / 3 * n**3),
+        singular=vanishing("singular value", "the root of a singular matrix has no derivative", _values_of_operand),
         formula="y, where y y = x",
         summary="the principal square root of matrices; NaN where x has none, or is real and its root is not",
         caption=("sqrtm({0})", "the matrix square root"),
@@ -339,6 +359,7 @@ PRIMITIVES = (
         n_results=lambda attrs, n_operands: 2,
         examples=(Example(("T[3,3]",), diagonals=(3.0,)), Example(("T[2,3,2]",), diagonals=(3.0,))),
         flops=on_matrices(lambda attrs, m, n: 8 * m * n * n + 22 * n**3),
+        singular=vanishing("singular value", "the polar factors have no derivative", _values_of_operand),
         formula="U, P, where x = U P",
         summary="orthonormal columns and a positive semidefinite matrix; derivatives are NaN where x has not full rank",
         caption=("polar({0})", "the polar factors"),

@@ -25,6 +25,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     turned,
     with_diagonal,
 )
+from tidu_cli.lax.linear_algebra.singular import either, vanishing
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import conj, primitive
@@ -119,6 +120,16 @@ def _operations(attrs: QRAttrs, m: int, n: int) -> float:
     return for_r + (4 * (m * m * n - m * n * n + n**3 / 3) if attrs.full_matrices and m > n else 2 * k * k * (m - k / 3))
 
 
+def _triangular(np: Any, attrs: Any, operands: Any, results: Any) -> str:
+    below = operands[0][..., 1:, :1]
+    zero = below.size and (below == 0).all((-2, -1)).any()
+    return "column 0 is 0 below the diagonal: there LAPACK leaves its sign, which it changes elsewhere" if zero else ""
+
+
+def _diagonal_of_r(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return np.diagonal(results[1], axis1=-2, axis2=-1)
+
+
 PRIMITIVES = (
     primitive(
         "qr",
@@ -138,6 +149,10 @@ PRIMITIVES = (
             Example(("T[3,3]",), {"pivoting": True}, diagonals=(3.0,)),
         ),
         flops=on_matrices(_operations),
+        singular=either(
+            vanishing("element of R's diagonal", "columns are linearly dependent, and Q has no derivative", _diagonal_of_r),
+            _triangular,
+        ),
         formula="Q, R, where x = Q R",
         summary="orthonormal columns and an upper triangle with a real diagonal; "
         "derivatives are NaN or infinite where the first columns are linearly dependent",

@@ -28,6 +28,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     with_diagonal,
 )
 from tidu_cli.lax.linear_algebra.orthogonal import completed
+from tidu_cli.lax.linear_algebra.singular import either, repeating, vanishing
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
@@ -165,6 +166,14 @@ def _pinv_jvp(node: JVP) -> Sequence[Term | None]:
     return [left - product(product(left, a), p) + right - product(p, product(a, right)) - product(p, product(t, p))]
 
 
+def _values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return results[0]
+
+
+def _values_of_operand(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return np.linalg.svd(operands[0], compute_uv=False)
+
+
 PRIMITIVES = (
     primitive(
         "svd",
@@ -183,6 +192,10 @@ PRIMITIVES = (
             Example(("T[2,4]",)),
         ),
         flops=on_matrices(_operations),
+        singular=either(
+            repeating("singular values", "singular vectors have no derivative, nor have singular values a second one", _values),
+            vanishing("singular value", "it has a kink, and its vectors may have no derivative", _values),
+        ),
         formula="s, U, Vᴴ, where x = U diag(s) Vᴴ",
         summary="singular values from the greatest on, and their vectors, of which complex ones have phases such that the greatest "
         "component of each column of U is real; where values repeat, derivatives of vectors are NaN or infinite",
@@ -203,6 +216,7 @@ PRIMITIVES = (
             Example(("T[2,3]",), {"rtol": 1e-6}, diagonals=(3.0,)),
         ),
         flops=on_matrices(lambda attrs, m, n: 6 * m * n * n + 20 * min(m, n) ** 3),
+        singular=vanishing("singular value", "where the rank changes the pseudoinverse jumps", _values_of_operand),
         formula="x⁺",
         summary="the pseudoinverse of Moore and Penrose; derivatives are those of changes that keep the rank",
         caption=("{0}⁺", "the pseudoinverse"),
