@@ -35,7 +35,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
 from tidu_cli.lax.linear_algebra.singular import repeating
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import conj, primitive
+from tidu_cli.rules.families import conj, no_tangent, primitive
 from tidu_cli.rules.flops import on_matrices
 from tidu_cli.rules.terms import Term
 
@@ -211,6 +211,7 @@ PRIMITIVES = (
         1,
         _schur_types,
         _schur_kernel,
+        jvp=no_tangent,  # all operands are inert
         batch=itself("schur"),
         attrs=SchurAttrs,
         dtypes=DTYPES,
