@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType, real_dtype
 from tidu_cli.lax.arrays.taking import taken
 from tidu_cli.lax.linear_algebra.gauges import phases, turned_by, turning
@@ -35,7 +36,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
 from tidu_cli.lax.linear_algebra.singular import repeating
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import conj, no_tangent, primitive
+from tidu_cli.rules.families import conj, primitive
 from tidu_cli.rules.flops import on_matrices
 from tidu_cli.rules.terms import Term
 
@@ -160,6 +161,13 @@ def _schur_kernel(np: Any, attrs: SchurAttrs, operands: Types, results: Types) -
     return of_each(np, lambda x: schur(x, output)[: len(results)] if x.size else [x, x][: len(results)], operands, results)
 
 
+_NO_DERIVATIVE = "blocks of T appear and vanish, and vectors jump where eigenvalues meet; eig, expm, logm and sqrtm have one"
+
+
+def _schur_jvp(node: JVP) -> Sequence[Term | None]:
+    raise MissingRuleError(f"schur has no derivative in input 0: {_NO_DERIVATIVE}")
+
+
 def _vectors_too(with_vectors: float, values: float) -> Any:
     """Multiples of n³, with the vectors and without: the figures of sections 7.5.6 and 8.3.3."""
     return lambda attrs, m, n: (with_vectors if any(dict(attrs).values()) else values) * n**3
@@ -211,13 +219,13 @@ PRIMITIVES = (
         1,
         _schur_types,
         _schur_kernel,
-        jvp=no_tangent,  # all operands are inert
+        jvp=_schur_jvp,
         batch=itself("schur"),
         attrs=SchurAttrs,
         dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 1 + attrs.compute_schur_vectors,
         inert=(0,),
-        inert_reason="blocks of T appear and vanish, and vectors jump where eigenvalues meet; eig, expm, logm and sqrtm have one",
+        inert_reason=_NO_DERIVATIVE,
         examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",), {"compute_schur_vectors": False})),
         flops=on_matrices(_vectors_too(25, 10)),
         formula="T, Z, where x = Z T Zᴴ",

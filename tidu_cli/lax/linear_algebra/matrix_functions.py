@@ -88,7 +88,7 @@ def _principal(np: Any, name: str, x: Any) -> Any:
     """
     import warnings
 
-    import scipy.linalg
+    import scipy.linalg  # type: ignore[import-untyped]
 
     if not x.size:
         return x
