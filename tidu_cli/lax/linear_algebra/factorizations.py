@@ -7,6 +7,7 @@ they do in JAX on CPUs, so that edges are the same: NaN where there is no Choles
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -243,13 +244,13 @@ def _permutation_kernel(np: Any, attrs: PermutationAttrs, operands: Types, resul
     (result,) = results
 
     def permuted(pivots: Any) -> Any:
-        order = np.broadcast_to(np.arange(attrs.permutation_size, dtype=np.int32), result.shape).copy()
-        for k in range(pivots.shape[-1]):
-            j = np.clip(pivots[..., k : k + 1], 0, attrs.permutation_size - 1)
-            moved = np.take_along_axis(order, j, -1)
-            np.put_along_axis(order, j, order[..., k : k + 1].copy(), -1)
-            order[..., k : k + 1] = moved
-        return order
+        lists = pivots.reshape(prod(pivots.shape[:-1]), pivots.shape[-1])
+        order = np.tile(np.arange(attrs.permutation_size, dtype=np.int32), (len(lists), 1))
+        every = np.arange(len(lists))
+        for k in range(lists.shape[1]):
+            j = np.clip(lists[:, k], 0, attrs.permutation_size - 1)
+            order[every, j], order[:, k] = order[:, k].copy(), order[every, j]
+        return order.reshape(result.shape)
 
     return permuted
 

@@ -19,18 +19,25 @@ from tidu_cli.rules.terms import Term
 
 def phases(np: Any, v: Any) -> Any:
     """By which the columns of matrices are to be multiplied, as matrices of one row."""
-    k = np.argmax(np.abs(v), axis=-2, keepdims=True)
-    greatest = np.take_along_axis(v, k, -2)
+    greatest = _greatest(np, v)
     size = np.abs(greatest)
-    return np.where(size == 0, 1, np.conj(greatest) / np.where(size == 0, 1, size)).astype(v.dtype)
+    zero = size == 0
+    return np.where(zero, 1, np.conj(greatest) / np.where(zero, 1, size)).astype(v.dtype)
 
 
 def turned_by(np: Any, v: Any, phase: Any) -> Any:
     """The columns multiplied by their phases, the component of greatest magnitude exactly real."""
-    found = v * phase
-    k = np.argmax(np.abs(v), axis=-2, keepdims=True)
-    np.put_along_axis(found, k, np.take_along_axis(found, k, -2).real.astype(v.dtype), -2)
+    found = np.multiply(v, phase, order="C")
+    flat, rows = found.reshape(-1, *found.shape[-2:]), np.abs(v).argmax(-2).reshape(-1, v.shape[-1])
+    at = np.arange(len(rows))[:, None], rows, np.arange(v.shape[-1])
+    flat[at] = flat[at].real
     return found
+
+
+def _greatest(np: Any, v: Any) -> Any:
+    """The components of greatest magnitude, as matrices of one row."""
+    flat, rows = v.reshape(-1, *v.shape[-2:]), np.abs(v).argmax(-2).reshape(-1, v.shape[-1])
+    return flat[np.arange(len(rows))[:, None], rows, np.arange(v.shape[-1])].reshape(*v.shape[:-2], 1, v.shape[-1])
 
 
 def turning(v: Term, dv: Term) -> Term:
