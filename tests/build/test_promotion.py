@@ -79,6 +79,7 @@ PAIRS = [
     *pairs("a @ b", "np.matmul(a, b)", "np.vecdot(a, b)", "np.linalg.vecdot(a, b)"),
     *pairs("np.linalg.matmul(a, b)", "np.linalg.multi_dot([a, b])", a=M, b=M),
     *pairs("np.matvec(a, b)", "np.linalg.solve(a, b)", "np.linalg.tensorsolve(a, b)", a=M),
+    *pairs("np.linalg.lstsq(a, b)", a=M),
     *pairs("np.vecmat(a, b)", b=M),
     *pairs(*(f"np.{name}(a, b)" for name in ("dot", "inner", "outer", "vdot", "kron", "cross", "convolve", "correlate"))),
     *pairs("np.linalg.outer(a, b)", "np.linalg.cross(a, b)", "np.linalg.tensordot(a, b, axes=1)"),
@@ -133,6 +134,8 @@ SINGLES = [
              "np.linalg.matrix_power(a, 3)", "np.linalg.matrix_power(a, 0)", "np.linalg.tensorinv(a, 1)",
              "np.linalg.matrix_norm(a)", "np.linalg.norm(a, 1)", "np.linalg.norm(a, ord='fro')", "np.cov(a)", "np.corrcoef(a)",
              a=M),
+    *singles(*(f"np.linalg.{name}(a)" for name in ("qr", "svd", "svdvals", "eigh", "eigvalsh", "pinv", "matrix_rank", "cond")),
+             "np.linalg.eig(a * 1j)", "np.linalg.eigvals(a * 1j)", "np.linalg.norm(a, 2)", a=M),
     *singles(*(f"np.linalg.norm(a, {order})" for order in ("None", "0", "1", "3", "np.inf", "-np.inf")),
              "np.linalg.vector_norm(a)"),
     *singles(*(f"np.{name}(a)" for name in (

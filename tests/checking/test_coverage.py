@@ -22,9 +22,12 @@ for sample in SAMPLES:
 
 NEEDS_AN_AXIS = {
     *("split", "concatenate", "iota", "argmax", "argmin", "sort", "top_k"),
-    *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"),
+    *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "lu_pivots_to_permutation"),
 }
-NEEDS_MATRICES = {"cholesky", "triangular_solve", "lu"}
+NEEDS_MATRICES = {
+    *("cholesky", "triangular_solve", "lu", "qr", "svd", "pinv", "eigh", "eig", "schur", "polar"),
+    *("expm", "expm_frechet", "logm", "logm_frechet", "sqrtm", "solve_sylvester"),
+}
 OPS = sorted(p.name for p in BUILTIN if p.name not in ("record", "field") and not p.domain.attrs.graphs)
 
 

@@ -64,6 +64,90 @@ def _scatter(name: str) -> Callable[..., Any]:
     return scatter
 
 
+def _phase(v: Any, x: Any, ours: Callable[[Any], Any]) -> Any:
+    """By which columns are to be multiplied so that their greatest components are real, and of the sign that they have in ours.
+
+    `ours` is NumPy's function of x that gives the vectors: of real ones each LAPACK has other signs.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    def signs(x: Any) -> Any:
+        found = ours(np.asarray(x))
+        at = np.abs(found).argmax(-2, keepdims=True)
+        return np.sign(np.take_along_axis(found, at, -2).real).astype(found.real.dtype)
+
+    k = jnp.argmax(abs(v), axis=-2, keepdims=True)
+    greatest = jnp.take_along_axis(v, k, -2)
+    turned = jnp.conj(greatest) / abs(greatest)
+    if x.dtype.kind == "c":
+        return turned
+    shape = jax.ShapeDtypeStruct((*v.shape[:-2], 1, v.shape[-1]), jnp.real(v).dtype)
+    return turned * jax.pure_callback(signs, shape, jax.lax.stop_gradient(x), vmap_method="sequential")
+
+
+def _eigh(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
+    # Of the triangle that is read; JAX's derivative rule takes a tangent for Hermitian.
+    import jax.numpy as jnp
+
+    lower = x if attrs["lower"] else jnp.conj(x.mT)
+    below = jnp.tril(lower, -1)
+    whole = below + jnp.conj(below.mT) + (jnp.real(lower) * jnp.eye(x.shape[-1])).astype(x.dtype)
+    v, w = lax.linalg.eigh(whole, symmetrize_input=False)
+    return v * _phase(v, x, lambda x: np.linalg.eigh(x, "L" if attrs["lower"] else "U")[1]), w
+
+
+def _eig(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
+    w, *vectors = lax.linalg.eig(x, **attrs, enable_eigvec_derivs=True)
+    if x.dtype.kind != "c":
+        if attrs["compute_left_eigenvectors"]:
+            vectors[0] = vectors[0] * _phase(vectors[0], x, lambda x: _left(x))
+        if attrs["compute_right_eigenvectors"]:
+            vectors[-1] = vectors[-1] * _phase(vectors[-1], x, lambda x: np.linalg.eig(x)[1])
+    return (w, *vectors)
+
+
+def _left(x: Any) -> Any:
+    import scipy.linalg
+
+    return np.stack([scipy.linalg.eig(one, left=True, right=False)[1] for one in x])
+
+
+def _svd(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
+    # The columns that complete U are a function of the others.
+    import jax.numpy as jnp
+
+    if not attrs["compute_uv"]:
+        return (lax.linalg.svd(x, compute_uv=False),)
+    u, s, vh = lax.linalg.svd(x, full_matrices=False)
+    phase = _phase(u, x, lambda x: np.linalg.svd(x, full_matrices=False)[0])
+    u, vh = u * phase, vh * jnp.conj(phase.mT)
+    m, n = x.shape[-2:]
+    if attrs["full_matrices"] and m > n:
+        u = jnp.concatenate([u, lax.linalg.qr(u)[0][..., n:]], -1)
+    if attrs["full_matrices"] and n > m:
+        vh = jnp.concatenate([vh, jnp.conj(lax.linalg.qr(jnp.conj(vh.mT))[0][..., m:].mT)], -2)
+    return s, u, vh
+
+
+def _expm_frechet(lax: Any, attrs: dict[str, Any], a: Any, e: Any) -> Any:
+    import jax
+
+    return jax.jvp(jax.scipy.linalg.expm, (a,), (e,))[1]
+
+
+def _pinv(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.linalg.pinv(x, rtol=attrs["rtol"])
+
+
+def _expm(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
+    import jax
+
+    return jax.scipy.linalg.expm(x)
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
     "constant": _constant,
     "iota": lambda lax, attrs: lax.broadcasted_iota(_dtype(attrs["dtype"]), attrs["shape"], attrs["dimension"]),
@@ -89,6 +173,15 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "cholesky": lambda lax, attrs, x: lax.linalg.cholesky(x, symmetrize_input=False),
     "triangular_solve": lambda lax, attrs, a, b: lax.linalg.triangular_solve(a, b, **attrs),
     "lu": lambda lax, attrs, x: lax.linalg.lu(x),
+    "lu_pivots_to_permutation": lambda lax, attrs, x: lax.linalg.lu_pivots_to_permutation(x, **attrs),
+    "qr": lambda lax, attrs, x: lax.linalg.qr(x, **attrs),
+    "svd": _svd,
+    "pinv": _pinv,
+    "eigh": _eigh,
+    "eig": _eig,
+    "schur": lambda lax, attrs, x: lax.linalg.schur(x, **attrs),
+    "expm": _expm,
+    "expm_frechet": _expm_frechet,
     **{f"scatter{kind}": _scatter(f"scatter{kind.replace('-', '_')}") for kind in ("", "-add", "-sub", "-mul", "-max", "-min")},
 }
 """The calls that need more than a name: lax (the module), attrs and operands."""

@@ -6,6 +6,7 @@ Hermitian part, which JAX takes by default (see `tests.jax.differences`).
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,15 @@ C = A + 1j * RNG.normal(size=A.shape)
 SPD, HERMITIAN = A @ A.mT, C @ C.mT.conj()
 B = RNG.normal(size=(2, 4, 3))
 
+REFUSED_TWICE = {"eigvals"}
+"""What JAX refuses to differentiate again, since the rule has eigenvectors in it."""
+
+
+def scipys(np: Any) -> Any:
+    """The linalg of SciPy that goes with NumPy or jax.numpy."""
+    return importlib.import_module("scipy.linalg" if np.__name__ == "numpy" else "jax.scipy.linalg")
+
+
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "solve": (lambda np, a, b: np.linalg.solve(a, b), A, B),
     "solve, complex": (lambda np, a, b: np.linalg.solve(a, b), C, B + 1j),
@@ -38,6 +48,32 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "slogdet, complex": (lambda np, a: np.linalg.slogdet(a)[1], C),
     "cholesky": (lambda np, a: np.linalg.cholesky((a + a.mT) / 2), SPD),
     "cholesky, complex": (lambda np, a: np.linalg.cholesky((a + a.mT.conj()) / 2), HERMITIAN),
+    "matrix_power": (lambda np, a: np.linalg.matrix_power(a, -2), A),
+    "qr": (lambda np, a: np.linalg.qr(a)[1], C),
+    "qr, complete": (lambda np, a: np.linalg.qr(a, mode="complete")[0], B),
+    "svdvals": (lambda np, a: np.linalg.svdvals(a), B + 1j),
+    "svd's projectors": (lambda np, a: abs(np.linalg.svd(a, full_matrices=False)[0]), C),
+    "eigvalsh": (lambda np, a: np.linalg.eigvalsh(a + a.mT.conj()), C),
+    "eigh": (lambda np, a: abs(np.linalg.eigh(a + a.mT.conj())[1]), C),
+    "eigvals": (lambda np, a: np.linalg.eigvals(a), C),
+    "pinv": (lambda np, a: np.linalg.pinv(a), B),
+    "pinv, complex": (lambda np, a: np.linalg.pinv(a), B.mT + 1j),
+    "lstsq": (lambda np, a, b: np.linalg.lstsq(a, b)[0], B[0], A[0, 0]),
+    "lstsq's residuals": (lambda np, a, b: np.linalg.lstsq(a, b)[1], B[0], A[0, 0]),
+    "norm, 2": (lambda np, a: np.linalg.norm(a, 2, axis=(-2, -1)), B),
+    "norm, nuc": (lambda np, a: np.linalg.norm(a, "nuc", axis=(-2, -1)), C),
+    "cond": (lambda np, a: np.linalg.cond(a), A),
+    "multi_dot": (lambda np, a, b: np.linalg.multi_dot([a, a, b]), A[0], B[0]),
+    "tensorsolve": (lambda np, a, b: np.linalg.tensorsolve(a, b), A[0].reshape(2, 2, 4), B[0, :, 0].reshape(2, 2)),
+    "expm": (lambda np, a: scipys(np).expm(a), C),
+    "expm_frechet": (lambda np, a, e: scipys(np).expm_frechet(a, e, compute_expm=False), A[0], A[1]),
+    "lu": (lambda np, a: scipys(np).lu(a)[1] @ scipys(np).lu(a)[2] ** 2, A[0]),
+    "lu_solve": (lambda np, a, b: scipys(np).lu_solve(scipys(np).lu_factor(a), b, trans=1), A[0], B[0]),
+    "cho_solve": (lambda np, a, b: scipys(np).cho_solve(scipys(np).cho_factor((a + a.mT) / 2), b), SPD[0], B[0]),
+    "solve_triangular": (lambda np, a, b: scipys(np).solve_triangular(a, b, trans=1), A[0], B[0]),
+    "polar": (lambda np, a: scipys(np).polar(a, **({} if np.__name__ == "numpy" else {"method": "svd"}))[0], A[0]),
+    "block_diag": (lambda np, a, b: scipys(np).block_diag(a, b) ** 2, A[0], B[0]),
+    "toeplitz": (lambda np, a, b: scipys(np).toeplitz(a, b) ** 2, A[0, 0], B[0, :, 0]),
     "cholesky, upper": (lambda np, a: np.linalg.cholesky((a + a.mT.conj()) / 2, upper=True), HERMITIAN),
 }
 
@@ -73,3 +109,19 @@ def test_agrees_with_jax(name: str, jax: Any) -> None:
     found = dict(zip((o.key for o in reverse.head.outputs), run(reverse, x | {output.cotangent(1): u}), strict=True))
     for key, expected in zip(keys, pull(u.conj()), strict=True):
         np.testing.assert_allclose(found[key.cotangent(1)], np.conj(expected), 1e-11, 1e-11)
+
+    # Forward over reverse, the cotangent held fixed.
+    def pulled(*xs: Any) -> Any:
+        return jax.vjp(lambda *xs: function(jax.numpy, *xs), *xs)[1](u.conj())
+
+    if name in REFUSED_TWICE:
+        with pytest.raises(NotImplementedError):
+            jax.jvp(pulled, tuple(operands), tuple(v))
+        return
+    _, expected = jax.jvp(pulled, tuple(operands), tuple(v))
+    second = linearize(reverse, keys)
+    given = x | {output.cotangent(1): u} | {key.tangent(2): t for key, t in zip(keys, v, strict=True)}
+    found = dict(zip((o.key for o in second.head.outputs), run(second, given), strict=True))
+    for key, theirs in zip(keys, expected, strict=True):
+        ours = found.get(key.cotangent(1).tangent(2), np.zeros(theirs.shape))
+        np.testing.assert_allclose(ours, np.conj(theirs), 1e-10, 1e-10 * max(1, abs(theirs).max(initial=0)))

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from tests.lax.sample import ORDER, Sample, draw
-from tidu_cli.lax.linear_algebra.factorizations import DTYPES
+from tidu_cli.lax.linear_algebra.matrices import DTYPES
 
 BATCHES = [(), (2,), (2, 1), (0,)]
 SIZES = [0, 1, 2, 4]

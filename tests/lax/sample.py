@@ -20,6 +20,7 @@ class Sample:
     operands: list
     attrs: dict = field(default_factory=dict)
     reference: object = None  # from operands to the expected array, of any dtype
+    seen: object = None  # from results and operands to what of them is compared, where not all of them are determined
 
     @property
     def case(self):

@@ -79,6 +79,19 @@ FLOPS: list[tuple[str, list[str], Mapping[str, object], int]] = [
     ("lu", ["f64[2,4]"], {}, 1 + 2 * 3),
     ("lu", ["c64[5,2,2]"], {}, 5 * (11 + 8)),
     ("lu", ["f64[0,3]"], {}, 0),
+    ("lu_pivots_to_permutation", ["i32[3]"], {"permutation_size": 3}, 0),
+    ("qr", ["f64[6,3]"], {"full_matrices": False}, 2 * (2 * 9 * (6 - 1))),
+    ("qr", ["f64[6,3]"], {}, 2 * 9 * (6 - 1) + 4 * (36 * 3 - 6 * 9 + 9)),
+    ("qr", ["c128[5,3,6]"], {}, 5 * 4 * (2 * 9 * (6 - 1) + 2 * 9 * (3 - 1))),
+    ("svd", ["f64[4,3]"], {"compute_uv": False}, 4 * 4 * 9 - 36),
+    ("svd", ["f64[3,4]"], {"full_matrices": False}, 6 * 4 * 9 + 20 * 27),
+    ("pinv", ["f64[4,2]"], {"rtol": 1e-9}, 6 * 4 * 4 + 20 * 8),
+    ("eigh", ["c64[7,2,2]"], {}, 7 * 4 * 9 * 8),
+    ("eig", ["f64[2,2]"], {}, 25 * 8),
+    ("eig", ["f64[2,2]"], {"compute_left_eigenvectors": False, "compute_right_eigenvectors": False}, 10 * 8),
+    ("schur", ["f64[0,0]"], {}, 0),
+    ("expm", ["f64[3,3]"], {}, 44 * 9),
+    ("solve_sylvester", ["f64[2,2]", "f64[3,3]", "f64[2,3]"], {}, 25 * (8 + 27) + 5 * 6 * 5),
 ]
 
 

@@ -58,6 +58,7 @@ class Report:
             yield from (f"closure: note: {op} has {text}" for op, text in self.inert.items())
         if self.numeric is not None:
             yield f"numeric: {_said(self.numeric)}"
+            yield from (f"numeric: note: {text}" for text in dict.fromkeys(text for v in self.numeric for text in v.why))
         for op, verdicts in (self.own or {}).items():
             yield f"numeric: op {op}: {_said(verdicts)}"
 
@@ -190,14 +191,18 @@ def _said(verdicts: list[Verdict]) -> str:
 
 
 def _verdict_data(verdicts: list[Verdict]) -> dict[str, Any]:
-    return {v.law: {"error": None if v.error is None else spelled(v.error), "tolerance": v.tolerance, "ok": v.ok} for v in verdicts}
+    return {
+        v.law: {"error": None if v.error is None else spelled(v.error), "tolerance": v.tolerance, "ok": v.ok}
+        | ({"why": list(v.why)} if v.why else {})
+        for v in verdicts
+    }
 
 
 def _add_numeric(report: Report, verdicts: list[Verdict]) -> None:
     report.numeric = verdicts
     for v in verdicts:
         if not v.ok:
-            report.failures.append(f"numeric: {_excess(v)}")
+            report.failures.append(f"numeric: {_excess(v)}{''.join(f'; {text}' for text in v.why)}")
 
 
 def _derivatives(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[Document]:

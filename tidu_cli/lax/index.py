@@ -23,11 +23,15 @@ FAMILIES: Mapping[str, str] = {
     "reductions.sorting": "sort top_k",
     "elementwise.precision": "reduce_precision",
     "linear_algebra.contraction": "dot_general",
-    "linear_algebra.factorizations": "cholesky triangular_solve lu",
+    "linear_algebra.factorizations": "cholesky triangular_solve lu lu_pivots_to_permutation",
     "records.records": "record field",
     "records.motion": "difference retract",
     "control_flow.scan": "scan",
     "control_flow.cond": "cond",
     "control_flow.while_loop": "while",
+    "linear_algebra.orthogonal": "qr",
+    "linear_algebra.singular_values": "svd pinv",
+    "linear_algebra.eigenvalues": "eigh eig schur",
+    "linear_algebra.matrix_functions": "expm expm_frechet logm logm_frechet sqrtm solve_sylvester polar",
 }
 """The ops of each family, a module of this package by its path."""

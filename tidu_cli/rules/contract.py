@@ -140,6 +140,9 @@ HiddenRule = Callable[[Any, Sequence["Type | None"], "ValueTypes | None"], Seque
 KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 """From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
 
+SingularRule = Callable[[Any, Any, Sequence[Any], Sequence[Any]], str]
+"""From (numpy, attrs, the operands' arrays, the results' arrays) to why there is no derivative there; empty where there is one."""
+
 TypeRule = Callable[[Any, Types], Types]
 """From (attrs, operand types) to result types. Raises TypeRuleError in the user's terms."""
 
@@ -247,6 +250,8 @@ class Rules:
     """Why it has no transpose where mathematics has none."""
     faithful: bool = True
     """False where the derivative is by intention not that of the values (stop_gradient)."""
+    singular: SingularRule | None = None
+    """Says of values why it has no derivative there, for `tidu check`."""
     reads: ReadingRule | None = None
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
     narrowed: NarrowingRule | None = None

@@ -138,3 +138,17 @@ def lu_factors(attrs: Any, operands: Types, results: Types) -> int:
     quotients = steps * m - ones
     pairs = steps * m * n - (m + n) * ones + squares
     return prod(batch) * (quotients * dividing(x) + pairs * (multiplying(x) + adding(x)))
+
+
+def on_matrices(count: Callable[[Any, int, int], float]) -> FlopsRule:
+    """Algorithms of LAPACK: `count` says of (attrs, m, n) how many operations on real numbers they take for an m x n matrix.
+
+    It is by the leading terms, as in G. H. Golub, C. F. Van Loan, "Matrix Computations" (4th edition). Half of them are products,
+    half sums, of complex numbers as of real ones.
+    """
+
+    def flops(attrs: Any, operands: Types, results: Types) -> int:
+        *batch, m, n = (x := operands[0]).shape
+        return round(prod(batch) * count(attrs, m, n) * (multiplying(x) + adding(x)) / 2)
+
+    return flops

@@ -20,7 +20,7 @@ from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
 from tidu_cli.build.numpy.indexing import indexed
-from tidu_cli.build.numpy.linear_algebra import products, systems
+from tidu_cli.build.numpy.linear_algebra import decompositions, products, systems
 from tidu_cli.build.numpy.primitives import sizes_of
 from tidu_cli.build.numpy.reductions import reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
@@ -49,7 +49,7 @@ def _ufunc(name: str) -> Callable[..., Any]:
     return lambda *operands, **options: call_ufunc(getattr(np, name), "__call__", operands, options)
 
 
-def _of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
+def functions_of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
     """The functions that a module defines, by their names, and those that it composes of others."""
     functions = {k: f for k, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__}
     named = {within + k: f for k, f in functions.items() if k[0] != "_" and k != without}
@@ -58,13 +58,14 @@ def _of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Ca
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "ufuncs": {name: _ufunc(name) for name in UFUNCS if hasattr(np, name)},
-    "shapes, joining and splitting": _of(shaping),
-    "matrices and products": _of(products),
-    "norms and linear systems": _of(systems, within="linalg.", without="solve_triangular"),
-    "reductions": _of(reducing),
-    "order and statistics": _of(statistics),
-    "samples": _of(series),
-    "choices and elements": _of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
+    "shapes, joining and splitting": functions_of(shaping),
+    "matrices and products": functions_of(products),
+    "norms and linear systems": functions_of(systems, within="linalg.", without="solve_triangular"),
+    "factors, eigenvalues and least squares": functions_of(decompositions, within="linalg."),
+    "reductions": functions_of(reducing),
+    "order and statistics": functions_of(statistics),
+    "samples": functions_of(series),
+    "choices and elements": functions_of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
     "arrays and their types": {
         "asarray": _asarray,
         "copy": lambda a, order="K", subok=False: an_array(a),

@@ -17,10 +17,9 @@ class Refusal:
 
 REFUSALS = (
     Refusal(
-        "Eigenvalues, singular values, least squares",
-        "linalg.lstsq linalg.pinv linalg.qr linalg.svd linalg.svdvals linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh "
-        "linalg.cond linalg.matrix_rank roots poly polyfit",
-        "there is no such primitive; compute it outside of the graph and make it an input, or write the formula for small matrices",
+        "Polynomials by their roots, or through points",
+        "roots poly polyfit",
+        "write np.linalg.eigvals of the companion matrix, np.convolve, or np.linalg.lstsq(np.vander(x, n), y)[0]",
     ),
     Refusal(
         "Shapes that depend on values",

@@ -31,6 +31,7 @@ from tidu_cli.checking.numeric.float_twins import float_twin, holds
 from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
 from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, relative
 from tidu_cli.checking.numeric.sampling import Drawing, Intervals, draw_all, shown
+from tidu_cli.checking.numeric.singular import reasons
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -80,6 +81,7 @@ class Verdict:
     """What a check reached: the relative error, or None where no point allowed a verdict; and what it must stay below.
 
     Where it does not, `at` are the arrays at which the law fails, and `by` those whose tangents show it, if one by one they do.
+    There, and where there is no verdict, `why` is what nodes say of their values, if they know why there is no derivative.
     """
 
     law: str
@@ -87,6 +89,7 @@ class Verdict:
     tolerance: float
     at: Mapping[Leaf, NDArray[Any]] | None = None
     by: tuple[Leaf, ...] = ()
+    why: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -140,6 +143,7 @@ def check_numerically(
         return _integers_verdict(whole, primitives, drawing, fixed)
     found: dict[str, float] = {}
     points: dict[str, tuple[Arrays, Arrays]] = {}
+    x: Arrays | None = None
     for x, rng in _points(drawing, laws.f, laws.smooth, EXACT[laws.precision]):
         v, w, v2 = (draw_all(rng, laws.directions) for _ in range(3))
         for law, error in laws.errors(x, v, w, v2, draw_all(rng, laws.images)).items():
@@ -150,6 +154,9 @@ def check_numerically(
     bounds = {law: (TOLERANCE if law in _BY_QUOTIENTS else EXACT).get(laws.precision, 0.0) for law in LAWS}
     verdicts = [Verdict(law, found.get(law), bounds[law]) for law in LAWS if law != "adjoint" or laws.vjp]
     judged = [v if v.ok else laws.blamed(v, *points[v.law], graph.inputs) for v in verdicts]
+    if x is not None and not all(v.ok and v.error is not None for v in verdicts):
+        why = tuple(reasons(whole, primitives, x))
+        judged = [v if v.ok and v.error is not None else replace(v, why=why) for v in judged]
     # Datetimes far from 1970 have too many digits for difference quotients.
     if "jvp" not in found or any(holds(i.type, INTEGERS) for i in graph.inputs):
         judged += _integers_verdict(whole, primitives, drawing, fixed)
@@ -178,6 +185,7 @@ class _Laws:
 
     def errors(self, x: Arrays, v: Arrays, w: Arrays, v2: Arrays, u: Arrays) -> dict[str, float | None]:
         """The error of each law at a point, for these tangents and this cotangent."""
+        import numpy as np
 
         def along(*passes: Arrays) -> Arrays:
             return x | {p: t for k, direction in enumerate(passes) for p, t in _in_pass(direction, self.first + k).items()}
@@ -185,11 +193,12 @@ class _Laws:
         jv, jw = self.jvp(along(v)), self.jvp(along(w))
         mixed = self.jvp(along({k: cast(2 * v[k] - 3 * w[k], v[k]) for k in v}))
         ddv = self.second(along(v, v2))
-        found = {
-            "adjoint": None if self.vjp is None else adjoint_error(u, jv, self.vjp(x | _in_pass(u, -self.first)), v),
-            "linear": relative(mixed, {p: 2 * jv[p] - 3 * jw[p] for p in jv}),
-            "symmetry": relative(ddv, self.second(along(v2, v))),
-        }
+        with np.errstate(invalid="ignore"):  # of derivatives that are infinite
+            found = {
+                "adjoint": None if self.vjp is None else adjoint_error(u, jv, self.vjp(x | _in_pass(u, -self.first)), v),
+                "linear": relative(mixed, {p: 2 * jv[p] - 3 * jw[p] for p in jv}),
+                "symmetry": relative(ddv, self.second(along(v2, v))),
+            }
         if self.resolved:
             smooth, at = self.smooth, self.smooth.at(x)
             found["jvp"] = difference(smooth.f, at, smooth.of(v), jv, self.images)

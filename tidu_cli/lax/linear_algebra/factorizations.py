@@ -7,6 +7,7 @@ they do in JAX on CPUs, so that edges are the same: NaN where there is no Choles
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -14,19 +15,27 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.arrays.windows import taken
+from tidu_cli.lax.linear_algebra.matrices import (
+    DTYPES,
+    extended,
+    hermitian,
+    lower_half,
+    product,
+    require_matrices,
+    require_square,
+    triangle,
+    turned,
+    with_diagonal,
+)
+from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import conj, primitive, require_dtype, summed
-from tidu_cli.rules.flops import cholesky_factor, lu_factors, triangular_systems
+from tidu_cli.rules.families import conj, no_tangent, primitive, require_dtype, summed
+from tidu_cli.rules.flops import cholesky_factor, free, lu_factors, triangular_systems
 from tidu_cli.rules.terms import Term, op
 
-DTYPES = frozenset({"f32", "f64", "c64", "c128"})
-"""Those that LAPACK has."""
-
-and_, dot_general, eq, ge, gt, pad, reshape, select_n, sign, transpose, triangular_solve = map(
-    op, ("and", "dot_general", "eq", "ge", "gt", "pad", "reshape", "select_n", "sign", "transpose", "triangular_solve")
-)
+reshape, transpose, triangular_solve = map(op, ("reshape", "transpose", "triangular_solve"))
 
 
 class TriangularSolveAttrs(Attrs):
@@ -43,60 +52,7 @@ class TriangularSolveAttrs(Attrs):
     unit_diagonal: bool = False
 
 
-# Terms of matrices.
-
-
-def _axes(x: Term) -> tuple[int, ...]:
-    return tuple(range(x.type.rank - 2))
-
-
-def _product(x: Term, y: Term) -> Term:
-    batch, rank = _axes(x), x.type.rank
-    return dot_general(x, y, dimension_numbers=(((rank - 1,), (rank - 2,)), (batch, batch)))
-
-
-def _turned(x: Term) -> Term:
-    return transpose(x, permutation=(*_axes(x), x.type.rank - 1, x.type.rank - 2))
-
-
-def _counted(x: Term) -> tuple[Term, Term]:
-    """Of each element of matrices its row and its column."""
-    rank = x.type.rank
-    rows, columns = (x.trace.emit("iota", dtype="i32", shape=x.type.shape, dimension=rank + k) for k in (-2, -1))
-    return rows, columns
-
-
-def _triangle(x: Term, *, lower: bool, diagonal: bool) -> Term:
-    """x below its diagonal, or above it, with the diagonal or without, and 0 elsewhere."""
-    rows, columns = _counted(x)
-    order = (rows, columns) if lower else (columns, rows)
-    return select_n((ge if diagonal else gt)(*order), x.trace.full(0, x.type), x)
-
-
-def _with_unit_diagonal(x: Term, start: int = 0) -> Term:
-    """x with ones on its diagonal, from element `start` on."""
-    rows, columns = _counted(x)
-    on = eq(rows, columns)
-    if start:
-        on = and_(on, ge(rows, start))
-    return select_n(on, x, x.trace.full(1, x.type))
-
-
-def _lower_half(x: Term) -> Term:
-    """x below its diagonal, half of it there, and 0 above: of a Hermitian matrix the H of H + Hᴴ."""
-    rows, columns = _counted(x)
-    return select_n(sign(rows - columns) + 1, x.trace.full(0, x.type), x * 0.5, x)
-
-
 # Cholesky factors.
-
-
-def _square(types: Types) -> Types:
-    (x,) = types
-    require_dtype(DTYPES, types)
-    if x.rank < 2 or x.shape[-1] != x.shape[-2]:
-        raise TypeRuleError(f"takes square matrices, got {x}")
-    return types
 
 
 def _cholesky_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
@@ -114,10 +70,8 @@ def _cholesky_jvp(node: JVP) -> Sequence[Term | None]:
     # I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 8: L' = L Φ(L⁻¹ A' L⁻ᴴ). The lower triangle
     # is what is read, so that it alone makes A'.
     t, (factor,) = node.tangent, node.results
-    half = _lower_half(t)
-    hermitian = half + _turned(conj(half))
-    right = triangular_solve(factor, hermitian, lower=True, transpose_a=True, conjugate_a=factor.type.complex)
-    return [_product(factor, _lower_half(triangular_solve(factor, right, left_side=True, lower=True)))]
+    right = triangular_solve(factor, hermitian(t), lower=True, transpose_a=True, conjugate_a=factor.type.complex)
+    return [product(factor, lower_half(triangular_solve(factor, right, left_side=True, lower=True)))]
 
 
 # Triangular systems.
@@ -128,7 +82,7 @@ def _solve_types(attrs: TriangularSolveAttrs, operands: Types) -> Types:
     require_dtype(DTYPES, operands)
     if a.dtype != b.dtype:
         raise TypeRuleError(f"type mismatch: input 0 is {a}, input 1 is {b}; use convert_element_type first")
-    _square((a,))
+    require_square((a,))
     if b.rank != a.rank or b.shape[:-2] != a.shape[:-2]:
         raise TypeRuleError(f"takes matrices in batches of one shape, got {a} and {b}; use broadcast_in_dim or reshape first")
     axis = -2 if attrs.left_side else -1
@@ -174,10 +128,10 @@ def _solve_jvp(node: JVP) -> Sequence[Term | None]:
     (a, _), (x,), (ta, tb), attrs = node.operands, node.results, node.tangents, node.attrs
     moved = None
     if ta is not None:
-        triangle = _triangle(ta, lower=attrs.lower, diagonal=not attrs.unit_diagonal)
-        triangle = _turned(triangle) if attrs.transpose_a else triangle
-        triangle = conj(triangle) if attrs.conjugate_a else triangle
-        moved = -(_product(triangle, x) if attrs.left_side else _product(x, triangle))
+        read = triangle(ta, lower=attrs.lower, diagonal=not attrs.unit_diagonal)
+        read = turned(read) if attrs.transpose_a else read
+        read = conj(read) if attrs.conjugate_a else read
+        moved = -(product(read, x) if attrs.left_side else product(x, read))
     total = summed([tb, moved])
     assert total is not None
     return [triangular_solve(a, total, **dict(attrs))]
@@ -226,10 +180,7 @@ def _solve_caption(case: Case, operands: Sequence[str]) -> Caption:
 
 
 def _lu_types(attrs: Any, operands: Types) -> Types:
-    (x,) = operands
-    require_dtype(DTYPES, operands)
-    if x.rank < 2:
-        raise TypeRuleError(f"takes matrices, got {x}")
+    x = require_matrices(operands)
     *batch, m, n = x.shape
     return x, TensorType("i32", (*batch, min(m, n))), TensorType("i32", (*batch, m))
 
@@ -261,23 +212,47 @@ def _lu_jvp(node: JVP) -> Sequence[Term | None]:
     # square, L or U is made so by columns or rows of the identity.
     t, (lu, _, permutation) = node.tangent, node.results
     m, n = lu.type.shape[-2:]
-    left, right = _extended(lu, 0, m - n), _extended(lu, n - m, 0)
+    left, right = extended(lu, 0, m - n), extended(lu, n - m, 0)
     if n > m:
-        right = _with_unit_diagonal(right, m)
+        right = with_diagonal(right, 1, m)
     moved = triangular_solve(left, taken(t, permutation, t.type.rank - 2), left_side=True, lower=True, unit_diagonal=True)
     moved = triangular_solve(right, moved)
-    lower = _with_unit_diagonal(_triangle(left, lower=True, diagonal=False))
-    upper = _triangle(right, lower=False, diagonal=True)
-    within = _product(lower, _triangle(moved, lower=True, diagonal=False))
-    return [within + _product(_triangle(moved, lower=False, diagonal=True), upper), None, None]
+    lower = with_diagonal(triangle(left, lower=True, diagonal=False), 1)
+    upper = triangle(right, lower=False, diagonal=True)
+    within = product(lower, triangle(moved, lower=True, diagonal=False))
+    return [within + product(triangle(moved, lower=False, diagonal=True), upper), None, None]
 
 
-def _extended(x: Term, rows: int, columns: int) -> Term:
-    """Matrices with this many more rows and columns of zeros, or fewer, so that they become square."""
-    if rows == columns == 0:
-        return x
-    zero = x.trace.full(0, TensorType(x.type.dtype))
-    return pad(x, zero, padding_config=(*[(0, 0, 0)] * (x.type.rank - 2), (0, rows, 0), (0, columns, 0)))
+# Pivots.
+
+
+class PermutationAttrs(Attrs):
+    """`permutation_size`: the number of rows, of which there may be more than are exchanged."""
+
+    permutation_size: Axis
+
+
+def _permutation_types(attrs: PermutationAttrs, operands: Types) -> Types:
+    (pivots,) = operands
+    require_dtype(frozenset({"i32"}), operands)
+    if not pivots.rank or pivots.shape[-1] > attrs.permutation_size:
+        raise TypeRuleError(f"takes at most {attrs.permutation_size} pivots (permutation_size) along the last axis, got {pivots}")
+    return (pivots.with_shape((*pivots.shape[:-1], attrs.permutation_size)),)
+
+
+def _permutation_kernel(np: Any, attrs: PermutationAttrs, operands: Types, results: Types) -> Kernel:
+    (result,) = results
+
+    def permuted(pivots: Any) -> Any:
+        lists = pivots.reshape(prod(pivots.shape[:-1]), pivots.shape[-1])
+        order = np.tile(np.arange(attrs.permutation_size, dtype=np.int32), (len(lists), 1))
+        every = np.arange(len(lists))
+        for k in range(lists.shape[1]):
+            j = np.clip(lists[:, k], 0, attrs.permutation_size - 1)
+            order[every, j], order[:, k] = order[:, k].copy(), order[every, j]
+        return order.reshape(result.shape)
+
+    return permuted
 
 
 _SOLVED = {"left_side": True, "lower": True}
@@ -286,7 +261,7 @@ PRIMITIVES = (
     primitive(
         "cholesky",
         1,
-        lambda attrs, operands: _square(operands),
+        lambda attrs, operands: require_square(operands),
         _cholesky_kernel,
         jvp=_cholesky_jvp,
         batch=itself("cholesky"),
@@ -341,5 +316,21 @@ PRIMITIVES = (
         formula="L (below the diagonal) and U (from it up), where P x = L U",
         summary="LU factors with partial pivoting, the rows that are exchanged in turn, and the permutation P",
         caption=("lu({0})", "the LU factorization"),
+    ),
+    primitive(
+        "lu_pivots_to_permutation",
+        1,
+        _permutation_types,
+        _permutation_kernel,
+        jvp=no_tangent,
+        batch=itself("lu_pivots_to_permutation"),
+        attrs=PermutationAttrs,
+        dtypes=frozenset({"i32"}),
+        integers="steps",
+        examples=(Example(("i32[2,3]",), {"permutation_size": 4}, within=((0.0, 3.0),)),),
+        flops=free,
+        formula="P, from the rows that are exchanged",
+        summary="the permutation that exchanging row k with row x_k, for each k in turn, makes of 0, 1, …",
+        caption=("P({0})", "the permutation of the pivots"),
     ),
 )

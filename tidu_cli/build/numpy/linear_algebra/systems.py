@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, arrays_in, lift, lifted, lifted_as_arrays, real_of
-from tidu_cli.build.errors import BuildError, UntraceableError
+from tidu_cli.build.arrays.operands import Operand, lifted, real_of
+from tidu_cli.build.errors import BuildError
+from tidu_cli.build.numpy.linear_algebra.matrices import inexact, singular_values, square, system
 from tidu_cli.build.numpy.linear_algebra.products import matmul
-from tidu_cli.build.numpy.primitives import common_shape, filled, floating, normal_axes, places, select
+from tidu_cli.build.numpy.primitives import common_shape, filled, floating, normal_axes, places, resized, select
 from tidu_cli.build.numpy.reductions.reducing import max as max_
 from tidu_cli.build.numpy.reductions.reducing import min as min_
 from tidu_cli.build.numpy.reductions.reducing import prod
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_
 from tidu_cli.build.numpy.shaping import moveaxis
 from tidu_cli.lax.arrays.windows import taking
-from tidu_cli.lax.linear_algebra.factorizations import DTYPES
 
 
 def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """Of vectors every order, of matrices the Frobenius norm and those of orders 1, -1, inf and -inf."""
+    """Of vectors and of matrices every order that NumPy has."""
     axes = normal_axes(axis, x.ndim)
     if ord is None:
         return _vector_norm(x, 2, axes, keepdims)
@@ -65,10 +65,15 @@ def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
 def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     if ord == "fro":
         return _vector_norm(x, 2, axes, keepdims)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise UntraceableError(f"the matrix norm of order {ord} takes singular values, which graphs do not have; write 'fro'")
-    x = floating(x)
     rows, columns = axes
+    if ord in (2, -2, "nuc"):
+        values = singular_values(inexact(moveaxis(x, axes, (-2, -1)), x, "norm"))
+        reduce = {2: max_, -2: min_, "nuc": sum_}[ord]
+        found = reduce(values, -1)
+        return found.reshaped(resized(x.shape, axes)) if keepdims else found
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise ValueError(f"the matrix norm of order {ord} is not defined; orders are 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc'")
+    x = floating(x)
     sums = sum_(abs(x), rows if abs(ord) == 1 else columns, keepdims=True)
     return (max_ if ord > 0 else min_)(sums, axes, keepdims=keepdims)
 
@@ -82,7 +87,7 @@ class SlogdetResult(NamedTuple):
 
 def solve(a: Operand, b: Operand) -> Array:
     """b is a vector if it has one axis, and else holds matrices."""
-    a, b = _system(a, b, "solve")
+    a, b = system(a, b, "solve")
     if b.ndim == 0:
         raise ValueError("solve takes a vector or matrices as right-hand side, got a number")
     if b.shape[-2 if b.ndim > 1 else 0] != a.shape[-1]:
@@ -108,19 +113,19 @@ def _solved(lu: Array, order: Array, b: Array) -> Array:
 
 
 def inv(a: Array) -> Array:
-    a = _square(a, "inv")
+    a = square(a, "inv")
     return solve(a, a.constant(np.eye(a.shape[-1]), a.dtype))
 
 
 def slogdet(a: Array) -> SlogdetResult:
-    a = _square(a, "slogdet")
+    a = square(a, "slogdet")
     diagonal, parity = _diagonal_and_parity(a)
     size = abs(diagonal)
     return SlogdetResult(parity * prod(diagonal.emit("sign"), -1), sum_(size.emit("log"), -1))
 
 
 def det(a: Array) -> Array:
-    diagonal, parity = _diagonal_and_parity(_square(a, "det"))
+    diagonal, parity = _diagonal_and_parity(square(a, "det"))
     return parity * prod(diagonal, -1)
 
 
@@ -138,13 +143,13 @@ def _diagonal_and_parity(a: Array) -> tuple[Array, Array]:
 
 def cholesky(a: Array, /, *, upper: bool = False) -> Array:
     """It reads one triangle, the lower by default."""
-    a = _square(a, "cholesky")
+    a = square(a, "cholesky")
     return a.mT.conj().emit("cholesky").mT.conj() if upper else a.emit("cholesky")
 
 
 def solve_triangular(a: Operand, b: Operand, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Array:
     """scipy.linalg.solve_triangular, of one matrix and a vector or a matrix."""
-    a, b = _system(a, b, "solve_triangular")
+    a, b = system(a, b, "solve_triangular")
     turned = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}.get(trans)
     if turned is None:
         raise ValueError("trans is 0, 1 or 2")
@@ -192,26 +197,3 @@ def tensorinv(a: Array, ind: int = 2) -> Array:
     if n * n != a.size:
         raise ValueError(f"tensorinv takes arrays that reshape to a square matrix, got {a.type} with ind {ind}")
     return inv(a.reshaped((n, n))).reshaped(a.shape[ind:] + a.shape[:ind])
-
-
-def _inexact(x: Operand, like: Array, name: str) -> Array:
-    """An operand as an Array of a dtype that linear algebra takes: as NumPy has it, integers and bools become f64."""
-    found = lift(x, like)
-    if not found.type.inexact:
-        return found.convert("f64") if isinstance(x, Array) else lift(np.asarray(x, np.float64), like)
-    if found.type.dtype not in DTYPES:
-        raise TypeError(f"{name} takes f32, f64, c64 and c128, got {found.type}; convert it first")
-    return found
-
-
-def _square(x: Array, name: str) -> Array:
-    found = _inexact(x, x, name)
-    if found.ndim < 2 or found.shape[-1] != found.shape[-2]:
-        raise ValueError(f"{name} takes square matrices, got {found.type}")
-    return found
-
-
-def _system(a: Operand, b: Operand, name: str) -> list[Array]:
-    """Square matrices and right-hand sides, of one dtype."""
-    like = arrays_in([a, b])[0]
-    return lifted_as_arrays(_square(lift(a, like), name), _inexact(b, like, name))

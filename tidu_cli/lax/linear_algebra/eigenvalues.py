@@ -1,0 +1,235 @@
+"""Eigenvalues: of Hermitian matrices and of general ones, with their vectors, and Schur forms.
+
+Where eigenvalues of a Hermitian matrix repeat, their own derivatives are those of v_iᴴ A' v_i, for the vectors that there are, and
+those of the vectors are NaN or infinite; second derivatives of the values go through the vectors. Of a general matrix the
+derivatives of values that repeat may be infinite, too, as where it has fewer vectors than rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.types import TensorType, real_dtype
+from tidu_cli.lax.arrays.windows import taken
+from tidu_cli.lax.linear_algebra.gauges import phases, turned_by, turning
+from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
+from tidu_cli.lax.linear_algebra.matrices import (
+    DTYPES,
+    abs_,
+    adjoint,
+    argmin,
+    by_columns,
+    by_rows,
+    convert,
+    diagonal,
+    hermitian,
+    product,
+    real,
+    reduce_sum,
+    require_square,
+    solved,
+    turned,
+    with_diagonal,
+)
+from tidu_cli.lax.linear_algebra.singular import repeating
+from tidu_cli.rules.batching import itself
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
+from tidu_cli.rules.families import conj, primitive
+from tidu_cli.rules.flops import on_matrices
+from tidu_cli.rules.terms import Term
+
+# Hermitian matrices.
+
+
+class EighAttrs(Attrs):
+    """`lower`: which triangle is read, the other is not; true by default. `sort_eigenvalues`: they ascend in either case."""
+
+    lower: bool = True
+    sort_eigenvalues: bool = True
+
+
+def _eigh_types(attrs: EighAttrs, operands: Types) -> Types:
+    (x,) = require_square(operands)
+    return x, TensorType(real_dtype(x.dtype), x.shape[:-1])
+
+
+def _eigh_kernel(np: Any, attrs: EighAttrs, operands: Types, results: Types) -> Kernel:
+    def factors(x: Any) -> Any:
+        w, v = np.linalg.eigh(x, "L" if attrs.lower else "U")
+        return turned_by(np, v, phases(np, v)) if operands[0].complex and v.size else v, w
+
+    return of_batches(np, factors, operands, results)
+
+
+def _eigh_jvp(node: JVP) -> Sequence[Term | None]:
+    # M. B. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic differentiation"
+    # (2008), section 3.1: with P = Vᴴ A' V, w' is the diagonal of P, and V' = V X with X_ij = P_ij / (w_j - w_i), and imaginary
+    # X_ii, by the phases. M. Seeger et al., "Auto-differentiating linear algebra" (2017), have the same.
+    v, w = node.results
+    p = product(adjoint(v), product(hermitian(node.tangent, lower=node.attrs.lower), v))
+    gaps = with_diagonal(by_columns(w, p) - by_rows(w, p), 1)
+    dv = product(v, with_diagonal(p, 0) / gaps)
+    if v.type.complex:
+        dv = dv + v * by_columns(turning(v, dv), v)
+    return [dv, real(diagonal(p))]
+
+
+# General matrices.
+
+
+class EigAttrs(Attrs):
+    """`compute_left_eigenvectors`, `compute_right_eigenvectors`: which vectors there are beside the values; both by default."""
+
+    compute_left_eigenvectors: bool = True
+    compute_right_eigenvectors: bool = True
+
+
+_COMPLEX = {"f32": "c64", "f64": "c128"}
+
+
+def _eig_types(attrs: EigAttrs, operands: Types) -> Types:
+    (x,) = require_square(operands)
+    vectors = TensorType(_COMPLEX.get(x.dtype, x.dtype), x.shape)
+    n_vectors = attrs.compute_left_eigenvectors + attrs.compute_right_eigenvectors
+    return (vectors.with_shape(x.shape[:-1]), *[vectors] * n_vectors)
+
+
+def _eig_kernel(np: Any, attrs: EigAttrs, operands: Types, results: Types) -> Kernel:
+    if not attrs.compute_left_eigenvectors:
+        if attrs.compute_right_eigenvectors:
+            return of_batches(np, np.linalg.eig, operands, results)
+        return of_batches(np, lambda x: (np.linalg.eigvals(x),), operands, results)
+    from scipy.linalg import eig  # type: ignore[import-untyped]  # slow to import, and rarely needed
+
+    def factors(x: Any) -> Any:
+        return eig(x, left=True, right=attrs.compute_right_eigenvectors) if x.size else results_of_none
+
+    results_of_none = [np.zeros(t.shape[t.rank - k :]) for t, k in zip(results, (1, 2, 2), strict=False)]
+    return of_each(np, factors, operands, results)
+
+
+def _eig_jvp(node: JVP) -> Sequence[Term | None]:
+    t, x, (w, *_) = node.tangent, node.operands[0], node.results
+    left, right = node.attrs.compute_left_eigenvectors, node.attrs.compute_right_eigenvectors
+    t = t if t.type.dtype == w.type.dtype else convert(t, new_dtype=w.type.dtype)
+    found = []
+    if left:
+        _, dv = _eig_tangents(conj(w), node.results[1], adjoint(t))
+        found.append(dv)
+    if right:
+        dw, dv = _eig_tangents(w, node.results[-1], t)
+        return [dw, *found, dv]
+    # Nothing says that LAPACK finds the values in the same order when it is asked for the vectors, too.
+    ws, v = x.trace.emit_all("eig", x, compute_left_eigenvectors=False, compute_right_eigenvectors=True)
+    dw = reduce_sum(solved(v, t) * turned(v), axes=(t.type.rank - 1,))
+    if not w.type.size:
+        return [dw, *found]
+    nearest = argmin(abs_(by_rows(w, t) - by_columns(ws, t)), axes=(t.type.rank - 1,), index_dtype="i32")
+    return [taken(dw, nearest, dw.type.rank - 1), *found]
+
+
+def _eig_tangents(w: Term, v: Term, t: Term) -> tuple[Term, Term]:
+    # Giles (2008), section 3.1: with P = V⁻¹ A' V, w' is the diagonal of P, and V' = V X with X_ij = P_ij / (w_j - w_i). LAPACK's
+    # vectors have norm 1, and a greatest component that is real, which says what X_ii is.
+    p = solved(v, product(t, v))
+    gaps = with_diagonal(by_columns(w, p) - by_rows(w, p), 1)
+    u = product(v, with_diagonal(p, 0) / gaps)
+    grown = reduce_sum(real(conj(v) * u), axes=(v.type.rank - 2,))
+    return diagonal(p), u + v * (by_columns(turning(v, u), v) - by_columns(grown, v))
+
+
+# Schur forms.
+
+
+class SchurAttrs(Attrs):
+    """`compute_schur_vectors`: whether there is Z beside T, which is so by default."""
+
+    compute_schur_vectors: bool = True
+
+
+def _schur_types(attrs: SchurAttrs, operands: Types) -> Types:
+    (x,) = require_square(operands)
+    return (x, x) if attrs.compute_schur_vectors else (x,)
+
+
+def _schur_kernel(np: Any, attrs: SchurAttrs, operands: Types, results: Types) -> Kernel:
+    from scipy.linalg import schur  # slow to import, and rarely needed
+
+    output = "complex" if operands[0].complex else "real"
+    return of_each(np, lambda x: schur(x, output)[: len(results)] if x.size else [x, x][: len(results)], operands, results)
+
+
+_NO_DERIVATIVE = "blocks of T appear and vanish, and vectors jump where eigenvalues meet; eig, expm, logm and sqrtm have one"
+
+
+def _schur_jvp(node: JVP) -> Sequence[Term | None]:
+    raise MissingRuleError(f"schur has no derivative in input 0: {_NO_DERIVATIVE}")
+
+
+def _vectors_too(with_vectors: float, values: float) -> Any:
+    """Multiples of n³, with the vectors and without: the figures of sections 7.5.6 and 8.3.3."""
+    return lambda attrs, m, n: (with_vectors if any(dict(attrs).values()) else values) * n**3
+
+
+PRIMITIVES = (
+    primitive(
+        "eigh",
+        1,
+        _eigh_types,
+        _eigh_kernel,
+        jvp=_eigh_jvp,
+        batch=itself("eigh"),
+        attrs=EighAttrs,
+        dtypes=DTYPES,
+        n_results=lambda attrs, n_operands: 2,
+        examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",), {"lower": False})),
+        flops=on_matrices(lambda attrs, m, n: 9 * n**3),
+        singular=repeating("eigenvalues", "eigenvectors have no derivative, nor have eigenvalues a second one", lambda *a: a[3][1]),
+        formula="V, w, where x = V diag(w) Vᴴ",
+        summary="eigenvectors and eigenvalues, which ascend, of the matrix that one triangle makes Hermitian; complex vectors have "
+        "phases such that the greatest component is real; where values repeat, derivatives of vectors are NaN or infinite",
+        caption=("eigh({0})", "the eigenvectors and eigenvalues"),
+    ),
+    primitive(
+        "eig",
+        1,
+        _eig_types,
+        _eig_kernel,
+        jvp=_eig_jvp,
+        batch=itself("eig"),
+        attrs=EigAttrs,
+        dtypes=DTYPES,
+        n_results=lambda attrs, n_operands: 1 + attrs.compute_left_eigenvectors + attrs.compute_right_eigenvectors,
+        examples=(
+            Example(("T[3,3]",), {"compute_left_eigenvectors": False}),
+            Example(("T[2,2,2]",)),
+            Example(("T[3,3]",), {"compute_left_eigenvectors": False, "compute_right_eigenvectors": False}),
+        ),
+        flops=on_matrices(_vectors_too(25, 10)),
+        singular=repeating("eigenvalues", "neither they nor their vectors have derivatives", lambda *a: a[3][0]),
+        formula="w, U, V, where Uᴴ x = diag(w) Uᴴ and x V = V diag(w)",
+        summary="eigenvalues in LAPACK's order, left and right eigenvectors, all complex; vectors have norm 1, and a greatest "
+        "component that is real; where values repeat, derivatives are NaN or infinite",
+        caption=("eig({0})", "the eigenvalues and eigenvectors"),
+    ),
+    primitive(
+        "schur",
+        1,
+        _schur_types,
+        _schur_kernel,
+        jvp=_schur_jvp,
+        batch=itself("schur"),
+        attrs=SchurAttrs,
+        dtypes=DTYPES,
+        n_results=lambda attrs, n_operands: 1 + attrs.compute_schur_vectors,
+        inert=(0,),
+        inert_reason=_NO_DERIVATIVE,
+        examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",), {"compute_schur_vectors": False})),
+        flops=on_matrices(_vectors_too(25, 10)),
+        formula="T, Z, where x = Z T Zᴴ",
+        summary="the Schur form, upper triangular, or where x is real with blocks of 2 × 2 for pairs of complex eigenvalues",
+        caption=("schur({0})", "the Schur form"),
+    ),
+)

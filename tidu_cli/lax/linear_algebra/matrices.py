@@ -1,0 +1,163 @@
+"""Terms of matrices, of which rules of linear algebra are made. Matrices are the last two axes; those before are a batch."""
+
+from __future__ import annotations
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.windows import taken
+from tidu_cli.rules.families import conj, require_dtype
+from tidu_cli.rules.flops import Types
+from tidu_cli.rules.terms import Term, op
+
+DTYPES = frozenset({"f32", "f64", "c64", "c128"})
+"""Those that LAPACK has."""
+
+abs_, and_, argmax, argmin, broadcast_in_dim, convert, dot_general, eq, ge, gt = map(
+    op, ("abs", "and", "argmax", "argmin", "broadcast_in_dim", "convert_element_type", "dot_general", "eq", "ge", "gt")
+)
+pad, reduce_sum, reshape, select_n, sign, slice_, transpose, triangular_solve = map(
+    op, ("pad", "reduce_sum", "reshape", "select_n", "sign", "slice", "transpose", "triangular_solve")
+)
+
+
+def require_matrices(types: Types) -> TensorType:
+    """The type of the first operand. Raises TypeRuleError unless it is of matrices, of a dtype that LAPACK has."""
+    require_dtype(DTYPES, types)
+    if types[0].rank < 2:
+        raise TypeRuleError(f"takes matrices, got {types[0]}")
+    return types[0]
+
+
+def require_square(types: Types) -> Types:
+    """The types of operands. Raises TypeRuleError unless the first is of square matrices, of a dtype that LAPACK has."""
+    require_dtype(DTYPES, types)
+    x = types[0]
+    if x.rank < 2 or x.shape[-1] != x.shape[-2]:
+        raise TypeRuleError(f"takes square matrices, got {x}")
+    return types
+
+
+def batch_axes(x: Term) -> tuple[int, ...]:
+    """The axes before those of the matrices."""
+    return tuple(range(x.type.rank - 2))
+
+
+def product(x: Term, y: Term) -> Term:
+    """Products of matrices."""
+    batch, rank = batch_axes(x), x.type.rank
+    return dot_general(x, y, dimension_numbers=(((rank - 1,), (rank - 2,)), (batch, batch)))
+
+
+def turned(x: Term) -> Term:
+    """Transposes of matrices."""
+    return transpose(x, permutation=(*batch_axes(x), x.type.rank - 1, x.type.rank - 2))
+
+
+def adjoint(x: Term) -> Term:
+    """Conjugate transposes of matrices."""
+    return turned(conj(x))
+
+
+def real(x: Term) -> Term:
+    """The real part, of the dtype that is the real one of x."""
+    return op("real")(x) if x.type.complex else x
+
+
+def _counted(x: Term) -> tuple[Term, Term]:
+    """Of each element of matrices its row and its column."""
+    rank = x.type.rank
+    rows, columns = (x.trace.emit("iota", dtype="i32", shape=x.type.shape, dimension=rank + k) for k in (-2, -1))
+    return rows, columns
+
+
+def triangle(x: Term, *, lower: bool, diagonal: bool) -> Term:
+    """x below its diagonal, or above it, with the diagonal or without, and 0 elsewhere."""
+    rows, columns = _counted(x)
+    order = (rows, columns) if lower else (columns, rows)
+    return select_n((ge if diagonal else gt)(*order), x.trace.full(0, x.type), x)
+
+
+def with_diagonal(x: Term, value: float, start: int = 0) -> Term:
+    """x with a number on its diagonal, from element `start` on."""
+    rows, columns = _counted(x)
+    on = eq(rows, columns)
+    if start:
+        on = and_(on, ge(rows, start))
+    return select_n(on, x, x.trace.full(value, x.type))
+
+
+def diagonal(x: Term) -> Term:
+    """The diagonals of square matrices, each as a vector."""
+    rows, columns = _counted(x)
+    return reduce_sum(select_n(eq(rows, columns), x.trace.full(0, x.type), x), axes=(x.type.rank - 1,))
+
+
+def lower_half(x: Term) -> Term:
+    """x below its diagonal, half of it there, and 0 above: of a Hermitian matrix the H of H + Hᴴ."""
+    rows, columns = _counted(x)
+    return select_n(sign(rows - columns) + 1, x.trace.full(0, x.type), x * 0.5, x)
+
+
+def hermitian(x: Term, *, lower: bool = True) -> Term:
+    """The Hermitian matrix that has this triangle of x. Of its diagonal the real part counts."""
+    half = lower_half(x if lower else adjoint(x))
+    return half + adjoint(half)
+
+
+def extended(x: Term, rows: int, columns: int) -> Term:
+    """Matrices with this many more rows and columns of zeros, or fewer."""
+    if rows == columns == 0:
+        return x
+    zero = x.trace.full(0, TensorType(x.type.dtype))
+    return pad(x, zero, padding_config=(*[(0, 0, 0)] * (x.type.rank - 2), (0, rows, 0), (0, columns, 0)))
+
+
+def part(x: Term, rows: tuple[int, int] | None = None, columns: tuple[int, int] | None = None) -> Term:
+    """Rows and columns of matrices, each from the first of two numbers to before the second; all of them by default."""
+    *batch, m, n = x.type.shape
+    (top, bottom), (left, right) = rows or (0, m), columns or (0, n)
+    if (top, bottom, left, right) == (0, m, 0, n):
+        return x
+    return slice_(x, start_indices=(*[0] * len(batch), top, left), limit_indices=(*batch, bottom, right))
+
+
+def beside(x: Term, y: Term) -> Term:
+    """Matrices [x y]."""
+    return op("concatenate")(x, y, dimension=x.type.rank - 1)
+
+
+def above(x: Term, y: Term) -> Term:
+    """Matrices with the rows of x and then those of y."""
+    return op("concatenate")(x, y, dimension=x.type.rank - 2)
+
+
+def by_columns(d: Term, like: Term) -> Term:
+    """A number for each column, d, or a matrix of one row, in all rows of matrices like these, and in their dtype."""
+    shape = like.type.shape
+    d = d if d.type.dtype == like.type.dtype else convert(d, new_dtype=like.type.dtype)
+    axes = tuple(range(d.type.rank)) if d.type.rank == len(shape) else (*range(len(shape) - 2), len(shape) - 1)
+    return broadcast_in_dim(d, shape=shape, broadcast_dimensions=axes)
+
+
+def by_rows(d: Term, like: Term) -> Term:
+    """A number for each row, d, in all columns of matrices like these, and in their dtype."""
+    d = d if d.type.dtype == like.type.dtype else convert(d, new_dtype=like.type.dtype)
+    return broadcast_in_dim(d, shape=like.type.shape, broadcast_dimensions=tuple(range(like.type.rank - 1)))
+
+
+def at_greatest(v: Term, x: Term) -> Term:
+    """Of each column of x the element where that of v has its greatest magnitude: matrices of one row."""
+    axis = v.type.rank - 2
+    if not v.type.shape[axis]:
+        return reshape(x, new_sizes=(*x.type.shape[:axis], 1, x.type.shape[-1]))  # of no elements either
+    places = argmax(abs_(v), axes=(axis,), index_dtype="i32")
+    *batch, n = places.type.shape
+    return taken(x, reshape(places, new_sizes=(*batch, 1, n)), axis)
+
+
+def solved(a: Term, b: Term) -> Term:
+    """x of a x = b, by LU factors."""
+    lu, _, order = a.trace.emit_all("lu", a)
+    rows = taken(b, order, b.type.rank - 2)
+    forward = triangular_solve(lu, rows, left_side=True, lower=True, unit_diagonal=True)
+    return triangular_solve(lu, forward, left_side=True)
