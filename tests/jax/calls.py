@@ -64,6 +64,32 @@ def _scatter(name: str) -> Callable[..., Any]:
     return scatter
 
 
+def _conv(lax: Any, attrs: dict[str, Any], lhs: Any, rhs: Any) -> Any:
+    numbers = lax.ConvDimensionNumbers(**dict(attrs["dimension_numbers"]))
+    preferred = _dtype(attrs["preferred_element_type"])
+    return lax.conv_general_dilated(lhs, rhs, **(attrs | {"dimension_numbers": numbers, "preferred_element_type": preferred}))
+
+
+def _reduce_window(function: str) -> Callable[..., Any]:
+    def reduce_window(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
+        from jax._src.lax import windowed_reductions  # the primitives: the public function takes a reducer
+
+        return getattr(windowed_reductions, function).bind(x, **attrs)
+
+    return reduce_window
+
+
+def _select(function: str) -> Callable[..., Any]:
+    def select(lax: Any, attrs: dict[str, Any], values: Any, operand: Any) -> Any:
+        from jax._src.lax import windowed_reductions
+
+        given = {name: value for name, value in attrs.items() if value is not None}
+        given["select_prim"] = lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
+        return getattr(windowed_reductions, function).bind(values, operand, **given)
+
+    return select
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
     "constant": _constant,
     "iota": lambda lax, attrs: lax.broadcasted_iota(_dtype(attrs["dtype"]), attrs["shape"], attrs["dimension"]),
@@ -89,6 +115,10 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "cholesky": lambda lax, attrs, x: lax.linalg.cholesky(x, symmetrize_input=False),
     "triangular_solve": lambda lax, attrs, a, b: lax.linalg.triangular_solve(a, b, **attrs),
     "lu": lambda lax, attrs, x: lax.linalg.lu(x),
+    "fft": lambda lax, attrs, x: lax.fft(x, attrs["fft_type"], attrs["fft_lengths"]),
+    "conv_general_dilated": _conv,
+    **{f"reduce_window_{kind}": _reduce_window(f"reduce_window_{kind}_p") for kind in ("sum", "max", "min")},
+    **{name: _select(f"{name}_p") for name in ("select_and_gather_add", "select_and_scatter_add")},
     **{f"scatter{kind}": _scatter(f"scatter{kind.replace('-', '_')}") for kind in ("", "-add", "-sub", "-mul", "-max", "-min")},
 }
 """The calls that need more than a name: lax (the module), attrs and operands."""

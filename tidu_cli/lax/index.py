@@ -24,6 +24,10 @@ FAMILIES: Mapping[str, str] = {
     "elementwise.precision": "reduce_precision",
     "linear_algebra.contraction": "dot_general",
     "linear_algebra.factorizations": "cholesky triangular_solve lu",
+    "signal.fourier": "fft",
+    "signal.convolution": "conv_general_dilated",
+    "signal.window_reduction": "reduce_window_sum reduce_window_max reduce_window_min",
+    "signal.window_selection": "select_and_gather_add select_and_scatter_add",
     "records.records": "record field",
     "records.motion": "difference retract",
 }
