@@ -83,7 +83,8 @@ def _select(function: str) -> Callable[..., Any]:
     def select(lax: Any, attrs: dict[str, Any], values: Any, operand: Any) -> Any:
         from jax._src.lax import windowed_reductions
 
-        given = {name: value for name, value in attrs.items() if value is not None}
+        # JAX's select_and_scatter_add has no dilation.
+        given = {k: v for k, v in attrs.items() if not ("scatter" in function and "dilation" in k and max(v or (1,)) == 1)}
         given["select_prim"] = lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
         return getattr(windowed_reductions, function).bind(values, operand, **given)
 

@@ -158,8 +158,8 @@ PRIMITIVES = (
         transpose=linear_transpose(_of_values),
         attrs=GatherSelectedAttrs,
         examples=tuple(
-            Example((f"T{shape}", f"f64{shape}"), {**attrs, "select_prim": select}, _WITHIN)
-            for (shape, attrs), select in zip(EXAMPLES, ("ge", "le") * 2, strict=True)
+            Example((f"{dtype}{shape}", f"f64{shape}"), {**attrs, "select_prim": select}, _WITHIN)
+            for (shape, attrs), dtype, select in zip(EXAMPLES, ("T", "T", "T", "f64"), ("ge", "le") * 2, strict=True)
         ),
         formula="x where y is greatest, or least, in each window",
         summary="elements of input 0 at the places where windows of input 1 have their extremum; of ties the first",
