@@ -49,8 +49,9 @@ def _types(attrs: FftAttrs, operands: Types) -> Types:
     (operand,), kind, lengths = operands, attrs.fft_type, attrs.fft_lengths
     taken = _REAL if kind == "RFFT" else COMPLEXES
     if operand.dtype not in taken:
-        way_out = "RFFT is for real numbers" if operand.dtype in _REAL else "use convert_element_type first"
-        raise TypeRuleError(f"{kind} takes {' or '.join(sorted(taken, key=len))}, got {operand}; {way_out}")
+        of_real = "RFFT of real numbers, or " if kind == "FFT" and operand.dtype in _REAL else ""
+        takes = " or ".join(sorted(taken, key=lambda dtype: int(dtype[1:])))
+        raise TypeRuleError(f"{kind} takes {takes}, got {operand}; use {of_real}convert_element_type first")
     if len(lengths) > operand.rank:
         raise TypeRuleError(f"fft_lengths {list(lengths)} name {len(lengths)} last axes; the operand {operand} has {operand.rank}")
     batch, sizes = operand.shape[: -len(lengths)], operand.shape[-len(lengths) :]
