@@ -23,7 +23,9 @@ from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
 from tidu_cli.build.numpy.elementwise.ufuncs import CONTRACTIONS
 from tidu_cli.build.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NAMESPACE, NOT_NUMPYS, PLAIN, numpys
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
-from tidu_cli.build.numpy.refused import MODULES, REFUSALS
+from tidu_cli.build.numpy.refused import MODULES as REFUSED_MODULES
+from tidu_cli.build.numpy.refused import REFUSALS
+from tidu_cli.build.scipy.functions import MODULES
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
 
@@ -85,7 +87,7 @@ def test_numpys_functions_are_traced_or_refused() -> None:
         importlib.import_module(f"numpy.{module}")  # which tells NumPy of their functions
     traced = {numpys(name) for name in FUNCTIONS} | set(CREATION)
     others = {f"{f.__module__}.{f.__name__}".removeprefix("numpy.") for f in get_overridable_numpy_array_functions() - traced}
-    assert {name for name in others if not name.startswith(MODULES)} <= {*REFUSED, *CREATION.values()}
+    assert {name for name in others if not name.startswith(REFUSED_MODULES)} <= {*REFUSED, *CREATION.values()}
 
 
 def test_numpys_ufuncs_are_traced_or_refused() -> None:
@@ -139,7 +141,10 @@ def what_can_be_traced() -> str:
         names = set(functions) - NOT_NUMPYS
         rows.append(f"| {title} | {listed(names)} |")
     rows.append(f"| new arrays, with `like=` | {listed(CREATION.values())} |")
-    rows.append(f"| ufuncs of `scipy.special` | {listed(SPECIAL)} |")
+    for module, functions in MODULES.items():
+        names = {*functions, *(SPECIAL if module == "scipy.special" else ())}
+        if names:
+            rows.append(f"| `{module}` | {listed(names)} |")
     methods = {name for name in vars(Array) if not name.startswith("_")} - set(Array.__slots__) - INTERNAL
     rows.append(f"| attributes and methods of arrays | {listed(methods)} |")
     rows.append(f"| the array API's other names | {listed(name for name in ARRAY_API if name in {*ALIASES, *PLAIN})} |")

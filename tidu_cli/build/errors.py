@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tidu_cli.build.scipy.refused import refusal
 from tidu_cli.errors import TiduError
 
 
@@ -80,6 +81,11 @@ _MACHINERY = ("<frozen", "numpy/", str(Path(__file__).parents[1]), str(Path(str(
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
+def _installed(file: str) -> bool:
+    """Whether it is of Python or of a package, wherever that is installed."""
+    return file.startswith(_INSTALLED) or "/site-packages/" in file
+
+
 def name_of_function(function: Callable[..., Any]) -> str:
     """Its name, f where it has none."""
     found = getattr(function, "__name__", "f")
@@ -114,7 +120,27 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         # NumPy hides what an array refused behind an error of its own.
         if isinstance(error.__cause__, TiduError):
             message = str(error.__cause__)
+        if isinstance(error, TiduError) or isinstance(error.__cause__, TiduError):
+            name = _of_scipy(error)
+            message = refusal(name) if name else message
         raise BuildError(f"{where}: {message}" if where else message) from error
+
+
+def _of_scipy(error: BaseException) -> str | None:
+    """The function of SciPy's that was called, if its own code met an array that is traced."""
+    first = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+        if module.startswith("scipy.") and frame.f_code.co_filename.startswith(_MACHINERY):
+            return None  # one that records, and says itself what is wrong
+        if not first and module.startswith("scipy.") and not module.startswith("scipy._lib") and name not in _DECORATIONS:
+            public = [part for part in module.split(".") if not part.startswith("_")]
+            first = ".".join((*public[:2], name))
+    return first or None
+
+
+_DECORATIONS = ("wrapper", "wrapped", "inner", "new_func", "axis_nan_policy_wrapper", "__ua_function__")
+"""What functions are called that stand before those that compute."""
 
 
 def _place(error: BaseException) -> str | None:
@@ -122,7 +148,7 @@ def _place(error: BaseException) -> str | None:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_MACHINERY)]
     if not frames:
         return None
-    own = [f for f in frames if not f.filename.startswith(_INSTALLED)]
+    own = [f for f in frames if not _installed(f.filename)]
     frames = own or frames
     return f"{_shown(frames[-1].filename)}:{frames[-1].lineno}"
 
@@ -130,7 +156,7 @@ def _place(error: BaseException) -> str | None:
 def place_of_caller() -> str:
     """FILE:LINE of what the user wrote that runs now."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((*_MACHINERY, *_INSTALLED)):
+    while frame.f_back is not None and (frame.f_code.co_filename.startswith(_MACHINERY) or _installed(frame.f_code.co_filename)):
         frame = frame.f_back
     return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
 

@@ -49,7 +49,7 @@ def _ufunc(name: str) -> Callable[..., Any]:
     return lambda *operands, **options: call_ufunc(getattr(np, name), "__call__", operands, options)
 
 
-def _of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
+def functions_of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Callable[..., Any]]:
     """The functions that a module defines, by their names, and those that it composes of others."""
     functions = {k: f for k, f in vars(module).items() if isinstance(f, FunctionType) and f.__module__ == module.__name__}
     named = {within + k: f for k, f in functions.items() if k[0] != "_" and k != without}
@@ -58,13 +58,13 @@ def _of(module: ModuleType, within: str = "", without: str = "") -> dict[str, Ca
 
 GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "ufuncs": {name: _ufunc(name) for name in UFUNCS if hasattr(np, name)},
-    "shapes, joining and splitting": _of(shaping),
-    "matrices and products": _of(products),
-    "norms and linear systems": _of(systems, within="linalg.", without="solve_triangular"),
-    "reductions": _of(reducing),
-    "order and statistics": _of(statistics),
-    "samples": _of(series),
-    "choices and elements": _of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
+    "shapes, joining and splitting": functions_of(shaping),
+    "matrices and products": functions_of(products),
+    "norms and linear systems": functions_of(systems, within="linalg.", without="solve_triangular"),
+    "reductions": functions_of(reducing),
+    "order and statistics": functions_of(statistics),
+    "samples": functions_of(series),
+    "choices and elements": functions_of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
     "arrays and their types": {
         "asarray": _asarray,
         "copy": lambda a, order="K", subok=False: an_array(a),

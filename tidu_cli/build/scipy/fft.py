@@ -1,0 +1,1 @@
+"""What `scipy.fft` has."""
