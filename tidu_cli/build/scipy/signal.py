@@ -118,13 +118,13 @@ def oaconvolve(in1: Operand, in2: Operand, mode: str = "full", axes: Any = None)
     return fftconvolve(in1, in2, mode, axes)
 
 
-def lfilter(b: Operand, a: Operand, x: Operand, axis: int = -1, zi: Any = None) -> Array:
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Array:
     """A convolution; and what is recursive as a triangular system, which substitution solves as the recursion would.
 
     By powers of the recursion log n steps would do, but lose the digits where poles are near one another.
     """
     if zi is not None:
-        raise UntraceableError("lfilter is traced from rest: without zi=; write the initial values into x, and cut them off")
+        raise UntraceableError("lfilter is traced from rest, without zi=; add what it gives of zeros and that zi, from constants")
     b, a, x = lifted_as_arrays(b, a, x)
     b, a = atleast_1d(b), atleast_1d(a)
     if b.ndim != 1 or a.ndim != 1 or not b.size or not a.size or not x.ndim:

@@ -72,7 +72,7 @@ def _kernel(np: Any, attrs: FftAttrs, operands: Types, results: Types) -> Kernel
 
 def _adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term:
     kind, lengths = node.attrs.fft_type, node.attrs.fft_lengths
-    n = prod(lengths)
+    n: int = prod(lengths)
     if kind == "FFT":
         return n * fft(ct, fft_type="IFFT", fft_lengths=lengths)
     if kind == "IFFT":

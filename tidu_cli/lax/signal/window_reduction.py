@@ -45,12 +45,13 @@ class WindowAttrs(Attrs):
 
 def windows_of(attrs: Any, operand: TensorType) -> tuple[Sliding, ...]:
     """The windows along each axis of an operand; an attr of None is 1 on all. Raises TypeRuleError."""
-    entries = {name: getattr(attrs, name) or (1,) * operand.rank for name in ("base_dilation", "window_dilation")}
-    entries |= {name: getattr(attrs, name) for name in ("window_dimensions", "window_strides", "padding")}
-    for name, values in entries.items():
-        require_one_per_axis(name, values, operand)
-    names = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
-    return slidings(operand.shape, *(entries[name] for name in names), "the operand")
+    for name in ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation"):
+        if getattr(attrs, name) is not None:
+            require_one_per_axis(name, getattr(attrs, name), operand)
+    ones = (1,) * operand.rank
+    base, dilation = attrs.base_dilation or ones, attrs.window_dilation or ones
+    windows, strides, padding = attrs.window_dimensions, attrs.window_strides, attrs.padding
+    return slidings(operand.shape, windows, strides, padding, base, dilation, "the operand")
 
 
 def _types(dtypes: frozenset[str]) -> TypeRule:
@@ -111,8 +112,8 @@ def _sum_adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term | Non
 
 def flops(attrs: Any, operands: Types, results: Types) -> int:
     """Windows of n places take n - 1 combinations, as XLA counts, padding among them."""
-    windows = prod(along.count for along in windows_of(attrs, operands[-1]))
-    return adding(operands[0]) * windows * (prod(attrs.window_dimensions) - 1)
+    windows, places = prod(along.count for along in windows_of(attrs, operands[-1])), prod(attrs.window_dimensions)
+    return adding(operands[0]) * windows * (int(places) - 1)
 
 
 def window(dimensions: Sequence[int], **attrs: Any) -> dict[str, Any]:

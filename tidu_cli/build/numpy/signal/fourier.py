@@ -18,6 +18,9 @@ _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward":
 """The norm of the inverse transform by which a Hermitian one is defined."""
 
 
+Transform = Callable[..., Array]
+
+
 def _scale(norm: Any, n: int, inverse: bool) -> float:
     """By what the primitive is multiplied, whose inverse divides by n."""
     if norm not in _SWAPPED:
@@ -75,7 +78,7 @@ def _lengths(x: Array, s: Any, axes: Any, kind: str) -> tuple[list[int], list[in
     return [n if g is None or index(g) == -1 else index(g) for g, n in zip(given, sizes, strict=True)], chosen
 
 
-def _over_one(kind: str) -> Callable[..., Array]:
+def _over_one(kind: str) -> Transform:
     def over_one(a: Operand, n: Any = None, axis: int = -1, norm: Any = None, out: object = None) -> Array:
         x = an_array(a)
         return transform(x, kind, *_lengths(x, None if n is None else [n], [axis], kind), norm)
@@ -83,7 +86,7 @@ def _over_one(kind: str) -> Callable[..., Array]:
     return over_one
 
 
-def _over_several(kind: str, default: Any = None) -> Callable[..., Array]:
+def _over_several(kind: str, default: Any = None) -> Transform:
     def over_several(a: Operand, s: Any = None, axes: Any = default, norm: Any = None, out: object = None) -> Array:
         x = an_array(a)
         lengths, chosen = _lengths(x, s, axes, kind)
@@ -106,17 +109,17 @@ def _over_several(kind: str, default: Any = None) -> Callable[..., Array]:
 def _hfft(a: Operand, n: Any = None, axis: int = -1, norm: Any = None, out: object = None) -> Array:
     """Of a signal that is Hermitian in time, and so real in frequency."""
     _scale(norm, 1, False)
-    return FUNCTIONS["fft.irfft"](an_array(a).conj(), n, axis, _SWAPPED[norm])
+    return _over_one("IRFFT")(an_array(a).conj(), n, axis, _SWAPPED[norm])
 
 
 def _ihfft(a: Operand, n: Any = None, axis: int = -1, norm: Any = None, out: object = None) -> Array:
     _scale(norm, 1, False)
-    return FUNCTIONS["fft.rfft"](an_array(a), n, axis, _SWAPPED[norm]).conj()
+    return _over_one("RFFT")(an_array(a), n, axis, _SWAPPED[norm]).conj()
 
 
 _KINDS = {"fft": "FFT", "ifft": "IFFT", "rfft": "RFFT", "irfft": "IRFFT"}
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+FUNCTIONS: Mapping[str, Transform] = {
     **{f"fft.{name}": _over_one(kind) for name, kind in _KINDS.items()},
     **{f"fft.{name}n": _over_several(kind) for name, kind in _KINDS.items()},
     **{f"fft.{name}2": _over_several(kind, (-2, -1)) for name, kind in _KINDS.items()},
