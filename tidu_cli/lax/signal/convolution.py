@@ -16,7 +16,7 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_accumulator
-from tidu_cli.lax.signal.convolving import convolved
+from tidu_cli.lax.signal.convolving import convolving
 from tidu_cli.lax.signal.sliding import Count, Counts, Padding, Sliding, slidings, spread
 from tidu_cli.rules.attrs.fields import After
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
@@ -129,6 +129,7 @@ def _kernel(np: Any, attrs: ConvAttrs, operands: Types, results: Types) -> Kerne
     groups, batches = attrs.feature_group_count, attrs.batch_group_count
     (n, _, *places), (n_out, n_in, *window) = sizes = _taken(lhs, numbers.lhs_spec), _taken(rhs, numbers.rhs_spec)
     axes = _axes(attrs, *sizes)
+    convolved = convolving(np, axes)
     result = numpy_dtype(np, results[0].dtype)
     # Half precision accumulates in single, as XLA does.
     through = numpy_dtype(np, "f32") if results[0].dtype in ("f16", "bf16") else result
@@ -140,7 +141,7 @@ def _kernel(np: Any, attrs: ConvAttrs, operands: Types, results: Types) -> Kerne
     def convolution(x: Any, w: Any) -> Any:
         x = np.reshape(np.transpose(x, numbers.lhs_spec), split).astype(through, copy=False)
         w = np.reshape(np.transpose(w, numbers.rhs_spec), kernels).astype(through, copy=False)
-        y = convolved(np, np.swapaxes(x, 0, 1) if batches > 1 else x, w, axes)
+        y = convolved(np.swapaxes(x, 0, 1) if batches > 1 else x, w)
         return np.transpose(np.reshape(y, found), order).astype(result, copy=False)
 
     return convolution

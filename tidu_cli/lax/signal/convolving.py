@@ -10,7 +10,7 @@ output feature, *windows).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -21,47 +21,50 @@ _COLUMNS = 1 << 20
 """How many bytes of columns are made at a time, or those of one row of windows of one image, if that is more."""
 
 
-def convolved(np: Any, lhs: Any, rhs: Any, axes: Sequence[Sliding]) -> Any:
-    """The convolution of lhs by rhs, in the layout above. Both are of one dtype, in which it is computed."""
-    batch, (groups, features) = lhs.shape[0], rhs.shape[:2]
-    found = np.zeros((batch, groups, features, *(along.count for along in axes)), lhs.dtype)
-    if not found.size or not lhs.size or not rhs.size:
+def convolving(np: Any, axes: Sequence[Sliding]) -> Callable[[Any, Any], Any]:
+    """The convolution of lhs by rhs, in the layout above, as a function of both. They are of one dtype, in which it is computed."""
+    counts, every = tuple(along.count for along in axes), list(product(*(along.phases() for along in axes)))
+
+    def convolved(lhs: Any, rhs: Any) -> Any:
+        shape = (lhs.shape[0], *rhs.shape[:2], *counts)
+        if len(every) == len(axes) == 1 and lhs.shape[:3] == rhs.shape[:3] == (1, 1, 1) and every[0][0].unit:
+            return np.reshape(_of_line(np, _met(np, lhs, every[0])[0, 0, 0], rhs[0, 0, 0]), shape)
+        found = np.zeros(shape, lhs.dtype)
+        for phases in every if found.size and lhs.size and rhs.size else ():
+            windows = _windows(np, _met(np, lhs, phases), phases)
+            kernel = rhs[(..., *(phase.taps for phase in phases))]
+            part = found[(..., *(phase.outputs for phase in phases))]
+            many = prod(phase.n_outputs for phase in phases) >= prod(phase.n_taps for phase in phases)
+            (_by_columns if many else _by_rows)(np, windows, kernel, part)
         return found
-    for phases in product(*(along.phases() for along in axes)):
-        windows = _windows(np, lhs, phases)
-        kernel = rhs[(..., *(phase.taps for phase in phases))]
-        part = found[(..., *(phase.outputs for phase in phases))]
-        if windows.shape[:3] == kernel.shape[:3] == (1, 1, 1) and [(p.stride, p.step) for p in phases] == [(1, 1)]:
-            part[0, 0, 0] = _of_line(np, windows[0, 0, 0], kernel[0, 0, 0])
-        elif prod(phase.n_outputs for phase in phases) >= prod(phase.n_taps for phase in phases):
-            _by_columns(np, windows, kernel, part)
-        else:
-            _by_rows(np, windows, kernel, part)
-    return found
+
+    return convolved
 
 
-def _windows(np: Any, lhs: Any, phases: Sequence[Phase]) -> Any:
-    """A view of what the windows of a phase meet: (batch, group, feature, *places of the window, *windows)."""
-    rank = len(phases)
-    source = tuple(slice(max(phase.start, 0), max(phase.end, 0)) for phase in phases)
-    x = lhs[(..., *source)]
-    if any(phase.start < 0 or phase.end > n for phase, n in zip(phases, lhs.shape[3:], strict=True)):
-        padded = np.zeros((*lhs.shape[:3], *(phase.end - phase.start for phase in phases)), lhs.dtype)
-        lows = [max(-phase.start, 0) for phase in phases]
-        padded[(..., *(slice(low, low + n) for low, n in zip(lows, x.shape[3:], strict=True)))] = x
-        x = padded
-    elif rank and x.strides[-1] != x.itemsize:
-        x = np.ascontiguousarray(x)  # columns are copied from lines along the last axis
-    lead, lines = x.strides[:3], x.strides[3:]
-    shape = (*x.shape[:3], *(phase.n_taps for phase in phases), *(phase.n_outputs for phase in phases))
-    steps = [stride * phase.step for stride, phase in zip(lines, phases, strict=True)]
-    strides = [stride * phase.stride for stride, phase in zip(lines, phases, strict=True)]
-    return np.lib.stride_tricks.as_strided(x, shape, (*lead, *steps, *strides), writeable=False)
+def _met(np: Any, lhs: Any, phases: Sequence[Phase]) -> Any:
+    """The elements that windows of a phase meet, from the first to the last, and zeros where there is none."""
+    x = lhs[(..., *(slice(max(phase.start, 0), max(phase.end, 0)) for phase in phases))]
+    if all(phase.start >= 0 and phase.end <= n for phase, n in zip(phases, lhs.shape[3:], strict=True)):
+        return x
+    padded = np.zeros((*lhs.shape[:3], *(phase.end - phase.start for phase in phases)), lhs.dtype)
+    lows = [max(-phase.start, 0) for phase in phases]
+    padded[(..., *(slice(low, low + n) for low, n in zip(lows, x.shape[3:], strict=True)))] = x
+    return padded
 
 
-def _of_line(np: Any, windows: Any, kernel: Any) -> Any:
+def _of_line(np: Any, line: Any, kernel: Any) -> Any:
     """Of one line by one kernel, for which NumPy has a loop: a matrix of columns would be long to make and soon multiplied."""
-    return np.correlate(np.concatenate([windows[0], windows[1:, -1]]), np.conj(kernel), "valid")
+    return np.correlate(line, np.conj(kernel), "valid")
+
+
+def _windows(np: Any, x: Any, phases: Sequence[Phase]) -> Any:
+    """A view of what each window meets: (batch, group, feature, *places of the window, *windows)."""
+    if phases and x.strides[-1] != x.itemsize:
+        x = np.ascontiguousarray(x)  # columns are copied from lines along the last axis
+    shape = (*x.shape[:3], *(phase.n_taps for phase in phases), *(phase.n_outputs for phase in phases))
+    steps = [stride * phase.step for stride, phase in zip(x.strides[3:], phases, strict=True)]
+    strides = [stride * phase.stride for stride, phase in zip(x.strides[3:], phases, strict=True)]
+    return np.lib.stride_tricks.as_strided(x, shape, (*x.strides[:3], *steps, *strides), writeable=False)
 
 
 def _by_columns(np: Any, windows: Any, kernel: Any, into: Any) -> None:

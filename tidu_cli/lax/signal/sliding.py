@@ -43,6 +43,11 @@ class Phase:
     n_taps: int
 
     @property
+    def unit(self) -> bool:
+        """Whether windows, and places in them, are next to each other."""
+        return self.stride == self.step == 1
+
+    @property
     def end(self) -> int:
         """One past the last element that a window meets."""
         return self.start + (self.n_outputs - 1) * self.stride + (self.n_taps - 1) * self.step + 1
