@@ -162,6 +162,7 @@ CONVOLUTIONS = [  # lhs shape, rhs shape, attrs
     ((2, 3, 5), (4, 3, 4), conv(NCW, lhs_dilation=[3], rhs_dilation=[2], window_strides=[2], padding=[[3, 5]])),
     ((2, 3, 5), (4, 3, 2), conv(NCW, lhs_dilation=[4], window_strides=[6], rhs_dilation=[3], padding=[[-2, 7]])),
     ((2, 3, 2), (4, 3, 1), conv(NCW, lhs_dilation=[4])),
+    ((1, 2, 3, 2), (1, 2, 2, 3), conv(NCHW, lhs_dilation=[7, 5000], window_strides=[5, 3], padding=[[-2, 3], [4, -4992]])),
     ((2, 3, 2), (4, 3, 5), conv(NCW)),
     ((2, 3, 0), (4, 3, 2), conv(NCW, padding=[[1, 2]])),
     ((0, 3, 4), (4, 3, 2), conv(NCW)),

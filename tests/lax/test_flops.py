@@ -91,6 +91,8 @@ FLOPS: list[tuple[str, list[str], Mapping[str, object], int]] = [
     ("conv_general_dilated", ["f64[2,6,6]", "f64[4,3,2]"], conv(NCW, feature_group_count=2), 2 * 2 * 4 * 3 * 2 * 5),
     ("conv_general_dilated", ["f64[4,3,6]", "f64[4,3,2]"], conv(NCW, batch_group_count=2), 2 * 2 * 4 * 3 * 2 * 5),
     ("conv_general_dilated", ["f64[1,1,5]", "f64[1,1,9]"], conv(NCW, padding=[[8, 8]]), 2 * 5 * 9),
+    ("conv_general_dilated", ["f64[1,1,2]", "f64[1,1,2]"], conv(NCW, lhs_dilation=[10**9], padding=[[1, 1]]), 2 * 4),
+    ("conv_general_dilated", ["f64[1,1,3]", "f64[1,1,2]"], conv(NCW, lhs_dilation=[6], window_strides=[4]), 2 * 1),
     ("conv_general_dilated", ["f64[0,3,6]", "f64[4,3,2]"], conv(NCW), 0),
     ("reduce_window_sum", ["f64[6,5]"], window([2, 3]), 5 * 3 * 5),
     ("reduce_window_max", ["f64[6]"], window([3], padding=[[1, 1]], window_strides=[2]), 3 * 2),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.lax.orders import Orders
 from tests.lax.sample import Sample, draw
-from tests.lax.signal_samples import conv, convolved, numbers, over_windows, window
+from tests.lax.signal_samples import conv, convolved, meets, numbers, over_windows, window
 from tests.lax.test_batching import check
 from tests.lax.test_derivatives import check_adjoint
 from tests.lax.test_edges import tangent, value
@@ -22,6 +22,7 @@ from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.signal.sliding import Sliding
 
 NAN, INF = math.nan, math.inf
 
@@ -252,3 +253,11 @@ PLAIN = conv(numbers(range(3), range(3), range(3)))
 def test_messages(op, attrs, operands, message):
     with pytest.raises(TypeRuleError, match=message):
         make_case(op, attrs, map(parse_type, operands))
+
+
+@settings(max_examples=200, deadline=None)
+@given(*[st.integers(0, 6)] * 2, *[st.integers(1, 5)] * 3, *[st.integers(-3, 4)] * 2, st.integers(1, 30))
+def test_pairs_are_counted_whatever_the_number_of_phases(n, window, stride, dilation, extra, low, high, base):
+    along = Sliding(n, window + 1, stride, low, high, base, dilation * extra)
+    _, found = meets((n,), (window + 1,), (stride,), ((low, high),), (base,), (dilation * extra,))
+    assert along.padded < 0 or along.n_pairs == sum(map(len, found.values()))

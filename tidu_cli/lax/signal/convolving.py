@@ -11,21 +11,31 @@ output feature, *windows).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
 
-from tidu_cli.lax.signal.sliding import Phase, Sliding
+from tidu_cli.lax.signal.sliding import Phase, Sliding, laid_out
 
 _COLUMNS = 1 << 20
 """How many bytes of columns are made at a time, or those of one row of windows of one image, if that is more."""
 
 
+_PHASES = 4096
+"""Where there are more phases than so many, zeros are put between elements instead."""
+
+
 def convolving(np: Any, axes: Sequence[Sliding]) -> Callable[[Any, Any], Any]:
     """The convolution of lhs by rhs, in the layout above, as a function of both. They are of one dtype, in which it is computed."""
+    given, many_kinds = axes, prod(along.n_phases for along in axes) > _PHASES
+    if many_kinds:
+        axes = [along.spread_out for along in axes]
     counts, every = tuple(along.count for along in axes), list(product(*(along.phases() for along in axes)))
 
     def convolved(lhs: Any, rhs: Any) -> Any:
+        if many_kinds:
+            lhs = laid_out(np, lhs, [replace(along, low=0, high=0) for along in given], 0)
         shape = (lhs.shape[0], *rhs.shape[:2], *counts)
         if len(every) == len(axes) == 1 and lhs.shape[:3] == rhs.shape[:3] == (1, 1, 1) and every[0][0].unit:
             return np.reshape(_of_line(np, _met(np, lhs, every[0])[0, 0, 0], rhs[0, 0, 0]), shape)

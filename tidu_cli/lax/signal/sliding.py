@@ -8,7 +8,7 @@ the window's dilation. There are as many windows as fit, none if the first does 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import gcd
 from typing import Annotated, Any
@@ -95,13 +95,23 @@ class Sliding:
         before = reach - self.low
         return before, spread(self.n, self.base) + reach - spread(self.count, self.stride) - before
 
+    @property
+    def n_phases(self) -> int:
+        """How many kinds of windows there are, apart by which of their places fall on elements of a dilated operand."""
+        return self.base // gcd(self.stride, self.base)
+
+    @property
+    def spread_out(self) -> Sliding:
+        """The same windows over an operand that has been spread."""
+        return replace(self, n=spread(self.n, self.base), base=1)
+
     def phases(self) -> Iterator[Phase]:
-        """All windows, apart by which of their places fall on elements of a dilated operand, without those that meet none."""
-        m, u = self.base // gcd(self.stride, self.base), self.base // gcd(self.dilation, self.base)
+        """All windows by kind, without those that meet no element."""
+        m, u = self.n_phases, self.base // gcd(self.dilation, self.base)
         for r in range(min(m, self.count)):
             place = r * self.stride - self.low
-            first = next((t for t in range(min(u, self.window)) if (place + t * self.dilation) % self.base == 0), None)
-            if first is not None:
+            first = _solved(self.dilation, -place, self.base)
+            if first is not None and first < self.window:
                 outputs, taps = slice(r, None, m), slice(first, None, u)
                 counts = -((r - self.count) // m), -((first - self.window) // u)
                 steps = m * self.stride // self.base, u * self.dilation // self.base
@@ -110,7 +120,25 @@ class Sliding:
     @property
     def n_pairs(self) -> int:
         """How many pairs there are of a window and an element of the operand in it."""
-        return sum(phase.n_pairs(self.n) for phase in self.phases())
+        if self.n_phases <= self.window:
+            return sum(phase.n_pairs(self.n) for phase in self.phases())
+        found, step = 0, self.stride // gcd(self.stride, self.base)
+        for t in range(self.window):
+            place = self.low - t * self.dilation
+            first = _solved(self.stride, place, self.base)
+            if first is not None:
+                outputs = -((first - self.count) // self.n_phases)
+                found += _within((first * self.stride - place) // self.base, step, outputs, self.n)
+        return found
+
+
+def _solved(factor: int, value: int, modulus: int) -> int | None:
+    """The least number from 0 up which, times a factor, is `value` up to multiples of the modulus; None if there is none."""
+    common = gcd(factor, modulus)
+    if value % common:
+        return None
+    rest = modulus // common
+    return value // common * pow(factor // common, -1, rest) % rest
 
 
 def _within(start: int, stride: int, count: int, n: int) -> int:
