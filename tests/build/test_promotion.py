@@ -127,6 +127,8 @@ SINGLES = [
              "np.delete(a, 1)", "np.fft.fftshift(a)", "np.fft.ifftshift(a)", "np.lib.stride_tricks.sliding_window_view(a, 2)",
              "np.diagflat(a)", "np.vander(a)", "np.vander(a, increasing=True)", "np.take(a, [0, 1])",
              "np.take_along_axis(a, np.array([0, 1], like=a), 0)"),
+    *singles(*(f"np.fft.{inverse}{name}(a)" for inverse in ("", "i") for name in ("fft", "fftn", "rfft", "rfftn", "hfft"))),
+    *singles(*(f"np.fft.{name}(a)" for name in ("fft2", "ifft2", "rfft2", "irfft2")), a=M),
     *singles("np.matrix_transpose(a)", "np.linalg.matrix_transpose(a)", "np.fliplr(a)", "np.rot90(a)", "np.vsplit(a, 3)",
              "np.dsplit(np.reshape(a, (1, 3, 3)), 3)", "np.tril(a)", "np.triu(a)", "np.diagonal(a)", "np.linalg.diagonal(a)",
              "np.diag(a)", "np.trace(a)", "np.linalg.trace(a)", "np.einsum('ii->i', a)", a=M),

@@ -148,6 +148,33 @@ def _expm(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
     return jax.scipy.linalg.expm(x)
 
 
+def _conv(lax: Any, attrs: dict[str, Any], lhs: Any, rhs: Any) -> Any:
+    numbers = lax.ConvDimensionNumbers(**dict(attrs["dimension_numbers"]))
+    preferred = _dtype(attrs["preferred_element_type"])
+    return lax.conv_general_dilated(lhs, rhs, **(attrs | {"dimension_numbers": numbers, "preferred_element_type": preferred}))
+
+
+def _reduce_window(function: str) -> Callable[..., Any]:
+    def reduce_window(lax: Any, attrs: dict[str, Any], x: Any) -> Any:
+        from jax._src.lax import windowed_reductions  # the primitives: the public function takes a reducer
+
+        return getattr(windowed_reductions, function).bind(x, **attrs)
+
+    return reduce_window
+
+
+def _select(function: str) -> Callable[..., Any]:
+    def select(lax: Any, attrs: dict[str, Any], values: Any, operand: Any) -> Any:
+        from jax._src.lax import windowed_reductions
+
+        # JAX's select_and_scatter_add has no dilation.
+        given = {k: v for k, v in attrs.items() if not ("scatter" in function and "dilation" in k and max(v or (1,)) == 1)}
+        given["select_prim"] = lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
+        return getattr(windowed_reductions, function).bind(values, operand, **given)
+
+    return select
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
     "constant": _constant,
     "iota": lambda lax, attrs: lax.broadcasted_iota(_dtype(attrs["dtype"]), attrs["shape"], attrs["dimension"]),
@@ -182,6 +209,10 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "schur": lambda lax, attrs, x: lax.linalg.schur(x, **attrs),
     "expm": _expm,
     "expm_frechet": _expm_frechet,
+    "fft": lambda lax, attrs, x: lax.fft(x, attrs["fft_type"], attrs["fft_lengths"]),
+    "conv_general_dilated": _conv,
+    **{f"reduce_window_{kind}": _reduce_window(f"reduce_window_{kind}_p") for kind in ("sum", "max", "min")},
+    **{name: _select(f"{name}_p") for name in ("select_and_gather_add", "select_and_scatter_add")},
     **{f"scatter{kind}": _scatter(f"scatter{kind.replace('-', '_')}") for kind in ("", "-add", "-sub", "-mul", "-max", "-min")},
 }
 """The calls that need more than a name: lax (the module), attrs and operands."""

@@ -51,6 +51,11 @@ def _ties(p: Problem) -> bool:
     return bool((ascending[1:] == ascending[:-1]).any() or np.isnan(ascending).any())
 
 
+def _cut(p: Problem) -> bool:
+    """Whether padding takes elements away."""
+    return any(edge < 0 for edges in p.case.attrs.padding for edge in edges)
+
+
 def _on_cut(z: Any) -> Any:
     return (z.imag == 0) & (np.abs(z.real) > 1)
 
@@ -273,6 +278,64 @@ DIFFERENCES = (
         "that of a Hermitian tangent, taken from all of it",
         "difference quotients tell; of (x + xᴴ)/2 both are the same",
         lambda p: True,
+    ),
+    Difference(
+        ("select_and_gather_add", "select_and_scatter_add"),
+        "operands of two dtypes",
+        "of integers the tangents are floats",
+        "refused",
+        "one has values, the other is compared",
+        lambda p: p.case.operands[0].dtype != p.case.operands[1].dtype,
+        ALL_KINDS,
+        refusal="TypeError",
+    ),
+    Difference(
+        ("reduce_window_max", "reduce_window_min"),
+        "NaN among the elements; windows of -∞ (of minima: ∞) and padding",
+        "NaN is chosen, and never padding",
+        "passed over; padding may be chosen",
+        "NaN is the value, too",
+        lambda p: not np.isfinite(p.operands[0]).all(),
+        ("jvp", "vjp"),
+    ),
+    Difference(
+        ("select_and_gather_add", "select_and_scatter_add"),
+        "NaN among the elements; windows of -∞ (of minima: ∞) and padding",
+        "NaN is chosen, and never padding",
+        "passed over; padding may be chosen",
+        "NaN is the value, too",
+        lambda p: not np.isfinite(p.operands[1]).all(),
+        ("value", "jvp", "vjp"),
+    ),
+    Difference(
+        ("reduce_window_max", "reduce_window_min", "select_and_gather_add"),
+        "windows that are dilated",
+        "have cotangents",
+        "refused",
+        "JAX's select_and_scatter_add has no dilation",
+        lambda p: max(p.case.attrs.window_dilation, default=1) > 1,
+        ("vjp", "second"),
+        refusal="NotImplementedError",
+    ),
+    Difference(
+        ("reduce_window_max", "reduce_window_min", "select_and_gather_add"),
+        "negative padding",
+        "has cotangents",
+        "refused on the CPU",
+        "it takes elements away, whose cotangents are 0",
+        _cut,
+        ("vjp", "second"),
+        refusal="TypeError",
+    ),
+    Difference(
+        ("select_and_scatter_add",),
+        "negative padding",
+        "takes elements away",
+        "refused on the CPU",
+        "the adjoint of select_and_gather_add",
+        _cut,
+        ALL_KINDS,
+        refusal="TypeError",
     ),
 )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.jax import signal_edges
 from tests.templates import make_case, type_of
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import COMPLEXES, INTEGERS
@@ -306,6 +307,7 @@ def _factorizations() -> Iterator[tuple[Any, ...]]:
 
 
 OTHERS: dict[str, list[tuple[Any, ...]]] = {
+    **signal_edges.OTHERS,
     "cholesky": [({}, _INDEFINITE), ({}, np.zeros((0, 0)))],
     "triangular_solve": list(_triangular_systems()),
     "lu": list(_factorizations()),

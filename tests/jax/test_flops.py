@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.jax.calls import jax_function
+from tests.lax.signal_samples import NCW, conv, window
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.builtin import BUILTIN
 
@@ -26,6 +27,10 @@ pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
         ("reduce_max", ["f64[4,5,2]"], {"axes": [0, 2]}),
         ("reshape", ["f64[4,5]"], {"new_sizes": [20]}),
         ("transpose", ["f64[4,5]"], {"permutation": [1, 0]}),
+        ("conv_general_dilated", ["f64[2,3,6]", "f64[4,3,2]"], conv(NCW, padding=[[1, 1]], window_strides=[2])),
+        ("conv_general_dilated", ["f64[2,3,6]", "f64[4,3,2]"], conv(NCW, lhs_dilation=[3], rhs_dilation=[2], padding=[[1, 2]])),
+        ("conv_general_dilated", ["f64[2,6,6]", "f64[4,3,2]"], conv(NCW, feature_group_count=2)),
+        ("reduce_window_sum", ["f64[6,5]"], window([2, 3])),
     ],
 )
 def test_xla_counts_alike(jax: Any, op: str, operands: list[str], attrs: Mapping[str, object]) -> None:

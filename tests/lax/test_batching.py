@@ -23,7 +23,10 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 
 WITH_OPERANDS = [p.name for p in BUILTIN if p.domain.arity != 0]
 
-IN_ANOTHER_ORDER = {"dot_general", "reduce_sum", "reduce_prod", "cumsum", "cumprod", "cumlogsumexp", "triangular_solve"}
+IN_ANOTHER_ORDER = {
+    "dot_general", "conv_general_dilated", "fft", "reduce_sum", "reduce_prod", "reduce_window_sum", "select_and_scatter_add",
+    "cumsum", "cumprod", "cumlogsumexp", "triangular_solve",
+}  # fmt: skip
 """Primitives that combine many elements with rounding: in which order, NumPy and BLAS choose by the shape."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.lax.signal_samples import NCW, conv, window
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text.types import parse_value_type
@@ -92,6 +93,23 @@ FLOPS: list[tuple[str, list[str], Mapping[str, object], int]] = [
     ("schur", ["f64[0,0]"], {}, 0),
     ("expm", ["f64[3,3]"], {}, 44 * 9),
     ("solve_sylvester", ["f64[2,2]", "f64[3,3]", "f64[2,3]"], {}, 25 * (8 + 27) + 5 * 6 * 5),
+    ("fft", ["c128[3,8]"], {"fft_type": "FFT", "fft_lengths": [8]}, 3 * 5 * 8 * 3),
+    ("fft", ["c128[4,8]"], {"fft_type": "IFFT", "fft_lengths": [4, 8]}, 5 * 32 * 5),
+    ("fft", ["f64[8]"], {"fft_type": "RFFT", "fft_lengths": [8]}, 5 * 8 * 3 // 2),
+    ("fft", ["f64[1]"], {"fft_type": "RFFT", "fft_lengths": [1]}, 0),
+    ("conv_general_dilated", ["f64[2,3,6]", "f64[4,3,2]"], conv(NCW), 2 * 2 * 4 * 3 * 2 * 5),
+    ("conv_general_dilated", ["c64[2,3,6]", "c64[4,3,2]"], conv(NCW), 8 * 2 * 4 * 3 * 2 * 5),
+    ("conv_general_dilated", ["f64[2,3,6]", "f64[4,3,2]"], conv(NCW, padding=[[1, 1]]), 2 * 2 * 4 * 3 * (2 * 5 + 2)),
+    ("conv_general_dilated", ["f64[2,3,3]", "f64[4,3,2]"], conv(NCW, lhs_dilation=[2]), 2 * 2 * 4 * 3 * 4),
+    ("conv_general_dilated", ["f64[2,6,6]", "f64[4,3,2]"], conv(NCW, feature_group_count=2), 2 * 2 * 4 * 3 * 2 * 5),
+    ("conv_general_dilated", ["f64[4,3,6]", "f64[4,3,2]"], conv(NCW, batch_group_count=2), 2 * 2 * 4 * 3 * 2 * 5),
+    ("conv_general_dilated", ["f64[1,1,5]", "f64[1,1,9]"], conv(NCW, padding=[[8, 8]]), 2 * 5 * 9),
+    ("conv_general_dilated", ["f64[1,1,2]", "f64[1,1,2]"], conv(NCW, lhs_dilation=[10**9], padding=[[1, 1]]), 2 * 4),
+    ("conv_general_dilated", ["f64[1,1,3]", "f64[1,1,2]"], conv(NCW, lhs_dilation=[6], window_strides=[4]), 2 * 1),
+    ("conv_general_dilated", ["f64[0,3,6]", "f64[4,3,2]"], conv(NCW), 0),
+    ("reduce_window_sum", ["f64[6,5]"], window([2, 3]), 5 * 3 * 5),
+    ("reduce_window_max", ["f64[6]"], window([3], padding=[[1, 1]], window_strides=[2]), 3 * 2),
+    ("select_and_gather_add", ["f64[6]", "f64[6]"], window([3]) | {"select_prim": "ge"}, 4 * 2),
 ]
 
 

@@ -319,14 +319,15 @@ def bilinear(
     name: str,
     types: TypeRule,
     kernel: KernelRule,
-    adjoint: Callable[[Transposition, int, Term, Term], Term],
+    adjoint: Callable[[Transposition, int, Term, Term], Term | None],
     *,
     attrs_of_tangent: Callable[[JVP], Mapping[str, Any]] = lambda node: dict(node.attrs),
     **rest: Any,
 ) -> Primitive:
     """A primitive that is linear in each of two operands alone: its JVP is the sum of itself, applied to each tangent.
 
-    `adjoint` gives the cotangent of the active operand from the node, its number, the other operand and the cotangent.
+    `adjoint` gives the cotangent of the active operand, None for zero, from the node, its number, the other operand and the
+    cotangent.
     """
     apply = op(name)
 

@@ -24,6 +24,7 @@ from tidu_cli.build.numpy.linear_algebra import decompositions, products, system
 from tidu_cli.build.numpy.primitives import sizes_of
 from tidu_cli.build.numpy.reductions import reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
+from tidu_cli.build.numpy.signal import convolution, fourier
 from tidu_cli.errors import did_you_mean
 
 
@@ -65,6 +66,8 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "reductions": functions_of(reducing),
     "order and statistics": functions_of(statistics),
     "samples": functions_of(series),
+    "convolutions": {"convolve": convolution.convolve, "correlate": convolution.correlate},
+    "Fourier transforms": fourier.FUNCTIONS,
     "choices and elements": functions_of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
     "arrays and their types": {
         "asarray": _asarray,

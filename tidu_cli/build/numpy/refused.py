@@ -28,12 +28,6 @@ REFUSALS = (
         "the shape of the result depends on values; write np.where(mask, x, 0), and sums of masks for counts",
     ),
     Refusal(
-        "Fourier transforms",
-        "fft.fft fft.ifft fft.fftn fft.ifftn fft.fft2 fft.ifft2 fft.rfft fft.irfft fft.rfftn fft.irfftn fft.rfft2 fft.irfft2 "
-        "fft.hfft fft.ihfft",
-        "there is no such primitive; multiply by the constant matrix np.fft.fft(np.eye(n))",
-    ),
-    Refusal(
         "Functions that write into an array",
         "put put_along_axis place putmask copyto fill_diagonal",
         "a graph has no memory to write into; write np.where(mask, new, x), np.stack or np.concatenate",

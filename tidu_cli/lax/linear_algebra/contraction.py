@@ -52,17 +52,20 @@ def _kind(dtype: str) -> int:
     return next(rank for rank, kind in enumerate((frozenset({"bool"}), INTEGERS, FLOATS, COMPLEXES)) if dtype in kind)
 
 
+def require_accumulator(preferred: str | None, dtype: str) -> None:
+    """Raises TypeRuleError unless products of a dtype can be added up in the `preferred_element_type` that an attr names."""
+    if preferred not in (None, *NUMERIC):
+        raise TypeRuleError(f"preferred_element_type {preferred} is no dtype of numbers")
+    if preferred is not None and _kind(preferred) < _kind(dtype):
+        raise TypeRuleError(f"preferred_element_type {preferred} cannot hold products of {dtype}; convert the result instead")
+
+
 def _types(attrs: DotGeneralAttrs, operands: Types) -> Types:
     lhs, rhs = operands
     require_dtype(NUMERIC, operands)
     if lhs.dtype != rhs.dtype:
         raise TypeRuleError(f"type mismatch: lhs is {lhs}, rhs is {rhs}; use convert_element_type first")
-    if attrs.preferred_element_type not in (None, *NUMERIC):
-        raise TypeRuleError(f"preferred_element_type {attrs.preferred_element_type} is no dtype of numbers")
-    if attrs.preferred_element_type is not None and _kind(attrs.preferred_element_type) < _kind(lhs.dtype):
-        raise TypeRuleError(
-            f"preferred_element_type {attrs.preferred_element_type} cannot hold products of {lhs.dtype}; convert the result instead"
-        )
+    require_accumulator(attrs.preferred_element_type, lhs.dtype)
     contracting, batch = attrs.dimension_numbers
     for kind, (lhs_axes, rhs_axes) in (("contracting", contracting), ("batch", batch)):
         for side, type_, axes in (("lhs", lhs, lhs_axes), ("rhs", rhs, rhs_axes)):
@@ -131,7 +134,8 @@ def _outer_product(np: Any, attrs: DotGeneralAttrs, operands: Types, shape: tupl
     return product
 
 
-def _attrs_of_tangent(node: JVP) -> dict[str, Any]:
+def attrs_of_tangent(node: JVP) -> dict[str, Any]:
+    """The attrs of a product, of a tangent and the other operand."""
     attrs = dict(node.attrs)
     if node.attrs.preferred_element_type is not None:
         attrs["preferred_element_type"] = node.results[0].type.dtype  # of products of integers a float
@@ -220,7 +224,7 @@ PRIMITIVES = (
         _types,
         _kernel,
         _adjoint,
-        attrs_of_tangent=_attrs_of_tangent,
+        attrs_of_tangent=attrs_of_tangent,
         batch=_batch,
         attrs=DotGeneralAttrs,
         dtypes=NUMERIC,

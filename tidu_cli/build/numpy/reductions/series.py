@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak, real_of
+from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_weak, real_of
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.indexing import indexed, part
-from tidu_cli.build.numpy.linear_algebra.products import matmul
+from tidu_cli.build.numpy.indexing import part
 from tidu_cli.build.numpy.primitives import common_shape, filled, floating, is_given, laid_along, normal_axes, normal_axis, resized
 from tidu_cli.build.numpy.reductions.reducing import sum
-from tidu_cli.build.numpy.shaping import MAX_REPEATS, atleast_1d, concatenate, expand_dims, flip, pad, ravel, sliding_window_view
+from tidu_cli.build.numpy.shaping import MAX_REPEATS, concatenate, expand_dims, ravel
 
 
 def linspace(
@@ -112,31 +111,6 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array
         width = diff(points, axis=k)
     after, before = _neighbours(y, k)
     return sum(width * (after + before) / 2.0, k)
-
-
-def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
-    """A product with the windows of the longer operand."""
-    x, kernel = (atleast_1d(operand) for operand in lifted_as_arrays(a, v))
-    if x.ndim != 1 or kernel.ndim != 1 or not x.size or not kernel.size:
-        raise ValueError(f"convolve takes vectors that are not empty, got {x.type} and {kernel.type}")
-    x, kernel = (kernel, x) if kernel.size > x.size else (x, kernel)
-    n, m = x.size, kernel.size
-    whole = matmul(sliding_window_view(pad(x, m - 1), m), flip(kernel, 0))
-    if mode == "full":
-        return whole
-    if mode not in ("same", "valid"):
-        raise ValueError(f"mode is 'full', 'same' or 'valid', not {mode!r}")
-    start, length = ((m - 1) // 2, n) if mode == "same" else (m - 1, n - m + 1)
-    return indexed(whole, slice(start, start + length))
-
-
-def correlate(a: Operand, v: Operand, mode: str = "valid") -> Array:
-    x, kernel = lifted_as_arrays(a, v)
-    if x.ndim != 1 or kernel.ndim != 1:
-        raise ValueError(f"correlate takes vectors, got {x.type} and {kernel.type}")
-    if kernel.size > x.size:
-        return flip(correlate(kernel, x, mode).conj(), 0)
-    return convolve(x, flip(kernel.conj(), 0), mode)
 
 
 def polyval(p: Operand, x: Operand) -> Array:

@@ -1,0 +1,221 @@
+"""Windows that slide over an array: how many there are along each axis, what is in them, and the array that they slide over.
+
+Along an axis of n elements: the operand is spread by its dilation d, element i at d i; `low` and `high` places go before and after
+it, or are taken away where negative; window k starts at place k s, s being the stride, and has the places from there on in steps of
+the window's dilation. There are as many windows as fit, none if the first does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import gcd
+from typing import Annotated, Any
+
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.rules.attrs.fields import Bounded
+
+Count = Annotated[int, Bounded(ge=1, lt=2**62)]
+Counts = tuple[Count, ...]
+Edge = Annotated[int, Bounded(gt=-(2**62), lt=2**62)]
+Padding = tuple[tuple[Edge, Edge], ...]
+
+
+def spread(n: int, step: int) -> int:
+    """How many places n elements take that are this far apart."""
+    return (n - 1) * step + 1 if n else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Windows of one axis between which only the start differs: they meet elements of the operand in even steps.
+
+    Window `outputs[q]` meets with its place `taps[j]` element `start` + q `stride` + j `step`, where there is one.
+    """
+
+    outputs: slice
+    taps: slice
+    start: int
+    stride: int
+    step: int
+    n_outputs: int
+    n_taps: int
+
+    @property
+    def unit(self) -> bool:
+        """Whether windows, and places in them, are next to each other."""
+        return self.stride == self.step == 1
+
+    @property
+    def end(self) -> int:
+        """One past the last element that a window meets."""
+        return self.start + (self.n_outputs - 1) * self.stride + (self.n_taps - 1) * self.step + 1
+
+    def n_pairs(self, n: int) -> int:
+        """How many pairs of a window and a place in it are about one of n elements."""
+        (few, apart), (many, step) = sorted(((self.n_outputs, self.stride), (self.n_taps, self.step)))
+        return sum(_within(self.start + k * apart, step, many, n) for k in range(few))
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """The windows along one axis of `n` elements, each of `window` places."""
+
+    n: int
+    window: int
+    stride: int
+    low: int
+    high: int
+    base: int
+    """The dilation of the operand."""
+    dilation: int
+    """The dilation of the window."""
+
+    @property
+    def padded(self) -> int:
+        """How many places there are."""
+        return self.low + spread(self.n, self.base) + self.high
+
+    @property
+    def count(self) -> int:
+        """How many windows there are."""
+        room = self.padded - spread(self.window, self.dilation)
+        return room // self.stride + 1 if room >= 0 else 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether the places are the elements."""
+        return self.base == 1 and not self.low and not self.high
+
+    @property
+    def adjoint_padding(self) -> tuple[int, int]:
+        """The padding with which reversed windows, over results that are dilated by the stride, meet each element once."""
+        reach = spread(self.window, self.dilation) - 1
+        before = reach - self.low
+        return before, spread(self.n, self.base) + reach - spread(self.count, self.stride) - before
+
+    @property
+    def n_phases(self) -> int:
+        """How many kinds of windows there are, apart by which of their places fall on elements of a dilated operand."""
+        return self.base // gcd(self.stride, self.base)
+
+    @property
+    def spread_out(self) -> Sliding:
+        """The same windows over an operand that has been spread."""
+        return replace(self, n=spread(self.n, self.base), base=1)
+
+    def phases(self) -> Iterator[Phase]:
+        """All windows by kind, without those that meet no element."""
+        m, u = self.n_phases, self.base // gcd(self.dilation, self.base)
+        for r in range(min(m, self.count)):
+            place = r * self.stride - self.low
+            first = _solved(self.dilation, -place, self.base)
+            if first is not None and first < self.window:
+                outputs, taps = slice(r, None, m), slice(first, None, u)
+                counts = -((r - self.count) // m), -((first - self.window) // u)
+                steps = m * self.stride // self.base, u * self.dilation // self.base
+                yield Phase(outputs, taps, (place + first * self.dilation) // self.base, *steps, *counts)
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs there are of a window and an element of the operand in it."""
+        if self.n_phases <= self.window:
+            return sum(phase.n_pairs(self.n) for phase in self.phases())
+        found, step = 0, self.stride // gcd(self.stride, self.base)
+        for t in range(self.window):
+            place = self.low - t * self.dilation
+            first = _solved(self.stride, place, self.base)
+            if first is not None:
+                outputs = -((first - self.count) // self.n_phases)
+                found += _within((first * self.stride - place) // self.base, step, outputs, self.n)
+        return found
+
+
+def _solved(factor: int, value: int, modulus: int) -> int | None:
+    """The least number from 0 up which, times a factor, is `value` up to multiples of the modulus; None if there is none."""
+    common = gcd(factor, modulus)
+    if value % common:
+        return None
+    rest = modulus // common
+    return value // common * pow(factor // common, -1, rest) % rest
+
+
+def _within(start: int, stride: int, count: int, n: int) -> int:
+    """How many of `count` numbers from `start` on are from 0 to n - 1."""
+    first, end = max(0, -(start // stride)), min(count, -((start - n) // stride))
+    return max(end - first, 0)
+
+
+def slidings(
+    shape: Sequence[int],
+    windows: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+    what: str,
+) -> tuple[Sliding, ...]:
+    """The windows along each of these axes of `what`. Raises TypeRuleError where more is taken away than there is."""
+    columns = zip(shape, windows, strides, padding, base_dilation, window_dilation, strict=True)
+    found = tuple(Sliding(n, w, s, low, high, base, dilation) for n, w, s, (low, high), base, dilation in columns)
+    for axis, along in enumerate(found):
+        if along.padded < 0:
+            raise TypeRuleError(
+                f"padding {[along.low, along.high]} takes more from {what} than the {spread(along.n, along.base)} places "
+                f"along its axis {axis}; use less"
+            )
+    return found
+
+
+def laid_out(np: Any, x: Any, axes: Sequence[Sliding], fill: Any) -> Any:
+    """The array whose elements are the places: x spread and padded with `fill`, along its last axes."""
+    if all(along.plain for along in axes):
+        return x
+    lead = x.ndim - len(axes)
+    places = np.full((*x.shape[:lead], *(along.padded for along in axes)), fill, x.dtype)
+    source, target = [slice(None)] * lead, [slice(None)] * lead
+    for along in axes:
+        # Element k goes to low + k base; the first and last k that stay:
+        first = max(0, -(along.low // along.base))
+        end = max(first, min(along.n, -((along.low - along.padded) // along.base)))
+        source.append(slice(first, end))
+        start = along.low + first * along.base
+        target.append(slice(start, start + spread(end - first, along.base), along.base))
+    places[tuple(target)] = x[tuple(source)]
+    return places
+
+
+Parts = tuple[Any, ...]
+"""Arrays of one shape that are reduced together."""
+
+
+def slid(parts: Parts, combine: Callable[[Parts, Parts], Parts], axis: int, along: Sliding) -> Parts:
+    """The reductions of windows along an axis, which has the places, by an associative function of what comes before and after.
+
+    Of long windows in steps that double the reach, at all places; of short ones place by place, where windows are only.
+    """
+
+    def every(arrays: Parts, start: int, count: int, step: int = 1) -> Parts:
+        where = (*[slice(None)] * axis, slice(start, start + spread(count, step), step))
+        return tuple([array[where] for array in arrays])
+
+    at_windows = partial(every, count=along.count, step=along.stride)
+    if not along.count or along.window * along.count <= 2 * along.padded * along.window.bit_length():
+        found = at_windows(parts, 0)
+        for t in range(1, along.window if along.count else 0):
+            found = combine(found, at_windows(parts, t * along.dilation))
+        return found
+    total: Parts | None = None
+    offset, reach, left, places = 0, 1, along.window, along.padded
+    while True:
+        if left & 1:
+            piece = at_windows(parts, offset * along.dilation)
+            total, offset = piece if total is None else combine(total, piece), offset + reach
+        left >>= 1
+        if not left:
+            assert total is not None
+            return total
+        places -= reach * along.dilation
+        parts = combine(every(parts, 0, places), every(parts, reach * along.dilation, places))
+        reach *= 2
