@@ -9,6 +9,7 @@ FAMILIES: Mapping[str, str] = {
     "elementwise.elementary": "exp exp2 expm1 log log1p logistic sqrt rsqrt cbrt square",
     "elementwise.trigonometric": "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
     "elementwise.special": "erf erfc erf_inv lgamma digamma polygamma zeta igamma igammac regularized_incomplete_beta bessel_i0e bessel_i1e",  # noqa: E501
+    "special.orders": "igamma_grad_a regularized_incomplete_beta_grad zeta_grad",
     "elementwise.rounding": "floor ceil round rem is_finite nextafter",
     "elementwise.complex_numbers": "conj real imag complex",
     "elementwise.comparison": "eq ne lt le gt ge select_n clamp",
