@@ -88,6 +88,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     # The primitive leaves above the diagonal what it found there; the function takes that away.
     "cholesky": lambda lax, attrs, x: lax.linalg.cholesky(x, symmetrize_input=False),
     "triangular_solve": lambda lax, attrs, a, b: lax.linalg.triangular_solve(a, b, **attrs),
+    "igamma_grad_a": lambda lax, attrs, a, x: lax.igamma_grad_a(a, x),
     "lu": lambda lax, attrs, x: lax.linalg.lu(x),
     **{f"scatter{kind}": _scatter(f"scatter{kind.replace('-', '_')}") for kind in ("", "-add", "-sub", "-mul", "-max", "-min")},
 }

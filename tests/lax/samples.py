@@ -13,7 +13,7 @@ import math
 import mpmath
 import numpy as np
 
-from tests.lax import elementwise_samples, indexing_samples, linear_algebra_samples, reduction_samples
+from tests.lax import elementwise_samples, indexing_samples, linear_algebra_samples, reduction_samples, special_samples
 from tests.lax.sample import ORDER, SHAPES, Sample, draw, each, wrap, wrapped
 from tests.templates import type_of
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS, SIGNED, TensorType
@@ -268,5 +268,5 @@ def contraction():
 
 
 FAMILIES = (elementary, arithmetic, comparison, times, complexes, structural, reduction, contraction)
-MODULES = (elementwise_samples, indexing_samples, linear_algebra_samples, reduction_samples)
+MODULES = (elementwise_samples, indexing_samples, linear_algebra_samples, reduction_samples, special_samples)
 SAMPLES = [s for family in (*FAMILIES, *(f for module in MODULES for f in module.FAMILIES)) for s in family()]

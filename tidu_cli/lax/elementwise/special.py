@@ -123,10 +123,12 @@ def _log_gamma_density(a: Term, x: Term) -> Term:
 
 
 def gamma_density(a: Term, x: Term, result: Term) -> Term:
+    """x^(a - 1) e^-x / Γ(a), the derivative of P(a, x) by x. `result` is not read: derivatives are functions of it, too."""
     return exp(_log_gamma_density(a, x))
 
 
 def beta_density(a: Term, b: Term, x: Term, result: Term) -> Term:
+    """x^(a - 1) (1 - x)^(b - 1) / B(a, b), the derivative of the regularized incomplete beta function by x."""
     # By gamma densities g: n g(a, n x) g(b, n (1 - x)) / g(a + b, n) for any n, here one that is near what all three are about.
     both = a + b
     n = both + 1

@@ -10,7 +10,7 @@ formula lacks, as C. Loader has them (2000). Orders that are so small that the d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -64,7 +64,8 @@ def _reach(np: Any, drop: Callable[[Any], Any], like: Any) -> Any:
 def _integral(np: Any, start: Any, reach: Any, sign: float, integrand: Callable[[Any], Any]) -> Any:
     """The integral from `start` to `start + sign * reach`, as of increasing arguments."""
     nodes, weights = _rule(np)
-    return reach * (integrand(start[:, None] + sign * reach[:, None] * nodes) @ weights)
+    # Not by a matrix product, whose rounding depends on how many elements there are.
+    return reach * np.sum(integrand(start[:, None] + sign * reach[:, None] * nodes) * weights, axis=1)
 
 
 def gamma_by_order(np: Any, special: Any, n: int, a: Any, x: Any) -> Any:
@@ -86,8 +87,12 @@ def _gamma_lower(np: Any, special: Any, n: int, a: Any, x: Any) -> Any:
     for k in range(_RAISED if small.any() else 0):
         c = a + (k + 1)
         slopes = [log_x - special.psi(c), *(-special.polygamma(i, c) for i in range(1, n))]
-        added = added + np.exp((a + k) * log_x - x - special.gammaln(c)) * bell(n, 0, lambda i, j, slopes=slopes: slopes[i - 1])
+        added = added + np.exp((a + k) * log_x - x - special.gammaln(c)) * _of_one(n, slopes)
     return _gamma_side(np, special, n, np.where(small, a + _RAISED, a), x, -1.0) + np.where(small, added, 0)
+
+
+def _of_one(n: int, slopes: Sequence[Any]) -> Any:
+    return bell(n, 0, lambda i, j: slopes[i - 1])
 
 
 def _gamma_side(np: Any, special: Any, n: int, a: Any, x: Any, sign: float) -> Any:
@@ -103,7 +108,7 @@ def _gamma_side(np: Any, special: Any, n: int, a: Any, x: Any, sign: float) -> A
 
     def integrand(v: Any) -> Any:
         slopes = [v + excess, *curvatures]
-        return np.exp(-deviance(v, a[:, None])) * bell(n, 0, lambda i, j: slopes[i - 1])
+        return np.exp(-deviance(v, a[:, None])) * _of_one(n, slopes)
 
     return np.sqrt(a / (2 * math.pi)) * np.exp(-_remainder(np, special, a)) * _integral(np, start, reach, sign, integrand)
 

@@ -1,22 +1,23 @@
 """Derivatives by orders: of incomplete gamma and beta functions by their parameters, and of zeta by its exponent.
 
-They are to any order functions of this family again; so igamma, igammac, regularized_incomplete_beta and zeta have derivatives in all
-of their operands.
+They are to any order functions of this family again; so igamma, igammac, regularized_incomplete_beta and zeta have derivatives in
+all of their operands, and so have the inverses of the first three.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS
-from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.elementwise.special import beta_density, gamma_density
 from tidu_cli.lax.special import order_integrals
 from tidu_cli.lax.special.bell import bell
+from tidu_cli.lax.special.families import in_double
 from tidu_cli.rules.attrs.fields import Bounded
-from tidu_cli.rules.contract import JVP, Attrs, Kernel, KernelRule, Types
+from tidu_cli.rules.contract import JVP, Attrs
 from tidu_cli.rules.families import by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op
 
@@ -41,22 +42,6 @@ class OrdersAttrs(Attrs):
     order_y: Annotated[int, Bounded(ge=0, lt=_HIGHEST)] = 0
 
 
-def _in_double(compute: Callable[..., Any]) -> KernelRule:
-    """The kernel of a function of (numpy, scipy.special, attrs, operands in f64)."""
-
-    def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-        from scipy import special  # type: ignore[import-untyped]  # slow to import
-
-        dtype = numpy_dtype(np, operands[0].dtype)
-
-        def computed(*operands: Any) -> Any:
-            return compute(np, special, attrs, *[np.asarray(x, np.float64) for x in operands]).astype(dtype)
-
-        return computed
-
-    return kernel
-
-
 def _inside(x: Term, high: float = math.inf) -> Term:
     """x between 0 and `high`, else a half, so that no logarithm is infinite where densities are 0."""
     return select_n(and_(gt(x, 0.0), lt(x, high)), 0.5, x)
@@ -69,7 +54,8 @@ def _gamma_grad_jvp(node: JVP) -> Sequence[Term | None]:
         def exponent(i: int, j: int) -> Term:
             return log(_inside(x)) - digamma(a) if i == 1 else -polygamma(i - 1, a)
 
-        return gamma_density(a, x, result) * bell(n, 0, exponent)
+        found: Term = gamma_density(a, x, result) * bell(n, 0, exponent)
+        return found
 
     return by_partials(weighted(lambda a, x, result: igamma_grad_a(a, x, order=n + 1)), weighted(by_x))(node)
 
@@ -90,12 +76,25 @@ def _beta_grad_jvp(node: JVP) -> Sequence[Term | None]:
             found = found if i else found - psi(k, b)
             return found + log(within) if (i, j) == (1, 0) else found + log1p(-within) if (i, j) == (0, 1) else found
 
-        return beta_density(a, b, x, result) * bell(m, n, exponent)
+        found: Term = beta_density(a, b, x, result) * bell(m, n, exponent)
+        return found
 
     def by(more: int, also: int) -> Callable[..., Term]:
         return lambda a, b, x, result: beta_grad(a, b, x, order_x=m + more, order_y=n + also)
 
     return by_partials(weighted(by(1, 0)), weighted(by(0, 1)), weighted(by_z))(node)
+
+
+def _inverse_jvp(density: Callable[..., Term], grads: Sequence[Callable[..., Term]], sign: float) -> Callable[[JVP], Any]:
+    """The rule of an inverse in the last operand: dy = (± dp - Σ ∂f/∂a da) / density, where f(a, y) = ± p."""
+
+    def by_order(grad: Callable[..., Term]) -> Callable[..., Term]:
+        return lambda *seen: -grad(*seen[:-2], seen[-1]) / density(*seen[:-2], seen[-1], seen[-1])
+
+    def by_level(*seen: Term) -> Term:
+        return sign / density(*seen[:-2], seen[-1], seen[-1])
+
+    return by_partials(*[weighted(by_order(grad)) for grad in grads], weighted(by_level))
 
 
 def _zeta_grad_jvp(node: JVP) -> Sequence[Term | None]:
@@ -115,7 +114,7 @@ PRIMITIVES = (
         2,
         FLOATS,
         _gamma_grad_jvp,
-        kernel=_in_double(lambda np, special, attrs, a, x: order_integrals.gamma_by_order(np, special, attrs.order, a, x)),
+        kernel=in_double(lambda np, special, attrs, a, x: order_integrals.gamma_by_order(np, special, attrs.order, a, x)),
         attrs=OrderAttrs,
         within=((0.5, 3.0),),
         formula="∂ⁿ/∂xⁿ P(x, y), n = order",
@@ -126,7 +125,7 @@ PRIMITIVES = (
         3,
         FLOATS,
         _beta_grad_jvp,
-        kernel=_in_double(
+        kernel=in_double(
             lambda np, special, attrs, a, b, x: order_integrals.beta_by_orders(np, special, attrs.order_x, attrs.order_y, a, b, x)
         ),
         attrs=OrdersAttrs,
@@ -139,10 +138,40 @@ PRIMITIVES = (
         2,
         FLOATS,
         _zeta_grad_jvp,
-        kernel=_in_double(lambda np, special, attrs, s, q: order_integrals.zeta_by_exponent(np, special, attrs.order, s, q)),
+        kernel=in_double(lambda np, special, attrs, s, q: order_integrals.zeta_by_exponent(np, special, attrs.order, s, q)),
         attrs=OrderAttrs,
         within=((2.0, 4.0), (0.5, 3.0)),
         formula="∂ⁿ/∂xⁿ Σ (y + k)^-x, n = order",
         summary="derivative of zeta by its exponent, for x > 1 and y > 0",
+    ),
+    elementwise(
+        "igamma_inv",
+        2,
+        FLOATS,
+        _inverse_jvp(gamma_density, [igamma_grad_a], 1.0),
+        kernel=in_double(lambda np, special, attrs, a, p: special.gammaincinv(a, p)),
+        within=((0.5, 3.0), (0.1, 0.9)),
+        formula="the z with P(x, z) = y",
+        summary="inverse of igamma in its second operand",
+    ),
+    elementwise(
+        "igammac_inv",
+        2,
+        FLOATS,
+        _inverse_jvp(gamma_density, [igamma_grad_a], -1.0),
+        kernel=in_double(lambda np, special, attrs, a, p: special.gammainccinv(a, p)),
+        within=((0.5, 3.0), (0.1, 0.9)),
+        formula="the z with 1 - P(x, z) = y",
+        summary="inverse of igammac in its second operand",
+    ),
+    elementwise(
+        "regularized_incomplete_beta_inv",
+        3,
+        FLOATS,
+        _inverse_jvp(beta_density, [beta_grad, partial(beta_grad, order_x=0, order_y=1)], 1.0),
+        kernel=in_double(lambda np, special, attrs, a, b, p: special.betaincinv(a, b, p)),
+        within=((0.5, 3.0), (0.5, 3.0), (0.1, 0.9)),
+        formula="the u with regularized_incomplete_beta(x, y, u) = z",
+        summary="inverse of regularized_incomplete_beta in its last operand",
     ),
 )
