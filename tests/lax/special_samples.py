@@ -38,6 +38,8 @@ OF = (
     ("bessel_ie", {"order": 2.0}, lambda x: mpmath.besseli(2, x) * mpmath.exp(-abs(x)), (-3, 3)),
     ("bessel_ke", {"order": 0.5}, lambda x: mpmath.besselk(0.5, x) * mpmath.exp(x), (0.5, 3)),
     ("spherical_bessel_j", {"order": 1}, lambda x: (mpmath.sin(x) / x - mpmath.cos(x)) / x, (0.5, 3)),
+    ("gamma", {}, mpmath.gamma, (0.5, 3)),
+    ("spence", {}, lambda x: mpmath.polylog(2, 1 - x), (0.5, 1.9)),
     ("hyp0f1", {"b": 1.5}, lambda x: mpmath.hyp0f1(1.5, x), (-2, 2)),
     ("hyp1f1", {}, lambda x: mpmath.hyp1f1(1, 2, x), (-2, 2)),
     ("hyp2f1", {"a": -0.5}, lambda x: mpmath.hyp2f1(-0.5, 0.5, 1, x), (-0.9, 0.9)),

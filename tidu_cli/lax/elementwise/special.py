@@ -203,6 +203,14 @@ PRIMITIVES = (
         within=((-0.75, 0.75),),
     ),
     _special(
+        "gamma",
+        "Γ(x)",
+        "gamma function",
+        "gamma",
+        lambda x, y: y * digamma(x),
+        within=_POSITIVE,
+    ),
+    _special(
         "lgamma",
         "ln |Γ(x)|",
         "logarithm of the gamma function",

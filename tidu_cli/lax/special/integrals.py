@@ -116,6 +116,14 @@ PRIMITIVES = (
         within=((-2.0, 2.0),),
     ),
     special_function(
+        "spence",
+        "∫ ln s / (1 - s) ds from 1 to x",
+        "Spence's function, the dilogarithm of 1 - x, for x ≥ 0",
+        lambda np, special, attrs, x: special.spence(x),
+        lambda attrs, x, y: -hyp2f1(1.0 - x, a=1.0, b=1.0, c=2.0),  # ln x / (1 - x), also at 1
+        within=((0.5, 3.0),),
+    ),
+    special_function(
         "hyp0f1",
         "Σ xᵏ / (b)ₖ k!",
         "confluent hypergeometric limit function ₀F₁",
