@@ -157,9 +157,11 @@ def _stdtr(df: Array, t: Array) -> Array:
 
 
 def _ratio(m: Array, n: Array, x: Array) -> Array:
-    """m x / (m x + n)"""
+    """m x / (m x + n), also where that is infinite."""
     part = m * x
-    return part / (part + n)
+    finite = part < math.inf
+    bounded = safe(finite, part, 1.0)
+    return select(finite, bounded / (bounded + n), filled(x, 1))
 
 
 def _scaled(name: str, exponent: Callable[[Array], Array], **attrs: object) -> Rule:
