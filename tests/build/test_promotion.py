@@ -25,6 +25,7 @@ from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
 from tidu_cli.build.numpy.functions import ALIASES, FUNCTIONS, NOT_NUMPYS
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.build.scipy.parameters import WITH_PARAMETERS
+from tidu_cli.build.scipy.ufuncs import COMPLEX
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type
@@ -55,6 +56,7 @@ class Call(NamedTuple):
         text = re.sub(r"\b(np|linalg|special)\.", "", self.text.replace("np.float32", "f32"))
         options = set(re.findall(r"(\w+)=", text))
         ours = set(re.findall(r"(\w+)\(", text)) <= set(function_names()) and not options & OPTIONS_REFUSED
+        ours = ours and not self.text.startswith("special.i0(")  # in formulas it is NumPy's
         return text if ours and not re.search(r"[a-z]\.[a-z]", text) else None
 
 
@@ -186,6 +188,9 @@ def any_is_complex(a: Any, b: Any, result: np.dtype) -> bool:
     return a_is_complex(a, b, result) or (b is not None and dtype_of(b).kind == "c")
 
 
+REAL_HERE = [name for name in SCIPYS if name not in COMPLEX and any("D" in types for types in ufunc_named(name).types)]
+"""SciPy's functions that are of complex numbers, too, which those of graphs are not."""
+
 REFUSED = [
     Refused(
         r"a [<>]=? b|np\.(less|greater)(_equal)?\(.*|np\.f?(max|min)(imum)?\(a, b\)|np\.(clip|searchsorted)\(.*",
@@ -198,7 +203,7 @@ REFUSED = [
         lambda a, b, result: result.kind in "iu" and not (traced(a) and np.ndim(b) == 0 and not traced(b)),
         "power of integers .* with an exponent that is no constant number; convert the base first",
     ),
-    Refused(r"special\.(erf|erfc|psi)\(a\)", a_is_complex, "take it of real numbers"),
+    Refused(rf"special\.({'|'.join(REAL_HERE)})\(.*a\)", a_is_complex, "take it of real numbers"),
     Refused(r"np\.(round|around)\(a\)", lambda a, b, result: dtype_of(a).kind == "b", "convert it first"),
     Refused(r"np\.round\(a, -1\)", lambda a, b, result: dtype_of(a).kind in "iu", "convert it first"),
     Refused(r"np\.(quantile|percentile)\(a, b.*", lambda a, b, result: traced(b), "traced for constant q"),

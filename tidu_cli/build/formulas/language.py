@@ -59,7 +59,7 @@ def function_named(name: str) -> Callable[..., Any] | None:
         return _OWN[name]
     name = OTHER_NAMES.get(name, name)
     name = ALIASES.get(name, name)
-    if name in SCIPYS or name in UFUNCS:
+    if name in UFUNCS or (name in SCIPYS and name not in FUNCTIONS):
         arity, several = ufunc_named(name).nin, ufunc_named(name).nout > 1
 
         def apply(*operands: Any) -> Any:
