@@ -25,6 +25,7 @@ from tidu_cli.build.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS,
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.build.numpy.refused import MODULES as REFUSED_MODULES
 from tidu_cli.build.numpy.refused import REFUSALS
+from tidu_cli.build.scipy.distributions import CONTINUOUS, DISCRETE
 from tidu_cli.build.scipy.functions import MODULES
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
@@ -144,7 +145,8 @@ def what_can_be_traced() -> str:
     for module, functions in MODULES.items():
         names = {*functions, *(SCIPYS if module == "scipy.special" else ())}
         if names:
-            rows.append(f"| `{module}` | {listed(names)} |")
+            rows.append(f"| `{module}` | {listed(name for name in names if name[0] != '_')} |")
+    rows.append(f"| distributions of `scipy.stats` | {listed([*CONTINUOUS, *DISCRETE, 'multivariate_normal'])} |")
     methods = {name for name in vars(Array) if not name.startswith("_")} - set(Array.__slots__) - INTERNAL
     rows.append(f"| attributes and methods of arrays | {listed(methods)} |")
     rows.append(f"| the array API's other names | {listed(name for name in ARRAY_API if name in {*ALIASES, *PLAIN})} |")

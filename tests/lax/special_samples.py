@@ -24,6 +24,10 @@ def root(function, near):
     return mpmath.findroot(function, (near * (1 - mpmath.mpf("1e-9")), near))
 
 
+def owens_t(h, a):
+    return mpmath.quad(lambda s: mpmath.exp(-(h * h) * (1 + s * s) / 2) / (1 + s * s), [0, a]) / (2 * mpmath.pi)
+
+
 OF = (
     ("erfcx", {}, lambda x: mpmath.exp(x * x) * mpmath.erfc(x), (-2, 2)),
     ("erfc_inv", {}, lambda x: mpmath.erfinv(1 - mpmath.mpf(x)), (0.3, 1.7)),
@@ -40,6 +44,9 @@ OF = (
     ("spherical_bessel_j", {"order": 1}, lambda x: (mpmath.sin(x) / x - mpmath.cos(x)) / x, (0.5, 3)),
     ("gamma", {}, mpmath.gamma, (0.5, 3)),
     ("spence", {}, lambda x: mpmath.polylog(2, 1 - x), (0.5, 1.9)),
+    ("sin_integral", {}, mpmath.si, (-3, 3)),
+    ("cos_integral", {}, mpmath.ci, (0.8, 3)),
+    ("owens_t", {}, owens_t, (-2, 2), (-2, 2)),
     ("hyp0f1", {"b": 1.5}, lambda x: mpmath.hyp0f1(1.5, x), (-2, 2)),
     ("hyp1f1", {}, lambda x: mpmath.hyp1f1(1, 2, x), (-2, 2)),
     ("hyp2f1", {"a": -0.5}, lambda x: mpmath.hyp2f1(-0.5, 0.5, 1, x), (-0.9, 0.9)),

@@ -19,6 +19,7 @@ _PRIMITIVES: Mapping[str, str] = {
     "gammainc": "igamma", "gammaincc": "igammac", "betainc": "regularized_incomplete_beta", "gammaincinv": "igamma_inv",
     "gammainccinv": "igammac_inv", "betaincinv": "regularized_incomplete_beta_inv", "i0e": "bessel_i0e", "i1e": "bessel_i1e",
     "erfcx": "erfcx", "erfcinv": "erfc_inv", "dawsn": "dawsn", "expi": "expi", "exprel": "hyp1f1", "spence": "spence",
+    "owens_t": "owens_t",
 }  # fmt: skip
 
 _ROOT_2 = math.sqrt(2)
@@ -143,10 +144,6 @@ def _inverse(y: Array, exponent: Array) -> Array:
     return select(product > -1, found, outside)
 
 
-def _fresnel(x: Array) -> tuple[Array, Array]:
-    return x.emit("fresnel_s"), x.emit("fresnel_c")
-
-
 def _stdtr(df: Array, t: Array) -> Array:
     """Student's distribution function, by the incomplete beta function of what is less than a half."""
     square = t.emit("square")
@@ -223,7 +220,8 @@ SPECIAL: Mapping[str, Rule] = {
     "exp10": lambda x: filled(x, 10).emit("pow", x),
     "erfi": lambda x: x.emit("square").emit("exp") * x.emit("dawsn") * (2 / math.sqrt(math.pi)),
     "exp1": _exp1,
-    "fresnel": _fresnel,
+    "fresnel": lambda x: (x.emit("fresnel_s"), x.emit("fresnel_c")),
+    "sici": lambda x: (x.emit("sin_integral"), x.emit("cos_integral")),
     "ellipk": lambda m: _within(m <= 1, m.emit("hyp2f1") * (math.pi / 2)),
     "ellipe": lambda m: _within(m <= 1, m.emit("hyp2f1", a=-0.5) * (math.pi / 2)),
 }

@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from tidu_cli.lax.special.families import special_function
+from tidu_cli.graph.types import FLOATS
+from tidu_cli.lax.special.families import in_double, special_function
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.families import by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op
 
-cos, exp, expn, hyp0f1, hyp1f1, hyp2f1, sin, square = map(op, ("cos", "exp", "expn", "hyp0f1", "hyp1f1", "hyp2f1", "sin", "square"))
+cos, erf, exp, expn, sin, spherical_j, square = map(op, ("cos", "erf", "exp", "expn", "sin", "spherical_bessel_j", "square"))
+hyp0f1, hyp1f1, hyp2f1 = map(op, ("hyp0f1", "hyp1f1", "hyp2f1"))
 
 
 class ExpnAttrs(Attrs):
@@ -54,6 +57,15 @@ class Hyp2f1Attrs(Attrs):
 
 def _expn_slope(attrs: ExpnAttrs, x: Term, y: Term) -> Term:
     return -exp(-x) / x if attrs.n == 1 else -expn(x, n=attrs.n - 1)
+
+
+def _owens_by_h(h: Term, a: Term, y: Term) -> Term:
+    return exp(square(h) * -0.5) * erf(a * h * math.sqrt(0.5)) * (-0.5 / math.sqrt(2 * math.pi))
+
+
+def _owens_by_a(h: Term, a: Term, y: Term) -> Term:
+    spread = 1.0 + square(a)
+    return exp(square(h) * spread * -0.5) / (spread * (2 * math.pi))
 
 
 PRIMITIVES = (
@@ -114,6 +126,31 @@ PRIMITIVES = (
         lambda np, special, attrs, x: special.fresnel(x)[1],
         lambda attrs, x, y: cos(square(x) * (math.pi / 2)),
         within=((-2.0, 2.0),),
+    ),
+    special_function(
+        "sin_integral",
+        "∫₀ˣ sin s / s ds",
+        "sine integral Si",
+        lambda np, special, attrs, x: special.sici(x)[0],
+        lambda attrs, x, y: spherical_j(x),
+        within=((-3.0, 3.0),),
+    ),
+    special_function(
+        "cos_integral",
+        "∫ cos s / s ds from ∞ to x",
+        "cosine integral Ci, for x > 0",
+        lambda np, special, attrs, x: special.sici(x)[1],
+        lambda attrs, x, y: cos(x) / x,
+        within=((0.5, 3.0),),
+    ),
+    elementwise(
+        "owens_t",
+        2,
+        FLOATS,
+        by_partials(weighted(_owens_by_h), weighted(_owens_by_a)),
+        kernel=in_double(lambda np, special, attrs, h, a: special.owens_t(h, a)),
+        formula="1/2π ∫₀ʸ e^(-x^2 (1 + s^2) / 2) / (1 + s^2) ds",
+        summary="Owen's T function",
     ),
     special_function(
         "spence",
