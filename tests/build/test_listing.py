@@ -19,12 +19,13 @@ from tests.cli.running import ROOT
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.formulas.language import CONSTANTS, OTHER_NAMES, function_names
 from tidu_cli.build.formulas.language import CREATION as IN_FORMULAS
-from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import CONTRACTIONS
+from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
+from tidu_cli.build.numpy.elementwise.ufuncs import CONTRACTIONS, SCIPYS
 from tidu_cli.build.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NAMESPACE, NOT_NUMPYS, PLAIN, numpys
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.build.numpy.refused import MODULES as REFUSED_MODULES
 from tidu_cli.build.numpy.refused import REFUSALS
+from tidu_cli.build.scipy.distributions import CONTINUOUS, DISCRETE
 from tidu_cli.build.scipy.functions import MODULES
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
@@ -142,13 +143,14 @@ def what_can_be_traced() -> str:
         rows.append(f"| {title} | {listed(names)} |")
     rows.append(f"| new arrays, with `like=` | {listed(CREATION.values())} |")
     for module, functions in MODULES.items():
-        names = {*functions, *(SPECIAL if module == "scipy.special" else ())}
+        names = {*functions, *(SCIPYS if module == "scipy.special" else ())}
         if names:
-            rows.append(f"| `{module}` | {listed(names)} |")
+            rows.append(f"| `{module}` | {listed(name for name in names if name[0] != '_')} |")
+    rows.append(f"| distributions of `scipy.stats` | {listed([*CONTINUOUS, *DISCRETE, 'multivariate_normal'])} |")
     methods = {name for name in vars(Array) if not name.startswith("_")} - set(Array.__slots__) - INTERNAL
     rows.append(f"| attributes and methods of arrays | {listed(methods)} |")
     rows.append(f"| the array API's other names | {listed(name for name in ARRAY_API if name in {*ALIASES, *PLAIN})} |")
-    own = set(function_names()) - (set(FUNCTIONS) - NOT_NUMPYS) - set(SPECIAL)
+    own = set(function_names()) - (set(FUNCTIONS) - NOT_NUMPYS) - set(SCIPYS)
     rows.append(f"| formulas only | {listed(own | set(CONSTANTS) | set(OTHER_NAMES) | set(IN_FORMULAS))} |")
     return "\n".join(rows)
 

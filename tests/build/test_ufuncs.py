@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import check, traced
-from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import ufunc_named
+from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
+from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
+from tidu_cli.build.scipy.parameters import WITH_PARAMETERS
+from tidu_cli.build.scipy.ufuncs import COMPLEX
 from tidu_cli.errors import TiduError
 
 RNG = np.random.default_rng(11)
@@ -22,7 +25,7 @@ ORDERED = ("maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater"
 
 REFUSED = {
     **{(name, kind): "no order; take it of their magnitudes" for name in ORDERED for kind in "c"},
-    **{(name, "c"): "take it of real numbers" for name in ("erf", "erfc", "psi")},
+    **{(name, "c"): "take it of real numbers" for name in set(SCIPYS) - COMPLEX},
     **{("power", kind): "convert the base first: x.astype(float)" for kind in "biu"},
 }
 """What NumPy or SciPy computes and graphs do not, by the kind of dtype, with words of the message."""
@@ -32,8 +35,12 @@ NOT_OF_ZERO = ("floor_divide", "remainder", "divmod", "fmod", "reciprocal", "psi
 """Integers divided by 0 are 0 in NumPy, which warns, and have all bits set here; psi of 0 is -inf in SciPy, and NaN here."""
 
 
+def n_parameters(name: str) -> int:
+    return WITH_PARAMETERS[name].n if name in WITH_PARAMETERS else 0
+
+
 def operands(name: str, dtype: str) -> list[np.ndarray]:
-    kind, n = np.dtype(dtype).kind, ufunc_named(name).nin
+    kind, n = np.dtype(dtype).kind, ufunc_named(name).nin - n_parameters(name)
     if kind == "b" and name in NOT_OF_ZERO:
         return [np.ones((2, 3), bool)] * n
     if kind in "biu":
@@ -44,7 +51,7 @@ def operands(name: str, dtype: str) -> list[np.ndarray]:
 
 def cases() -> Iterator[tuple[str, str]]:
     """Every ufunc with every dtype that NumPy, or SciPy, takes."""
-    for name in sorted({**UFUNCS, **SPECIAL}):
+    for name in sorted({**UFUNCS, **SCIPYS}):
         ufunc = ufunc_named(name)
         for dtype in DTYPES:
             try:
@@ -56,11 +63,12 @@ def cases() -> Iterator[tuple[str, str]]:
 
 def applied(name: str):
     ufunc = ufunc_named(name)
+    ufunc = functools.partial(ufunc, *[1] * n_parameters(name))
 
     def apply(*x):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.stack(ufunc(*x)) if ufunc.nout > 1 else ufunc(*x)
+            return np.stack(ufunc(*x)) if ufunc_named(name).nout > 1 else ufunc(*x)
 
     return apply
 

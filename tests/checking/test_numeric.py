@@ -285,7 +285,7 @@ def test_places_of_times_are_said_as_times() -> None:
 
 def test_what_has_no_derivative_is_said() -> None:
     told = {p.name: check_primitive(p, BUILTIN, ["closure"], dtypes=[]).lines() for p in BUILTIN if p.rules.inert}
-    assert {"schur", "nextafter", "polygamma", "zeta", "igamma", "igammac", "regularized_incomplete_beta"} == set(told)
+    assert {"schur", "nextafter", "polygamma"} == set(told)
     for name, lines in told.items():
         assert any(f"note: {name} has no derivative in input" in line and not line.endswith(": ") for line in lines)
         wrt = [Key(f"x{BUILTIN[name].rules.inert[0]}")]

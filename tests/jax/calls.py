@@ -199,6 +199,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     # The primitive leaves above the diagonal what it found there; the function takes that away.
     "cholesky": lambda lax, attrs, x: lax.linalg.cholesky(x, symmetrize_input=False),
     "triangular_solve": lambda lax, attrs, a, b: lax.linalg.triangular_solve(a, b, **attrs),
+    "igamma_grad_a": lambda lax, attrs, a, x: lax.igamma_grad_a(a, x),
     "lu": lambda lax, attrs, x: lax.linalg.lu(x),
     "lu_pivots_to_permutation": lambda lax, attrs, x: lax.linalg.lu_pivots_to_permutation(x, **attrs),
     "qr": lambda lax, attrs, x: lax.linalg.qr(x, **attrs),

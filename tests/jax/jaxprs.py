@@ -32,34 +32,11 @@ RENAMED = {
 """Params of which attrs have another name."""
 
 
-SPREADING = {
-    *[
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "max",
-        "min",
-        "pow",
-        "rem",
-        "atan2",
-        "nextafter",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "and",
-        "or",
-        "xor",
-        "add_any",
-    ]
-}
+SPREADING = {"eq", "ne", "lt", "le", "gt", "ge"}
 """Equations that take scalars beside arrays."""
 
 
-class UnknownEquationError(Exception):
+class NoSuchOpError(Exception):
     """An equation that tidu has no primitive for."""
 
 
@@ -93,18 +70,21 @@ def _emitted(trace: Trace, jaxpr: Any, consts: Sequence[Any], operands: Sequence
         if name in NAMES or name not in KNOWN.primitives:
             inner = next((equation.params[p] for p in ("jaxpr", "call_jaxpr", "fun_jaxpr") if p in equation.params), None)
             if inner is None:
-                raise UnknownEquationError(name)
+                raise NoSuchOpError(name)
             found = _emitted(trace, getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
         else:
-            if equation.primitive.name in SPREADING:
-                shape = equation.outvars[0].aval.shape
-                given = [
-                    t if t.type.shape == shape else trace.emit("broadcast_in_dim", t, shape=shape, broadcast_dimensions=())
-                    for t in given
-                ]
+            if KNOWN[name].domain.one_type or name in SPREADING:
+                given = [_spread(trace, t, equation.outvars[0].aval.shape) for t in given]
             found = trace.emit_all(name, *given, **_attrs(name, equation.params))
         values.update(zip(equation.outvars, found, strict=True))
     return [read(v) for v in jaxpr.outvars]
+
+
+def _spread(trace: Trace, x: Any, shape: tuple[int, ...]) -> Any:
+    """An operand with axes of one element, or none, which JAX leaves as they are beside others."""
+    if x.type.shape == shape:
+        return x
+    return trace.emit("broadcast_in_dim", x, shape=shape, broadcast_dimensions=tuple(range(x.type.rank)))
 
 
 def _attrs(name: str, params: dict[str, Any]) -> dict[str, Any]:

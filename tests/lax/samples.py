@@ -20,6 +20,7 @@ from tests.lax import (
     linear_algebra_samples,
     reduction_samples,
     signal_samples,
+    special_samples,
 )
 from tests.lax.sample import ORDER, SHAPES, Sample, draw, each, wrap, wrapped
 from tests.templates import type_of
@@ -275,5 +276,13 @@ def contraction():
 
 
 FAMILIES = (elementary, arithmetic, comparison, times, complexes, structural, reduction, contraction)
-MODULES = (elementwise_samples, indexing_samples, linear_algebra_samples, decomposition_samples, reduction_samples, signal_samples)
+MODULES = (
+    elementwise_samples,
+    indexing_samples,
+    linear_algebra_samples,
+    decomposition_samples,
+    reduction_samples,
+    signal_samples,
+    special_samples,
+)
 SAMPLES = [s for family in (*FAMILIES, *(f for module in MODULES for f in module.FAMILIES)) for s in family()]

@@ -11,8 +11,8 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import NUMBERS, arrays_in, lift
 from tidu_cli.build.errors import BuildError
-from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import apply_ufunc, apply_ufunc_all, ufunc_named
+from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
+from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, apply_ufunc, apply_ufunc_all, ufunc_named
 from tidu_cli.build.numpy.functions import ALIASES, FUNCTIONS
 from tidu_cli.build.numpy.linear_algebra.systems import solve_triangular
 from tidu_cli.build.numpy.reductions import series
@@ -48,7 +48,7 @@ class Several(tuple[Array, ...]):
 def function_names() -> tuple[str, ...]:
     """The functions that formulas may call."""
     plain = {name for name in FUNCTIONS if "." not in name and name not in _HIDDEN}
-    return tuple(sorted(plain | set(ALIASES) | set(SPECIAL) | set(OTHER_NAMES) | set(CREATION) | set(_OWN)))
+    return tuple(sorted(plain | set(ALIASES) | set(SCIPYS) | set(OTHER_NAMES) | set(CREATION) | set(_OWN)))
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
@@ -59,7 +59,7 @@ def function_named(name: str) -> Callable[..., Any] | None:
         return _OWN[name]
     name = OTHER_NAMES.get(name, name)
     name = ALIASES.get(name, name)
-    if name in SPECIAL or name in UFUNCS:
+    if name in UFUNCS or (name in SCIPYS and name not in FUNCTIONS):
         arity, several = ufunc_named(name).nin, ufunc_named(name).nout > 1
 
         def apply(*operands: Any) -> Any:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidu_cli.build.numpy.functions import functions_of
-from tidu_cli.build.scipy import fft, linalg, matrices, signal, special
+from tidu_cli.build.scipy import fft, linalg, matrices, signal, special, stats
 
 MODULES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "scipy.fft": functions_of(fft),
     "scipy.linalg": functions_of(linalg) | functions_of(matrices),
     "scipy.signal": functions_of(signal),
     "scipy.special": functions_of(special),
-    "scipy.stats": {},
+    "scipy.stats": functions_of(stats),
 }
 """What can be traced: public functions of the modules here, by SciPy's names; `rv_continuous.pdf` is a method of a class."""

@@ -164,7 +164,7 @@ def eigh(a: Operand, b: Operand = None, *, lower: bool = True, eigvals_only: boo
     a, b = _together(a, b)
     factor = b.emit("cholesky") if lower else adjoint(b).emit("cholesky")
     whole = a if lower else adjoint(a)
-    below = whole._call("tril", -1)
+    below: Any = whole._call("tril", -1)
     whole = below + adjoint(below) + whole._call("tril")._call("triu").real
     side = {"left_side": True, "lower": True}
     half = factor.emit("triangular_solve", whole.astype(a.dtype), **side)

@@ -23,6 +23,7 @@ _abs, and_, bessel_i0e, bessel_i1e, digamma, exp, gt, is_finite = map(
 lgamma, log, log1p, max_, polygamma, select_n, sign, square, zeta = map(
     op, ("lgamma", "log", "log1p", "max", "polygamma", "select_n", "sign", "square", "zeta")
 )
+beta_grad, igamma_grad_a, zeta_grad = map(op, ("regularized_incomplete_beta_grad", "igamma_grad_a", "zeta_grad"))
 
 _EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 
@@ -121,11 +122,13 @@ def _log_gamma_density(a: Term, x: Term) -> Term:
     return select_n(large, direct, -(deviance + (series * inverse + (log(k) * 0.5 + 0.5 * math.log(2 * math.pi)))))
 
 
-def _gamma_density(a: Term, x: Term, result: Term) -> Term:
+def gamma_density(a: Term, x: Term, result: Term) -> Term:
+    """x^(a - 1) e^-x / Γ(a), the derivative of P(a, x) by x. `result` is not read: derivatives are functions of it, too."""
     return exp(_log_gamma_density(a, x))
 
 
-def _beta_density(a: Term, b: Term, x: Term, result: Term) -> Term:
+def beta_density(a: Term, b: Term, x: Term, result: Term) -> Term:
+    """x^(a - 1) (1 - x)^(b - 1) / B(a, b), the derivative of the regularized incomplete beta function by x."""
     # By gamma densities g: n g(a, n x) g(b, n (1 - x)) / g(a + b, n) for any n, here one that is near what all three are about.
     both = a + b
     n = both + 1
@@ -187,6 +190,14 @@ PRIMITIVES = (
         lambda x, y: exp(square(y)) * (math.sqrt(math.pi) / 2),
         within=((-0.75, 0.75),),
     ),
+    _special(
+        "gamma",
+        "Γ(x)",
+        "gamma function",
+        "gamma",
+        lambda x, y: y * digamma(x),
+        within=_POSITIVE,
+    ),
     _special("lgamma", "ln |Γ(x)|", "logarithm of the gamma function", _lgamma, lambda x, y: digamma(x), within=_POSITIVE),
     _special(
         "digamma",
@@ -211,9 +222,8 @@ PRIMITIVES = (
         "Σ (y + k)^-x over k = 0, 1, …",
         "Hurwitz zeta function, for x > 1; below y = 0 for integral x",
         _zeta,
-        None,
+        lambda s, q, result: zeta_grad(s, q),
         lambda s, q, result: -s * zeta(s + 1, q),
-        reason="that is no function of this vocabulary",
         within=((2.0, 4.0), (0.5, 3.0)),
     ),
     _special(
@@ -221,9 +231,8 @@ PRIMITIVES = (
         "P(x, y) = 1/Γ(x) ∫₀ʸ s^(x-1) e^-s ds",
         "regularized lower incomplete gamma function; its derivative in y is as good as y, of orders of any size",
         "gammainc",
-        None,
-        _gamma_density,
-        reason="that is no function of this vocabulary",
+        lambda a, x, result: igamma_grad_a(a, x),
+        gamma_density,
         within=_POSITIVE,
     ),
     _special(
@@ -231,9 +240,8 @@ PRIMITIVES = (
         "1 - P(x, y)",
         "regularized upper incomplete gamma function; its derivative in y is as good as y, of orders of any size",
         "gammaincc",
-        None,
-        lambda a, x, result: -_gamma_density(a, x, result),
-        reason="that is no function of this vocabulary",
+        lambda a, x, result: -igamma_grad_a(a, x),
+        lambda a, x, result: -gamma_density(a, x, result),
         within=_POSITIVE,
     ),
     _special(
@@ -241,10 +249,9 @@ PRIMITIVES = (
         "1/B(x, y) ∫₀ᶻ s^(x-1) (1 - s)^(y-1) ds",
         "regularized incomplete beta function; its derivative in z is as good as z, of x and y of any size",
         "betainc",
-        None,
-        None,
-        _beta_density,
-        reason="those are no functions of this vocabulary",
+        lambda a, b, x, result: beta_grad(a, b, x),
+        lambda a, b, x, result: beta_grad(a, b, x, order_x=0, order_y=1),
+        beta_density,
         within=((0.5, 3.0), (0.5, 3.0), (0.2, 0.8)),
     ),
     _special(

@@ -16,7 +16,8 @@ Rule = Callable[..., Any]
 """From operands of one shape and the dtypes that NumPy would compute in, to the result (or a tuple of results)."""
 
 
-def _op(name: str, **attrs: object) -> Rule:
+def as_op(name: str, **attrs: object) -> Rule:
+    """The rule that is one primitive."""
     return lambda *operands: operands[0].emit(name, *operands[1:], **attrs)
 
 
@@ -51,7 +52,8 @@ def _floor_divide(x: Array, y: Array) -> Array:
     return select(y.emit("eq", filled(y, 0)), x.emit("div", y), exact)
 
 
-def _logaddexp(x: Array, y: Array) -> Array:
+def logaddexp(x: Array, y: Array) -> Array:
+    """ln(eˣ + eʸ), without overflow."""
     gap = x - y
     safe = x.emit("max", y) + (-abs(gap)).emit("exp").emit("log1p")
     return select(gap.emit("ne", gap), x + y, safe)  # of infinities, and NaN
@@ -104,12 +106,18 @@ def _abs(x: Array) -> Array:
     return x if x.type.dtype == "bool" else x.emit("abs")
 
 
-def _x_times(log: str) -> Rule:
+def x_times(log: str) -> Rule:
+    """x log y, which is 0 where x is, whatever y is but NaN."""
+    start = 0 if log == "log" else -1
+
     def times(x: Array, y: Array) -> Array:
         zero = filled(x, 0)
         nothing = x.emit("eq", zero).emit("and", y.emit("eq", y))
+        if not y.type.complex:
+            regular = y.emit("gt", filled(y, start)).emit("and", y.emit("lt", filled(y, math.inf)))
+            nothing = nothing.emit("and", regular.emit("not"))  # elsewhere it is 0 of itself, with the derivative log y
         # The logarithm is of 1 where the product is 0 anyway, so that no derivative is 0 times infinity.
-        inside = select(nothing, filled(x, 1 if log == "log" else 0), y)
+        inside = select(nothing, filled(x, start + 1), y)
         return select(nothing, zero, x * inside.emit(log))
 
     return times
@@ -159,7 +167,7 @@ _PRIMITIVES: Mapping[str, str] = {
 """Ufuncs that are one primitive."""
 
 UFUNCS: Mapping[str, Rule] = {
-    **{ufunc: _op(name) for ufunc, name in _PRIMITIVES.items()},
+    **{ufunc: as_op(name) for ufunc, name in _PRIMITIVES.items()},
     "add": _by_bool("or", "add"),
     "multiply": _by_bool("and", "mul"),
     "floor_divide": _floor_divide,
@@ -175,8 +183,8 @@ UFUNCS: Mapping[str, Rule] = {
     "fmin": _fmax("min"),
     "log2": _scaled("log", 1 / _LOG2),
     "log10": _scaled("log", 1 / math.log(10)),
-    "logaddexp": _logaddexp,
-    "logaddexp2": lambda x, y: _logaddexp(x * _LOG2, y * _LOG2) * (1 / _LOG2),
+    "logaddexp": logaddexp,
+    "logaddexp2": lambda x, y: logaddexp(x * _LOG2, y * _LOG2) * (1 / _LOG2),
     "reciprocal": lambda x: filled(x, 1).emit("div", x),
     "hypot": lambda x, y: (x.emit("square") + y.emit("square")).emit("sqrt"),
     **dict.fromkeys(("degrees", "rad2deg"), lambda x: x * (180 / math.pi)),
@@ -205,19 +213,3 @@ UFUNCS: Mapping[str, Rule] = {
     "isnan": is_nan,
 }
 """NumPy's ufuncs by name."""
-
-_SPECIAL_PRIMITIVES: Mapping[str, str] = {
-    "expit": "logistic", "erf": "erf", "erfc": "erfc", "erfinv": "erf_inv", "gammaln": "lgamma", "psi": "digamma",
-    "gammainc": "igamma", "gammaincc": "igammac", "betainc": "regularized_incomplete_beta", "i0e": "bessel_i0e",
-    "i1e": "bessel_i1e",
-}  # fmt: skip
-
-SPECIAL: Mapping[str, Rule] = {
-    **{ufunc: _op(name) for ufunc, name in _SPECIAL_PRIMITIVES.items()},
-    "logit": lambda x: x.emit("log") - (-x).emit("log1p"),
-    "log_expit": lambda x: -_logaddexp(filled(x, 0), -x),
-    "xlogy": _x_times("log"),
-    "xlog1py": _x_times("log1p"),
-    "entr": lambda x: -_x_times("log")(x, x),
-}
-"""Ufuncs of scipy.special by name."""

@@ -13,14 +13,20 @@ from tidu_cli.build.arrays.aliasing import renewed
 from tidu_cli.build.arrays.array import Array, dtype_of, name_of
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, kind, lift
 from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
-from tidu_cli.build.numpy.elementwise.elementwise import SPECIAL, UFUNCS
+from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.primitives import common_shape
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
+from tidu_cli.build.scipy.parameters import GENERAL, WITH_PARAMETERS, parametrized
+from tidu_cli.build.scipy.refused import refusal
+from tidu_cli.build.scipy.ufuncs import COMPLEX, SPECIAL
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import COMPLEXES, INTEGERS
 
 CONTRACTIONS = ("matmul", "vecdot", "matvec", "vecmat")
 """Ufuncs that are not elementwise; among NumPy's functions they are in the table of `functions`."""
+
+SCIPYS: Mapping[str, Any] = {**SPECIAL, **GENERAL, **WITH_PARAMETERS}
+"""Those of scipy.special."""
 
 _REDUCTIONS = {
     "add": "sum",
@@ -35,7 +41,7 @@ _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "
 
 
 def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Array:
-    """The result of one of `UFUNCS` or `SPECIAL` on these operands, of which one is an Array, or holds one.
+    """The result of one of `UFUNCS` or `SCIPYS` on these operands, of which one is an Array, or holds one.
 
     Dtypes and broadcasting are NumPy's. Raises BuildError for dtypes that it does not take.
     """
@@ -62,18 +68,24 @@ def apply_operator(name: str, x: Operand, y: Operand) -> Any:
 def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[Array, ...]:
     """All results, as `apply_ufunc` gives the first."""
     loop, results = _dtypes(name, tuple([kind(x) for x in operands]), dtype)
+    if name in SCIPYS:
+        like = arrays_in(operands)[0]
+        found = parametrized(name, operands, lambda rest: lift(rest[0], like, loop[-1]))
+        if found is not None:
+            return (found.convert(results[0]),)
     found_array = next((x for x in operands if isinstance(x, Array)), None)
     like = arrays_in(operands)[0] if found_array is None else found_array
     arrays = [lift(x, like, d) for x, d in zip(operands, loop, strict=True)]
     shape = common_shape(*[x.type.shape for x in arrays])
-    found = (UFUNCS.get(name) or SPECIAL[name])(*[x.broadcast(shape) for x in arrays])
-    parts = found if isinstance(found, tuple) else (found,)
+    rule = UFUNCS.get(name) or SCIPYS[name]
+    given = rule(*[x.broadcast(shape) for x in arrays])
+    parts = given if isinstance(given, tuple) else (given,)
     converted = [x.convert(d) for x, d in zip(parts, results, strict=True)]
     return tuple([renewed(x) if any(x is y for y in arrays) else x for x in converted])
 
 
 def ufunc_named(name: str) -> Any:
-    """The ufunc of `UFUNCS` or `SPECIAL` of that name, NumPy's or SciPy's."""
+    """The ufunc of `UFUNCS` or `SCIPYS` of that name, NumPy's or SciPy's."""
     if name in UFUNCS:
         return getattr(np, name)
     from scipy import special  # type: ignore[import-untyped]  # slow to import, and rarely needed
@@ -100,18 +112,16 @@ def _dtypes(name: str, kinds: tuple[Any, ...], dtype: Any) -> tuple[tuple[str, .
         shown = ", ".join(k if isinstance(k, str) else f"a Python {k.__name__}" for k in kinds)
         raise BuildError(f"{name} does not take {shown}") from None
     names = tuple(map(name_of, found))
-    if COMPLEXES.intersection(names[: ufunc.nin]) and name in _NO_COMPLEX:
-        raise BuildError(f"{name} of complex numbers {_NO_COMPLEX[name]}")
+    refused = _REAL_ONLY if name in SCIPYS and name not in COMPLEX else _UNORDERED if name in _ORDERING else ""
+    if refused and COMPLEXES.intersection(names[: ufunc.nin]):
+        raise BuildError(f"{name} of complex numbers {refused}")
     return names[: ufunc.nin], names[ufunc.nin :]
 
 
 _UNORDERED = "has no counterpart in graphs, as they have no order; take it of their magnitudes, np.abs(z), or of z.real and z.imag"
 _REAL_ONLY = "has no counterpart in graphs; take it of real numbers"
-_NO_COMPLEX = {
-    **dict.fromkeys(("maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater", "greater_equal"), _UNORDERED),
-    **dict.fromkeys(("erf", "erfc", "psi"), _REAL_ONLY),
-}
-"""What NumPy and SciPy do with complex numbers, and graphs do not."""
+_ORDERING = ("maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater", "greater_equal")
+"""What NumPy does with complex numbers, and graphs do not, as they do not what SciPy does."""
 
 
 def _fixed_power(name: str, base: Operand, exponent: Operand) -> Array | None:
@@ -155,8 +165,10 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
         raise UntraceableError(f"np.{name}.{method} cannot be traced; write it with functions that make new arrays")
     if name in CONTRACTIONS:
         return numpy[name](*inputs, **options)
-    if name not in UFUNCS and name not in SPECIAL:
-        instead = f"; {REFUSED[name]}" if name in REFUSED else did_you_mean(name, [*UFUNCS, *SPECIAL])
+    if name not in UFUNCS and name not in SCIPYS:
+        if not hasattr(np, name) and name not in REFUSED:
+            raise UnknownFunctionError(refusal(f"scipy.special.{name}"))
+        instead = f"; {REFUSED[name]}" if name in REFUSED else did_you_mean(name, [*UFUNCS, *SCIPYS])
         raise UnknownFunctionError(f"{name} cannot be traced{instead}")
     if method == "outer":
         x, y = (v if isinstance(v, Array) else np.asarray(v) for v in inputs)

@@ -1,0 +1,193 @@
+"""Integrals and series: exponential and Fresnel integrals, scaled and inverse error functions, hypergeometric functions.
+
+They are SciPy's; parameters are attrs. Their slopes are Abramowitz and Stegun's (5.1.26, 7.1.19, 7.3, 13.4.8, 15.2.1).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from tidu_cli.graph.types import FLOATS
+from tidu_cli.lax.special.families import in_double, special_function
+from tidu_cli.rules.attrs.fields import After, Bounded
+from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.families import by_partials, elementwise, weighted
+from tidu_cli.rules.terms import Term, op
+
+cos, erf, exp, expn, sin, spherical_j, square = map(op, ("cos", "erf", "exp", "expn", "sin", "spherical_bessel_j", "square"))
+hyp0f1, hyp1f1, hyp2f1 = map(op, ("hyp0f1", "hyp1f1", "hyp2f1"))
+
+
+class ExpnAttrs(Attrs):
+    """`n`: the order, from 1, which it is by default."""
+
+    n: Annotated[int, Bounded(ge=1, lt=2**31)] = 1
+
+
+def _no_pole(value: float) -> float:
+    if value <= 0 and value == int(value):
+        raise ValueError(f"{value:g} is a pole, as all integers up to 0 are")
+    return value
+
+
+Divisor = Annotated[float, After(_no_pole, {})]
+
+
+class Hyp0f1Attrs(Attrs):
+    """`b`: the parameter, 1 by default."""
+
+    b: Divisor = 1.0
+
+
+class Hyp1f1Attrs(Attrs):
+    """`a`, `b`: the parameters, 1 and 2 by default."""
+
+    a: float = 1.0
+    b: Divisor = 2.0
+
+
+class Hyp2f1Attrs(Attrs):
+    """`a`, `b`, `c`: the parameters, 1/2, 1/2 and 1 by default."""
+
+    a: float = 0.5
+    b: float = 0.5
+    c: Divisor = 1.0
+
+
+def _expn_slope(attrs: ExpnAttrs, x: Term, y: Term) -> Term:
+    return -exp(-x) / x if attrs.n == 1 else -expn(x, n=attrs.n - 1)
+
+
+def _owens_by_h(h: Term, a: Term, y: Term) -> Term:
+    return exp(square(h) * -0.5) * erf(a * h * math.sqrt(0.5)) * (-0.5 / math.sqrt(2 * math.pi))
+
+
+def _owens_by_a(h: Term, a: Term, y: Term) -> Term:
+    spread = 1.0 + square(a)
+    return exp(square(h) * spread * -0.5) / (spread * (2 * math.pi))
+
+
+PRIMITIVES = (
+    special_function(
+        "erfcx",
+        "e^(x^2) erfc x",
+        "scaled complementary error function",
+        lambda np, special, attrs, x: special.erfcx(x),
+        lambda attrs, x, y: (x * 2.0) * y - 2 / math.sqrt(math.pi),
+        within=((-2.0, 2.0),),
+    ),
+    special_function(
+        "erfc_inv",
+        "the y with erfc y = x",
+        "inverse of the complementary error function, as good for small x as for others",
+        lambda np, special, attrs, x: special.erfcinv(x),
+        lambda attrs, x, y: exp(square(y)) * (-math.sqrt(math.pi) / 2),
+        within=((0.25, 1.75),),
+    ),
+    special_function(
+        "dawsn",
+        "e^(-x^2) ∫₀ˣ e^(s^2) ds",
+        "Dawson's integral",
+        lambda np, special, attrs, x: special.dawsn(x),
+        lambda attrs, x, y: 1.0 - (x * 2.0) * y,
+        within=((-2.0, 2.0),),
+    ),
+    special_function(
+        "expi",
+        "∫ e^s / s ds from -∞ to x",
+        "exponential integral Ei, a principal value for x > 0",
+        lambda np, special, attrs, x: special.expi(x),
+        lambda attrs, x, y: exp(x) / x,
+        within=((0.5, 3.0),),
+    ),
+    special_function(
+        "expn",
+        "∫ e^(-x s) / sⁿ ds from 1 to ∞",
+        "generalized exponential integral E_n, for x ≥ 0",
+        lambda np, special, attrs, x: special.expn(attrs.n, x),
+        _expn_slope,
+        attrs=ExpnAttrs,
+        tried=({"n": 3},),
+        within=((0.5, 3.0),),
+    ),
+    special_function(
+        "fresnel_s",
+        "∫₀ˣ sin(π s^2 / 2) ds",
+        "Fresnel integral S",
+        lambda np, special, attrs, x: special.fresnel(x)[0],
+        lambda attrs, x, y: sin(square(x) * (math.pi / 2)),
+        within=((-2.0, 2.0),),
+    ),
+    special_function(
+        "fresnel_c",
+        "∫₀ˣ cos(π s^2 / 2) ds",
+        "Fresnel integral C",
+        lambda np, special, attrs, x: special.fresnel(x)[1],
+        lambda attrs, x, y: cos(square(x) * (math.pi / 2)),
+        within=((-2.0, 2.0),),
+    ),
+    special_function(
+        "sin_integral",
+        "∫₀ˣ sin s / s ds",
+        "sine integral Si",
+        lambda np, special, attrs, x: special.sici(x)[0],
+        lambda attrs, x, y: spherical_j(x),
+        within=((-3.0, 3.0),),
+    ),
+    special_function(
+        "cos_integral",
+        "∫ cos s / s ds from ∞ to x",
+        "cosine integral Ci, for x > 0",
+        lambda np, special, attrs, x: special.sici(x)[1],
+        lambda attrs, x, y: cos(x) / x,
+        within=((0.5, 3.0),),
+    ),
+    elementwise(
+        "owens_t",
+        2,
+        FLOATS,
+        by_partials(weighted(_owens_by_h), weighted(_owens_by_a)),
+        kernel=in_double(lambda np, special, attrs, h, a: special.owens_t(h, a)),
+        formula="1/2π ∫₀ʸ e^(-x^2 (1 + s^2) / 2) / (1 + s^2) ds",
+        summary="Owen's T function",
+    ),
+    special_function(
+        "spence",
+        "∫ ln s / (1 - s) ds from 1 to x",
+        "Spence's function, the dilogarithm of 1 - x, for x ≥ 0",
+        lambda np, special, attrs, x: special.spence(x),
+        lambda attrs, x, y: -hyp2f1(1.0 - x, a=1.0, b=1.0, c=2.0),  # ln x / (1 - x), also at 1
+        within=((0.5, 3.0),),
+    ),
+    special_function(
+        "hyp0f1",
+        "Σ xᵏ / (b)ₖ k!",
+        "confluent hypergeometric limit function ₀F₁",
+        lambda np, special, attrs, x: special.hyp0f1(attrs.b, x),
+        lambda attrs, x, y: hyp0f1(x, b=attrs.b + 1) * (1 / attrs.b),
+        attrs=Hyp0f1Attrs,
+        tried=({"b": 1.5},),
+        within=((-2.0, 2.0),),
+    ),
+    special_function(
+        "hyp1f1",
+        "Σ (a)ₖ xᵏ / (b)ₖ k!",
+        "confluent hypergeometric function ₁F₁",
+        lambda np, special, attrs, x: special.hyp1f1(attrs.a, attrs.b, x),
+        lambda attrs, x, y: hyp1f1(x, a=attrs.a + 1, b=attrs.b + 1) * (attrs.a / attrs.b),
+        attrs=Hyp1f1Attrs,
+        tried=({"a": 0.5, "b": 1.5},),
+        within=((-2.0, 2.0),),
+    ),
+    special_function(
+        "hyp2f1",
+        "Σ (a)ₖ (b)ₖ xᵏ / (c)ₖ k!",
+        "Gauss' hypergeometric function ₂F₁, for x < 1",
+        lambda np, special, attrs, x: special.hyp2f1(attrs.a, attrs.b, attrs.c, x),
+        lambda attrs, x, y: hyp2f1(x, a=attrs.a + 1, b=attrs.b + 1, c=attrs.c + 1) * (attrs.a * attrs.b / attrs.c),
+        attrs=Hyp2f1Attrs,
+        tried=({"a": -0.5},),
+        within=((-0.9, 0.9),),
+    ),
+)
