@@ -387,10 +387,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
 @checked(branches=several_functions)
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """branches[index](*operands), of which the graph runs one; all give the same types.
-
-    index is clamped to 0 ... len(branches) - 1. Raises BuildError.
-    """
+    """branches[index](*operands), of which the graph runs one; index is clamped, and all give the same types. Raises BuildError."""
     from tidu_cli.build.control_flow.cond import switch as run
 
     return run(index, branches, *operands)
