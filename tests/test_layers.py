@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "runtime": COMMON | {"graph", "rules", "lax"},
     "render": COMMON | {"graph", "rules", "lax"},
     "custom": COMMON | {"graph", "rules", "lax", "transforms"},
+    "control_flow": COMMON | {"graph", "rules", "lax", "transforms"},
     "formats": COMMON | {"graph", "rules", "lax", "custom"},
     "build": COMMON | {"graph", "rules", "lax"},
     "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime"},

@@ -110,6 +110,9 @@ def test_transforms_never_lack_a_rule(name: str) -> None:
         if not wrt or not any(o.type.inexact for o in document.head.outputs):
             continue
         forward = linearize(document, wrt)
+        if BUILTIN.is_irreversible([case]):
+            linearize(linearize(forward, wrt), wrt)
+            continue
         reverse = transpose(forward)
         assert [o.key for o in linearize(reverse, wrt).head.outputs] == [k.cotangent(1).tangent(2) for k in wrt]
         transpose(linearize(transpose(linearize(reverse, wrt)), wrt))

@@ -100,6 +100,8 @@ def test_what_is_linear_is_zero_and_additive(op):
         ([("neg", 1)], 2, True),
         ([("mul", 0, 1)], 2, True),
         ([("mul", 1, 1)], 2, False),
+        ([("sin", 1), ("mul", 1, 2)], 3, False),
+        ([("gt", 1, 0), ("neg", 1), ("select_n", 2, 1, 3)], 4, False),
         ([("div", 1, 0)], 2, True),
         ([("div", 0, 1)], 2, False),
         ([("add", 1, 0)], 2, False),

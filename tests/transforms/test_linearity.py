@@ -91,7 +91,8 @@ def test_derivatives_of_every_primitive_are_read(op) -> None:
         for wrt in [moving, *([k] for k in moving)]:
             if wrt:
                 first = linearize(document, wrt)
-                for made in (first, transpose(first), linearize(transpose(first), wrt)):
+                turned = linearize(first, wrt) if BUILTIN.is_irreversible([case]) else transpose(first)
+                for made in (first, turned, linearize(turned, wrt)):
                     assert parse_document(format_document(made, "json"), op)
 
 

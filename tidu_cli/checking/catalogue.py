@@ -62,6 +62,8 @@ def entry(primitive: Primitive, primitives: PrimitiveSet = BUILTIN) -> Entry:
 
 def _type_text(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
     """A JSON Schema in a few words; `models` are the schemas that it refers to by name."""
+    if "define" in schema:
+        return "graph"
     if "$ref" in schema:
         fields = models[schema["$ref"].rpartition("/")[2]]["properties"]
         return "object of " + ", ".join(f"{name} ({_type_text(field, models)})" for name, field in fields.items())

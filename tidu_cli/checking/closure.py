@@ -18,6 +18,7 @@ from itertools import product
 
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import TiduError
+from tidu_cli.graph.closed import cases_within, closed_graphs
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.types import TensorType, Type, leaves, moves
 from tidu_cli.rules.contract import Primitive
@@ -78,9 +79,11 @@ def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet, *, batch: boo
                 continue
             for node in (*template.closed, *template.nodes):
                 emitted = table[node.code]
-                if _kind(emitted) not in kinds:
-                    kinds.add(_kind(emitted))
-                    waiting.append((emitted, chain if emitted.op == case.op else f"{chain} → {emitted.op}"))
+                # What is derived of graphs within nodes, of ever more inputs, is derived of the cases in them.
+                for reached in cases_within([emitted]):
+                    if not closed_graphs(reached.attrs) and _kind(reached) not in kinds:
+                        kinds.add(_kind(reached))
+                        waiting.append((reached, chain if emitted.op == case.op else f"{chain} → {emitted.op}"))
     found.reached = len(kinds)
     found.missing = list(dict.fromkeys(found.missing))
     return found
@@ -116,6 +119,8 @@ def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Te
 
 def _transposes(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:
     """The transpose templates of a linear case, for choices of results that have a cotangent."""
+    if primitives.is_irreversible([case]):
+        return iter(())
     live = _choices(range(len(case.results)), len(case.results))
     return _tried(live, lambda live: transpose_template(primitives, table, table.intern(case), live))
 

@@ -25,7 +25,7 @@ from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.link import link
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.contract import ValueTypes
-from tidu_cli.rules.recording.graphs import kernel
+from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:

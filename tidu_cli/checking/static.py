@@ -69,7 +69,8 @@ def _linearity(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:
     missing: dict[int, str] = {}
     for code in set(graph.code):
         case, table = graph.cases[code], CaseTable()
-        if case.mask is not None and None not in case.operands:  # rules may need the types that a detached reference hides
+        can_be = None not in case.operands and not primitives.is_irreversible([case])
+        if case.mask is not None and can_be:  # rules may need the types that a detached reference hides
             try:
                 transpose_template(primitives, table, table.intern(case), (True,) * len(case.results))
             except MissingRuleError as error:

@@ -6,11 +6,12 @@ residuals; where branches have residuals of one type, these share a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any, ClassVar, cast
 
+from tidu_cli.control_flow import examples
 from tidu_cli.control_flow.graphs import (
-    Flags,
     Linearized,
     Terms,
     as_batch,
@@ -22,6 +23,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.kernels import cond_kernel
+from tidu_cli.control_flow.narrowed_branches import merged_conds, narrowed_cond
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -29,7 +31,8 @@ from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.kinds import ClosedGraphData
 from tidu_cli.rules.batching import spread
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Transposition, ValueTypes
+from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -234,9 +237,10 @@ def _selected(which: Term, cases: Sequence[Term]) -> Term:
     return fieldwise(type_, lambda name, _: _selected(which, [field(c, name) for c in cases]))
 
 
-def _vanishing(inner: Callable[[ClosedGraph, Flags], Flags], attrs: CondAttrs, zero: Flags) -> Flags:
-    """Of each result whether it is zero, whatever branch runs, where these operands are."""
-    return tuple(map(all, zip(*[inner(b, zero[1:]) for b in attrs.branches], strict=True)))
+def _dependence(of_graph: DependenceOf, attrs: CondAttrs, operands: Dependences) -> Dependences:
+    index, *rest = operands
+    each = zip(*[of_graph(branch, tuple(rest)) for branch in attrs.branches], strict=True)
+    return tuple([Dependence.OTHER if index.moves else reduce(Dependence.joined, some) for some in each])
 
 
 def _flops(attrs: CondAttrs, operands: Any, results: Any) -> int:
@@ -259,9 +263,12 @@ PRIMITIVES = (
         jvp=_jvp,
         transpose=_transpose,
         batch=_batch,
-        vanishing=_vanishing,
+        dependence=_dependence,
+        narrowed=narrowed_cond,
+        merged=merged_conds,
         flops=_flops,
         formula="branches[index](operands)",
+        examples=(Example(("i32[]", "f64[3]"), examples.two_branches, ((0, 2), (-2.0, 2.0))),),
         summary="the branch of that number, clamped to those there are; false is 0, true 1",
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
+from tidu_cli.control_flow import examples
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -24,12 +25,14 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.kernels import scan_kernel
+from tidu_cli.control_flow.narrowed_scan import merged, narrowed
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Transposition, ValueTypes
+from tidu_cli.rules.dependence import DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -343,15 +346,10 @@ def _swapped_type(type_: Type) -> Type:
     return map_leaves(type_, lambda t: t.with_shape((t.shape[1], t.shape[0], *t.shape[2:])))
 
 
-def _vanishing(inner: Callable[[ClosedGraph, Flags], Flags], attrs: ScanAttrs, zero: Flags) -> Flags:
-    """Of each result whether it is zero where these operands are: of what is carried, from the first step to the last."""
-    consts, carry, xs = _split(attrs, zero)
-    while True:
-        found = inner(attrs.body, (*consts, *carry, *xs))
-        after = [a and b for a, b in zip(carry, found[: attrs.num_carry], strict=True)]
-        if after == carry:
-            return found
-        carry = after
+def _dependence(of_graph: DependenceOf, attrs: ScanAttrs, operands: Dependences) -> Dependences:
+    consts, carry, xs = map(tuple, _split(attrs, operands))
+    carry = stable(carry, lambda carry: of_graph(attrs.body, (*consts, *carry, *xs))[: attrs.num_carry])
+    return (*carry, *of_graph(attrs.body, (*consts, *carry, *xs))[attrs.num_carry :])
 
 
 def _flops(attrs: ScanAttrs, operands: Any, results: Any) -> int:
@@ -373,10 +371,16 @@ PRIMITIVES = (
         jvp=_jvp,
         transpose=_transpose,
         batch=_batch,
-        vanishing=_vanishing,
+        dependence=_dependence,
+        narrowed=narrowed,
+        merged=merged,
         carried=lambda attrs: attrs.carried,
         flops=_flops,
         formula="carry, slices = body(consts, carry, slices), step by step",
+        examples=(
+            Example(("f64[]", "f64[]", "f64[4]"), examples.recurrence),
+            Example(("f64[2,2]", "f64[2]"), examples.powers),
+        ),
         summary="a loop of so many steps; what they carry over, and their slices of results",
     ),
 )

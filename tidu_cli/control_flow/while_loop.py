@@ -7,9 +7,10 @@ reverse mode would have to remember has no bound: it has no transpose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from tidu_cli.control_flow import examples
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -25,13 +26,15 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.kernels import while_kernel
+from tidu_cli.control_flow.narrowed_branches import narrowed_while
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch, tangent_type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
+from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -161,17 +164,13 @@ def _along_tangents(
     return condition, body
 
 
-def _transpose(node: Transposition) -> Terms:
-    raise MissingRuleError(NO_REVERSE)
-
-
 def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> None:
     """Raises MissingRuleError where a while in a graph depends on these inputs: its derivatives would have no end."""
     depends = list(active)
     for node, (code, args, first, end) in enumerate(forwards(graph.graph, graph.graph.args)):
         reads, case = any(depends[a] for a in args), graph.graph.cases[code]
         if reads and case.op == "while":
-            raise MissingRuleError(f"{place}, node {node} (while): {NO_REVERSE}")
+            raise MissingRuleError(f"{place}, node {node} (while): it {NO_REVERSE}")
         depends += [reads] * (end - first)
 
 
@@ -246,26 +245,12 @@ def _held(running: Term, old: Term, new: Term) -> Term:
     return fieldwise(type_, lambda name, _: _held(running, field(old, name), field(new, name)))
 
 
-def _vanishing(inner: Callable[[ClosedGraph, Flags], Flags], attrs: WhileAttrs, zero: Flags) -> Flags:
-    """Of each result whether it is zero where these operands are, however often the loop runs.
-
-    How often that is must not depend on what is linear, so that nothing is linear in what the condition reads.
-    """
-    cond_consts, body_consts, carry = attrs.split(zero)
-    if any(cond_consts) or any(c and r for c, r in zip(carry, _condition_reads(attrs), strict=True)):
-        return (False,) * len(carry)
-    while True:
-        after = [a and b for a, b in zip(carry, inner(attrs.body, (*body_consts, *carry)), strict=True)]
-        if after == carry:
-            return tuple(carry)
-        carry = after
-
-
-def _condition_reads(attrs: WhileAttrs) -> list[bool]:
-    graph = attrs.condition.graph
-    n_carry = len(graph.inputs) - attrs.cond_consts
-    read = {*graph.args, *[o.value for o in graph.outputs]}
-    return [attrs.cond_consts + k in read for k in range(n_carry)]
+def _dependence(of_graph: DependenceOf, attrs: WhileAttrs, operands: Dependences) -> Dependences:
+    """How often the loop runs must not depend on tangents, or nothing is linear in them."""
+    cond_consts, body_consts, first = attrs.split(operands)
+    carry = stable(tuple(first), lambda carry: of_graph(attrs.body, (*body_consts, *carry)))
+    (goes_on,) = of_graph(attrs.condition, (*cond_consts, *carry))
+    return (Dependence.OTHER,) * len(carry) if goes_on.moves else carry
 
 
 def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
@@ -285,12 +270,14 @@ PRIMITIVES = (
         records=True,
         integers="exact",
         jvp=_jvp,
-        transpose=_transpose,
         batch=_batch,
-        vanishing=_vanishing,
+        irreversible=NO_REVERSE,
+        dependence=_dependence,
+        narrowed=narrowed_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
         formula="carry = body(consts, carry) while condition(consts, carry)",
+        examples=(Example(("f64[]", "i32[]", "f64[]"), examples.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
         summary="a loop as long as a condition holds; no reverse mode, since how often it runs is not known before",
     ),
 )

@@ -17,7 +17,8 @@ from tidu_cli.graph.graph import CaseTable, Graph, Input
 from tidu_cli.graph.types import TensorType, Type, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, Transposition, Types, ValueTypes
 from tidu_cli.rules.families import changed, primitive
-from tidu_cli.rules.recording.graphs import as_output, kernel, recorded
+from tidu_cli.rules.recording.functions import kernel
+from tidu_cli.rules.recording.graphs import as_output, recorded
 from tidu_cli.rules.recording.linearity import require_linear
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import HIDDEN, Recorder, Term

@@ -6,8 +6,8 @@ depends on tangents is seen from which operands of the node are active.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +16,11 @@ from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import Type
 
 
-@dataclass(frozen=True, eq=False)
 class ClosedGraph:
     """A closed graph over a table of just the cases in it, so that it may be compared: equal ones have the same file form."""
 
-    graph: Graph
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
 
     @classmethod
     def of(cls, graph: Graph) -> ClosedGraph:
@@ -105,6 +105,16 @@ def closed_graphs(attrs: object) -> Sequence[ClosedGraph]:
     """The graphs that attrs hold, in the order of their fields."""
     values = vars(attrs).values() if getattr(attrs, "graphs", ()) else ()
     return [g for value in values for g in (value if isinstance(value, tuple) else (value,)) if isinstance(g, ClosedGraph)]
+
+
+def cases_within(cases: Iterable[Case]) -> Iterator[Case]:
+    """These cases, and those in the graphs that they hold, at any depth."""
+    pending = list(cases)
+    while pending:
+        case = pending.pop()
+        yield case
+        for graph in closed_graphs(case.attrs):
+            pending += graph.graph.cases.cases
 
 
 def _common(case: Case, binary: bool) -> dict[str, object]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.lax.index import FAMILIES as FAMILIES
 from tidu_cli.rules.contract import Primitive
@@ -59,4 +60,4 @@ def used_definitions(cases: CaseTable, codes: Iterable[int]) -> list[Definition]
     if not primitives.definitions:
         return []
     own = [d.name for d in primitives.definitions if not d.origin]
-    return primitives.reached_from([cases[code].op for code in set(codes)] + own)
+    return primitives.reached_from([case.op for case in cases_within(map(cases.cases.__getitem__, set(codes)))] + own)

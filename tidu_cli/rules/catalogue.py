@@ -51,11 +51,11 @@ class Example:
     `within` are intervals, one per operand or one for all, away from kinks and poles, from which operands are drawn; the parts
     of complex numbers are both drawn from it. `diagonals` are numbers, one per operand or one for all, that are added to the
     diagonals of its matrices (the last two axes), so that they are positive definite or well conditioned. `attrs` are in their
-    file form; a dtype in them may be T, too.
+    file form; a dtype in them may be T, too. Those that hold graphs are made when they are wanted, by a function.
     """
 
     operands: tuple[str, ...]
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, Any] | Callable[[], Mapping[str, Any]] = field(default_factory=dict)
     within: tuple[tuple[float, float], ...] = ((-2.0, 2.0),)
     diagonals: tuple[float, ...] = (0.0,)
 

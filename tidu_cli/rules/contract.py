@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
+from typing import Literal as OneOf
 
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.catalogue import Catalogue as Catalogue
 from tidu_cli.rules.catalogue import Example as Example
+from tidu_cli.rules.dependence import DependenceRule
 from tidu_cli.rules.flops import ONE_EACH, FlopsRule
 from tidu_cli.rules.flops import Types as Types
 from tidu_cli.rules.terms import Term
@@ -81,6 +83,19 @@ class Batching:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What a rule sees of a node of which not all results are needed: `needed` says which.
+
+    `literals` has the values of operands that are constant scalars, and None for others.
+    """
+
+    attrs: Any
+    operands: Sequence[Term]
+    needed: tuple[bool, ...]
+    literals: Sequence[Literal | None]
+
+
 JVPRule = Callable[[JVP], Sequence["Term | None"]]
 """Gives one tangent per result, None for zero."""
 
@@ -90,6 +105,12 @@ TransposeRule = Callable[[Transposition], Sequence["Term | None"]]
 BatchRule = Callable[[Batching], Sequence["Term"]]
 """Gives all results, each with the batch as its first axis."""
 
+NarrowingRule = Callable[[Narrowing], "Sequence[Term | None] | None"]
+"""Gives the results that are needed, None for others; or None to leave the node as it is."""
+
+MergingRule = Callable[[Any, Any, Sequence["Term"]], "Sequence[Term] | None"]
+"""From the attrs of two nodes and the operands that both read to the results of both, one after the other; None to leave them."""
+
 ReadingRule = Callable[[Any, "Term", Sequence["Term"]], "Term"]
 """From (attrs, an array in the place of operand 0, the other operands) to the elements of it that the result has.
 
@@ -98,12 +119,6 @@ The array numbers the elements of operand 0 from 0 up; where the result is none 
 
 HiddenRule = Callable[[Any, Sequence["Type | None"], "ValueTypes | None"], Sequence["Type | None"]]
 """From (attrs, operand types, None where one is hidden, result types if they are stated) to operand types, as many as are known."""
-
-Vanishing = Callable[[ClosedGraph, tuple[bool, ...]], tuple[bool, ...]]
-"""From a graph, and which of its inputs are zero, to which of its outputs are zero with them, and linear in them."""
-
-VanishingRule = Callable[[Vanishing, Any, tuple[bool, ...]], tuple[bool, ...]]
-"""The same of a node, from that of graphs in its attrs, attrs and operands."""
 
 KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 """From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
@@ -129,7 +144,7 @@ TOGETHER: Groups = ((0, None),)
 EACH: Groups = ((0, 1), (1, 2))
 """Linear in each of two operands alone, as a product is."""
 
-Integers = Literal["numbers", "exact", "steps", "moved"]
+Integers = OneOf["numbers", "exact", "steps", "moved"]
 """What an operation on integers is to differentiation, where an active operand is of integers, or of datetimes.
 
 Their tangents are floats. `numbers`: the JVP rule sees integer operands and results as floats of the tangents' dtypes, so that a
@@ -211,14 +226,20 @@ class Rules:
     """Operands that may be inexact, but have no derivative (the order of a polygamma, say): a rule may refuse them."""
     inert_reason: str = ""
     """Why these have none."""
+    irreversible: str = ""
+    """Why it has no transpose where mathematics has none."""
     faithful: bool = True
     """False where the derivative is by intention not that of the values (stop_gradient)."""
     reads: ReadingRule | None = None
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
+    narrowed: NarrowingRule | None = None
+    """What computes some results of a node that holds graphs, and as little else as can be."""
+    merged: MergingRule | None = None
+    """What computes the results of two nodes that hold graphs and read the same."""
     inlined: Inlining | None = None
     """What an operation of a document stands for, in terms of others."""
-    vanishing: VanishingRule | None = None
-    """Of what graphs in attrs compute: which results are zero, and linear in them, where these operands are."""
+    dependence: DependenceRule | None = None
+    """How results depend on tangents where graphs in attrs compute them."""
     carried: Callable[[Any], range] = lambda attrs: range(0)
     """The operands that stand for what a first step would have carried over: zeros there are zeros of a linear map."""
     linear_in: Callable[[int], tuple[bool, ...]] | None = None

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
@@ -147,13 +148,20 @@ class PrimitiveSet:
         found = joined(types, self.records)
         return types if found is None else (found,) * len(types)
 
+    def is_irreversible(self, cases: Iterable[Case]) -> bool:
+        """Whether some of these cases, or of those in their graphs, can have no transpose."""
+        return any(self[case.op].rules.irreversible for case in cases_within(cases))
+
     def jvp_rule(self, op: str) -> JVPRule:
         """The JVP rule of a primitive. Raises MissingRuleError."""
         return _required(self[op].rules.jvp, "JVP", op)
 
     def transpose_rule(self, op: str) -> TransposeRule:
         """The transpose rule of a primitive. Raises MissingRuleError."""
-        return _required(self[op].rules.transpose, "transpose", op)
+        rules = self[op].rules
+        if rules.irreversible:
+            raise MissingRuleError(f"{op} {rules.irreversible}")
+        return _required(rules.transpose, "transpose", op)
 
     def batch_rule(self, op: str) -> BatchRule:
         """The batch rule of a primitive. Raises MissingRuleError."""

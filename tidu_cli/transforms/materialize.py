@@ -13,6 +13,8 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.walk import forwards
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.transforms.simplify import holds_graphs, simplified
 from tidu_cli.watching import watch
 
 
@@ -43,9 +45,14 @@ def materialize(document: Document, *, outputs: Sequence[Key] | None = None, nee
     Equal values, by ValueKey, become one: nodes of one case that read equal values. A difference of op, attrs, role or mask keeps
     values apart. Nodes that no output depends on go. The inputs are all those of the document that are not bound, in the order in
     which it declares them, so that they do not depend on how a function is computed; with `needed_inputs` only those that an output
-    depends on. Raises UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
+    depends on. Nodes that hold graphs and read the same are merged, and what is not needed in such graphs goes, too. Raises
+    UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
     """
-    return materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)[0]
+    found, _ = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
+    if not holds_graphs(found.head):
+        return found
+    graph = simplified(found.head, vocabulary(found.cases))
+    return found if graph is found.head else materialize_traced(replace(found, graphs=(graph,)), needed_inputs=needed_inputs)[0]
 
 
 def materialize_traced(

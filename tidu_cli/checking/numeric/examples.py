@@ -23,10 +23,11 @@ _GENERIC = re.compile(r"\bT\b")
 def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tuple[Example, Case]]:
     """Every example of a primitive in every dtype that it takes, as a primary case."""
     for example in primitive.catalogue.examples:
-        texts = [*example.operands, *(value for value in example.attrs.values() if isinstance(value, str))]
+        given = example.attrs() if callable(example.attrs) else example.attrs
+        texts = [*example.operands, *(value for value in given.values() if isinstance(value, str))]
         generic = any(map(_GENERIC.search, texts))
         for dtype in [d for d in DTYPES if d in primitive.domain.dtypes] if generic else ["f64"]:
-            attrs = {name: _GENERIC.sub(dtype, value) if isinstance(value, str) else value for name, value in example.attrs.items()}
+            attrs = {name: _GENERIC.sub(dtype, value) if isinstance(value, str) else value for name, value in given.items()}
             types = [parse_value_type(_GENERIC.sub(dtype, type_), primitives.records) for type_ in example.operands]
             yield example, primitives.case(primitive.name, primitives.parse_attrs(primitive.name, attrs), None, types)
 

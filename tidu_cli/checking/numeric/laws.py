@@ -31,6 +31,7 @@ from tidu_cli.checking.numeric.float_twins import float_twin, holds
 from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
 from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, relative
 from tidu_cli.checking.numeric.sampling import Drawing, Intervals, draw_all, shown
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import (
@@ -144,10 +145,10 @@ def check_numerically(
         for law, error in laws.errors(x, v, w, v2, draw_all(rng, laws.images)).items():
             if error is not None and law not in found:
                 found[law], points[law] = error, (x, v)
-        if found.keys() >= {law for law in LAWS if laws.resolved or law not in _BY_QUOTIENTS}:
+        if found.keys() >= {law for law in LAWS if (laws.resolved or law not in _BY_QUOTIENTS) and (laws.vjp or law != "adjoint")}:
             break
     bounds = {law: (TOLERANCE if law in _BY_QUOTIENTS else EXACT).get(laws.precision, 0.0) for law in LAWS}
-    verdicts = [Verdict(law, found.get(law), bounds[law]) for law in LAWS]
+    verdicts = [Verdict(law, found.get(law), bounds[law]) for law in LAWS if law != "adjoint" or laws.vjp]
     judged = [v if v.ok else laws.blamed(v, *points[v.law], graph.inputs) for v in verdicts]
     # Datetimes far from 1970 have too many digits for difference quotients.
     if "jvp" not in found or any(holds(i.type, INTEGERS) for i in graph.inputs):
@@ -159,13 +160,14 @@ def check_numerically(
 class _Laws:
     """A graph f and its derivatives, compiled, of which the laws are tried.
 
-    `smooth` is what difference quotients are taken of, where they say something (`resolved`). Derivatives are of pass `first`;
-    `directions` and `images` are the arrays of tangents of inputs and outputs, `precision` the least of theirs.
+    `smooth` is what difference quotients are taken of, where they say something (`resolved`). There is no `vjp` where mathematics
+    has none. Derivatives are of pass `first`; `directions` and `images` are the arrays of tangents of inputs and outputs,
+    `precision` the least of theirs.
     """
 
     f: Map
     jvp: Map
-    vjp: Map
+    vjp: Map | None
     second: Map
     smooth: Twin
     first: int
@@ -184,7 +186,7 @@ class _Laws:
         mixed = self.jvp(along({k: cast(2 * v[k] - 3 * w[k], v[k]) for k in v}))
         ddv = self.second(along(v, v2))
         found = {
-            "adjoint": adjoint_error(u, jv, self.vjp(x | _in_pass(u, -self.first)), v),
+            "adjoint": None if self.vjp is None else adjoint_error(u, jv, self.vjp(x | _in_pass(u, -self.first)), v),
             "linear": relative(mixed, {p: 2 * jv[p] - 3 * jw[p] for p in jv}),
             "symmetry": relative(ddv, self.second(along(v2, v))),
         }
@@ -224,17 +226,24 @@ def _laws(whole: Document, primitives: PrimitiveSet, fixed: Container[Key]) -> _
     tangents = linearize(whole, wrt, outputs=[o.key for o in outputs], primitives=primitives)
     first = whole.next_pass()
     jvp = compiled(tangents, primitives, drop=1)
-    vjp = compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
+    vjp = _vjp(tangents, primitives)
     second = compiled(linearize(tangents, wrt, primitives=primitives), primitives, drop=2)
     smooth = Twin(f, jvp, {}, {}) if twin is None else compiled_twin(twin, wrt, outputs, first, primitives)
     # By integers there are no difference quotients, and so no tangents here but where they are moved.
     dtypes = CONTINUOUS if twin is None else CONTINUOUS | INTEGERS
     directions = {p: t for i in moving for p, t in _tangents(i, CONTINUOUS).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, dtypes).items()}
-    _require_memory((f, jvp, vjp, second), directions, images)
+    _require_memory((f, jvp, vjp or jvp, second), directions, images)
     precision = least_precision([*directions.values(), *images.values()])
     resolved = precision in TOLERANCE and _faithful(graph, primitives)
     return _Laws(f, jvp, vjp, second, smooth, first, directions, images, precision, resolved)
+
+
+def _vjp(tangents: Document, primitives: PrimitiveSet) -> Map | None:
+    head = tangents.head
+    if primitives.is_irreversible(map(head.cases.__getitem__, set(head.code))):
+        return None
+    return compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
 
 
 def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawing, fixed: Container[Key]) -> list[Verdict]:
@@ -251,17 +260,17 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     f = Map(compile_graph(graph, primitives, chosen))
     linear = linearize(whole, wrt, outputs=[o.key for o in outputs], primitives=primitives)
     jvp = compiled(linear, primitives, drop=1)
-    vjp = compiled(transpose(linear, primitives=primitives), primitives, drop=1)
+    vjp = _vjp(linear, primitives)
     of_twin = compiled_twin(found, wrt, outputs, first, primitives)
     directions = {p: t for i in graph.inputs if i.key in wrt for p, t in _tangents(i, None).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, None).items()}
-    _require_memory((f, jvp, vjp, of_twin.jvp), directions, images)
+    _require_memory((f, jvp, vjp or jvp, of_twin.jvp), directions, images)
     bound = EXACT[least_precision([*directions.values(), *images.values()])]
     for x, rng in _points(drawing, f, of_twin, bound):
         v, u = draw_all(rng, directions), draw_all(rng, images)
         jv = jvp(x | _in_pass(v, first))
         expected = of_twin.jvp(of_twin.at(x) | _in_pass(of_twin.of(v), first))
-        errors = [relative(jv, expected), adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
+        errors = [relative(jv, expected), None if vjp is None else adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
         error = max((e for e in errors if e is not None), default=None)
         if error is not None:
             return [Verdict("integers", error, bound, at=None if error <= bound else shown(x, graph.inputs))]
@@ -288,7 +297,7 @@ def _require_memory(maps: Iterable[Map], directions: Mapping[Leaf, TensorType], 
 
 def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
     """Whether the derivatives of all primitives in a graph, and in those that custom ones stand for, are those of their values."""
-    ops = {graph.cases[code].op for code in set(graph.code)}
+    ops = {case.op for case in cases_within(map(graph.cases.__getitem__, set(graph.code)))}
     ops.update(node.op for d in primitives.reached_from(ops) for node in d.graphs["forward"].nodes)
     return all(primitives[op].rules.faithful for op in ops)
 

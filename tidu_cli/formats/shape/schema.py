@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from tidu_cli.formats.shape.document import DIGEST, INDEX, PASS, VALUE, DocumentData
+from tidu_cli.formats.shape.document import DIGEST, INDEX, PASS, VALUE, ClosedGraphData, DocumentData
 from tidu_cli.formats.shape.ops import OP_NAME, OpData
 from tidu_cli.graph.keys import MAX_NESTING
 from tidu_cli.graph.text.patterns import END, FIELD, TYPE
@@ -60,9 +60,10 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
     """The JSON Schema (2020-12) of a document in JSON, with the attrs of every primitive of the set."""
     schema = schema_of(DocumentData)
     definitions = schema["$defs"]
-    op_data = schema_of(OpData)
-    definitions.update(op_data.pop("$defs"))
-    definitions["OpData"] = op_data
+    for name, data in (("OpData", OpData), ("ClosedGraph", ClosedGraphData)):
+        found = schema_of(data)
+        definitions.update(found.pop("$defs"))
+        definitions[name] = found
     definitions.pop("BinaryIntegers", None)
     definitions.update(_DEFINITIONS)
     conditions = []

@@ -17,7 +17,8 @@ from tidu_cli.graph.types import DURATIONS, RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.batching import spread, stacked
 from tidu_cli.rules.contract import Batching, Kernel, Types, ValueTypes
-from tidu_cli.rules.recording.graphs import as_output, kernel, recorded
+from tidu_cli.rules.recording.functions import kernel
+from tidu_cli.rules.recording.graphs import as_output, recorded
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted

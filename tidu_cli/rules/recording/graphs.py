@@ -6,16 +6,15 @@ own: `spliced` goes over them. The way back, from what a rule emits to a graph, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
-from tidu_cli.graph.walk import forwards
-from tidu_cli.rules.contract import Kernel, Types
+from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -55,6 +54,31 @@ def spliced(trace: Recorder, document: Document, sources: Mapping[Key, Term]) ->
     return results
 
 
+def emitted(trace: Recorder, graph: Graph, known: Mapping[int, Term], wanted: Sequence[int]) -> list[Term]:
+    """Emit those nodes of a closed graph that these values of it need, where some are known. Gives the terms of the values."""
+    nodes = nodes_for(graph, known, wanted)
+    found = dict(known)
+    for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
+        if node in nodes:
+            case = graph.cases[code]
+            results = trace.apply(case.op, case.attrs, [found[a] for a in args])
+            found.update((v, t) for v, t in zip(range(first, end), results, strict=True) if v not in known)
+    return [found[v] for v in wanted]
+
+
+def nodes_for(graph: Graph, known: Container[int], wanted: Iterable[int]) -> dict[int, Sequence[int]]:
+    """The nodes of a closed graph that these values need where some are known, with what they read."""
+    needed = {v for v in wanted if v not in known}
+    nodes: dict[int, Sequence[int]] = {}
+    node = graph.n_nodes
+    for _, args, first, end in backwards(graph, graph.args):
+        node -= 1
+        if not needed.isdisjoint(range(first, end)):
+            nodes[node] = args
+            needed.update(a for a in args if a not in known)
+    return nodes
+
+
 def recorded(trace: Trace, name: str, inputs: Sequence[Input], outputs: Sequence[Output]) -> Graph:
     """A recording whose sources are these inputs, as a graph: its values have the numbers of their slots."""
     reads = column(slot for node in trace.nodes for slot in node.reads)
@@ -74,26 +98,3 @@ def expanded(primitives: PrimitiveSet, case: Case) -> Graph:
     inputs = [Input(Key(f"x{k}"), cast(Type, t)) for k, t in enumerate(case.operands)]
     results = rule(case.attrs, [trace.source(i.type, linear=False) for i in inputs])
     return recorded(trace, case.op, inputs, [as_output(f"y{k}", t) for k, t in enumerate(results)])
-
-
-def kernel(np: Any, graph: Graph, primitives: PrimitiveSet) -> Kernel:
-    """A function of the arrays of a closed graph's inputs that gives its output, or a tuple of several, but for zeros."""
-    built: dict[int, Kernel] = {}  # custom operations build those of their own graphs: each once
-    steps = []
-    for code, args, _, _ in forwards(graph, graph.args):
-        case = graph.cases[code]
-        if code not in built:
-            built[code] = primitives[case.op].evaluation.kernel(
-                np, case.attrs, cast(Types, case.operands), cast(Types, case.results)
-            )
-        steps.append((built[code], args, len(case.results) > 1))
-
-    def run(*arrays: Any) -> Any:
-        values = list(arrays)
-        for compute, args, several in steps:
-            found = compute(*[values[a] for a in args])
-            values += found if several else (found,)
-        results = [values[o.value] for o in graph.outputs if o.value is not None]
-        return results[0] if len(results) == 1 else tuple(results)
-
-    return run

@@ -12,26 +12,24 @@ be a structural zero: a constant 0, or what is made of such by primitives that a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves, tangent_type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.contract import JVP, Primitive, ValueTypes
+from tidu_cli.rules.dependence import Dependence, Dependences
 from tidu_cli.rules.recording.graphs import expanded
 from tidu_cli.rules.recording.trace import Emitted, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
-Flags = tuple[bool, ...]
-
-Known = dict[Case, Flags]
-"""By cases, with the operands that are zero as mask, which results are zero with them."""
+Known = dict[tuple[Case, Dependences], Dependences]
+"""By cases, and how operands depend on tangents, how results do."""
 
 
 def require_linear(primitives: PrimitiveSet, graph: Graph, active: Sequence[bool], what: str) -> None:
@@ -40,15 +38,14 @@ def require_linear(primitives: PrimitiveSet, graph: Graph, active: Sequence[bool
     What is not known to be linear counts as not linear. Raises MissingRuleError naming a node by its number. Takes a step for each
     node, and each distinct one is looked at once.
     """
-    zero, depends = _zeros(primitives, graph, active, {}), list(active)
+    found = _dependences(primitives, graph, [Dependence.LINEAR if a else Dependence.FREE for a in active], {})
     culprit: dict[int, int] = {}
     for number, (_, args, first, end) in enumerate(forwards(graph, graph.args)):
-        depends += [any(depends[a] for a in args)] * (end - first)
         # The first node that is not linear, of those that an output depends on.
         before = min((culprit[a] for a in args if a in culprit), default=number)
-        culprit |= {value: before for value in range(first, end) if depends[value] and not zero[value]}
+        culprit |= {value: before for value in range(first, end) if found[value] is Dependence.OTHER}
     for output in graph.outputs:
-        if output.value is None or zero[output.value]:
+        if output.value is None or found[output.value].vanishes:
             continue
         if output.value in culprit:
             number = culprit[output.value]
@@ -67,57 +64,76 @@ def is_zero_constant(primitives: PrimitiveSet, case: Case) -> bool:
     return isinstance(value, Literal) and not any(value.data)
 
 
-def _zeros(primitives: PrimitiveSet, graph: Graph, inputs: Sequence[bool], known: Known) -> list[bool]:
-    """Of every value of a graph, whether it is zero where these inputs are, and linear in them."""
-    zero = list(inputs)
-    seen: dict[tuple[int, ...], Flags] = {}
+def _dependences(primitives: PrimitiveSet, graph: Graph, inputs: Sequence[Dependence], known: Known) -> list[Dependence]:
+    """Of every value of a graph how it depends on tangents, if its inputs do so."""
+    found = list(inputs)
+    seen: dict[tuple[int, ...], Dependences] = {}
     for code, args, _, _ in forwards(graph, graph.args):
-        key = (code, *[zero[a] for a in args])
+        key = (code, *[found[a] for a in args])
         if key not in seen:
-            seen[key] = _vanishes(primitives, graph.cases[code], cast(Flags, key[1:]), known)
-        zero += seen[key]
-    return zero
+            seen[key] = _of_results(primitives, graph.cases[code], tuple([found[a] for a in args]), known)
+        found += seen[key]
+    return found
 
 
-def _vanishes(primitives: PrimitiveSet, case: Case, zero: Flags, known: Known) -> Flags:
-    """Of each result of a case, whether it is zero where these operands are, and linear in them."""
-    primitive, types, n_results = primitives[case.op], cast(ValueTypes, case.operands), len(case.results)
-    if not types:
-        return (is_zero_constant(primitives, case),) * n_results
-    mask = tuple([z and is_vector(t) and k not in primitive.rules.inert for k, (z, t) in enumerate(zip(zero, types, strict=True))])
-    if not any(mask):
-        return (False,) * n_results
-    case = replace(case, mask=mask)
-    if case not in known:
-        if primitive.rules.inlined is not None:
-            graph = expanded(primitives, case)
-            zeros = _zeros(primitives, graph, mask, known)
-            known[case] = tuple([o.value is None or zeros[o.value] for o in graph.outputs])
-        elif primitive.rules.vanishing is not None:
-            known[case] = primitive.rules.vanishing(partial(_vanishing_outputs, primitives, known), case.attrs, mask)
-        elif primitive.groups is not None:
-            known[case] = (primitive.others(mask) == () and all(map(is_vector, case.results)),) * n_results
+def _of_results(primitives: PrimitiveSet, case: Case, operands: Dependences, known: Known) -> Dependences:
+    """How each result of a case depends on tangents, if its operands do so."""
+    if not operands:
+        return (Dependence.ZERO if is_zero_constant(primitives, case) else Dependence.FREE,) * len(case.results)
+    key = replace(case, mask=None), operands
+    if key not in known:
+        rules = primitives[case.op].rules
+        if rules.inlined is not None:
+            known[key] = _of_outputs(primitives, known, expanded(primitives, case), operands)
+        elif rules.dependence is not None:
+            known[key] = rules.dependence(lambda g, some: _of_outputs(primitives, known, g.graph, some), case.attrs, operands)
         else:
-            known[case] = tuple([unread == frozenset() for unread in _unread(primitives, case)])
-    return known[case]
+            known[key] = _of_one(primitives, case, operands)
+    return known[key]
 
 
-def _vanishing_outputs(primitives: PrimitiveSet, known: Known, graph: ClosedGraph, zero: Flags) -> Flags:
-    """Of each output of a graph whether it is zero where these inputs are, and linear in them."""
-    types = graph.input_types
-    found = _zeros(primitives, graph.graph, [z and is_vector(t) for z, t in zip(zero, types, strict=True)], known)
-    return tuple([found[cast(int, o.value)] for o in graph.graph.outputs])
+def _of_outputs(primitives: PrimitiveSet, known: Known, graph: Graph, inputs: Dependences) -> Dependences:
+    found = _dependences(primitives, graph, inputs, known)
+    return tuple([Dependence.ZERO if o.value is None else found[o.value] for o in graph.outputs])
+
+
+def _of_one(primitives: PrimitiveSet, case: Case, operands: Dependences) -> Dependences:
+    """The same of a primitive whose rules tell, or its linear groups."""
+    types, inert = cast(ValueTypes, case.operands), primitives[case.op].rules.inert
+    able = [is_vector(t) and k not in inert for k, t in enumerate(types)]
+    zero, linear = (
+        tuple([a and d is kind for a, d in zip(able, operands, strict=True)]) for kind in (Dependence.ZERO, Dependence.LINEAR)
+    )
+    others = any(d.moves and not m for d, m in zip(operands, linear, strict=True))
+    found = [Dependence.OTHER if others or any(linear) else Dependence.FREE] * len(case.results)
+    # Zeros are constants, too: t + 0 is linear as what is zero with both, t · 0 as a product with a constant.
+    both = tuple(map(operator.or_, zero, linear))
+    for mask in (linear, both) if any(linear) and not others else ():
+        found = [Dependence.LINEAR if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), found, strict=True)]
+    return tuple([Dependence.ZERO if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=zero)), found, strict=True)])
+
+
+def _vanishes(primitives: PrimitiveSet, case: Case) -> Sequence[bool]:
+    """Of each result of a case, whether it is zero where its active operands are, and linear in them."""
+    mask, primitive = case.mask, primitives[case.op]
+    if not mask or not any(mask):
+        return (False,) * len(case.results)
+    if primitive.groups is not None:
+        return (primitive.others(mask) == () and all(map(is_vector, case.results)),) * len(case.results)
+    return [unread == frozenset() for unread in _unread(primitives, case)]
 
 
 def _zeros_carried(primitives: PrimitiveSet, case: Case) -> tuple[int, ...] | None:
-    """The inactive operands carried by a loop that must be zeros for it to be linear; None where no zeros make it so."""
-    mask, rules = case.mask, primitives[case.op].rules
+    """The inactive operands, such as a loop carries, that must be zeros for a case to be linear; None where no zeros make it so."""
+    mask, known = case.mask, Known()
     assert mask is not None
 
     def is_linear(zero: Sequence[int]) -> bool:
-        return all(_vanishes(primitives, case, tuple([a or k in zero for k, a in enumerate(mask)]), {}))
+        operands = [Dependence.LINEAR if a else Dependence.ZERO if k in zero else Dependence.FREE for k, a in enumerate(mask)]
+        return all(d.vanishes for d in _of_results(primitives, case, tuple(operands), known))
 
-    candidates = [k for k in rules.carried(case.attrs) if not mask[k] and is_vector(cast(Type, case.operands[k]))]
+    carried = primitives[case.op].rules.carried(case.attrs)
+    candidates = [k for k in carried if not mask[k] and is_vector(cast(Type, case.operands[k]))]
     if not is_linear(candidates):
         return None
     return tuple([k for k in candidates if not is_linear([j for j in candidates if j != k])])
@@ -168,10 +184,8 @@ def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:
         due = primitive.others(mask)
     elif None in case.operands:
         due = () if primitive.rules.transpose else None  # to transpose it takes the types
-    elif primitive.rules.vanishing is not None:
+    elif primitive.rules.dependence is not None or primitive.rules.inlined is not None:
         due = _zeros_carried(primitives, case)
-    elif primitive.rules.inlined is not None:
-        due = () if all(_vanishes(primitives, case, mask, {})) else None
     else:
         unread = _unread(primitives, case)
         due = None if None in unread else tuple(sorted(frozenset().union(*cast(list[frozenset[int]], unread))))

@@ -1,0 +1,150 @@
+"""simplify: nodes that hold graphs compute what is needed of them, once.
+
+What a loop or a branch does is in its attrs, where the walk over nodes that finds dead and equal values does not look. So their
+primitives say what stands for such a node when some of its results are not needed, and for two that read the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.closed import closed_graphs
+from tidu_cli.graph.graph import Case, CaseTable, Graph
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.walk import backwards, forwards
+from tidu_cli.rules.contract import Narrowing, NarrowingRule
+from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.terms import Term
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.transforms.stamp import Stamper
+
+Replacements = dict[int, Template]
+"""What stands for nodes, by their numbers, over the operands of each."""
+
+
+def holds_graphs(graph: Graph) -> bool:
+    """Whether some node of a graph holds graphs."""
+    return any(closed_graphs(graph.cases[code].attrs) for code in set(graph.code))
+
+
+def simplified(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    """A self-contained graph in which nodes that hold graphs are merged where they read the same, and compute what is needed."""
+    merged = _merged(graph, primitives)
+    return _narrowed(merged, primitives)
+
+
+def _merged(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    """Nodes of one op that read the same made one, where the op's rule says how."""
+    first_of: dict[Hashable, tuple[int, int, Case]] = {}
+    partner: dict[int, tuple[int, Template]] = {}
+    taken: set[int] = set()
+    for node, (code, reads, _, _) in enumerate(forwards(graph, graph.args)):
+        case = graph.cases[code]
+        rule = primitives[case.op].rules.merged
+        if rule is None or case.mask is not None:
+            continue
+        key = case.op, reads
+        if key not in first_of or first_of[key][1] in taken:
+            first_of[key] = code, node, case
+            continue
+        _, earlier, known = first_of[key]
+        template = _recorded(primitives, graph.cases, case, partial(rule, known.attrs, case.attrs))
+        if template is not None:
+            partner[earlier] = node, template
+            taken |= {earlier, node}
+    if not partner:
+        return graph
+    templates = {earlier: template for earlier, (_, template) in partner.items()}
+    return _merged(_rebuilt(graph, templates, {earlier: later for earlier, (later, _) in partner.items()}), primitives)
+
+
+def _narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    """Nodes that hold graphs replaced by what computes their needed results, where the op's rule says so."""
+    needed = bytearray(graph.n_values)
+    for output in graph.outputs:
+        if output.value is not None:
+            needed[output.value] = 1
+    replacements: Replacements = {}
+    literals = _literals(graph, primitives)
+    node = graph.n_nodes
+    for code, args, first, end in backwards(graph, graph.args):
+        node -= 1
+        if 1 not in needed[first:end]:
+            continue
+        case = graph.cases[code]
+        rule = primitives[case.op].rules.narrowed
+        read: Sequence[int] = args
+        if rule is not None:
+            flags, given = tuple(map(bool, needed[first:end])), tuple(literals.get(a) for a in args)
+            template = _recorded(primitives, graph.cases, case, partial(_of_needed, rule, case.attrs, flags, given))
+            if template is not None:
+                replacements[node] = template
+                slots = {s for n in template.nodes for s in n.reads} | {s for s in template.results if s is not None}
+                read = [a for k, a in enumerate(args) if k in slots]
+        for a in read:
+            needed[a] = 1
+    return _rebuilt(graph, replacements, {}) if replacements else graph
+
+
+def _of_needed(
+    rule: NarrowingRule, attrs: Any, needed: tuple[bool, ...], literals: Sequence[Literal | None], operands: Sequence[Term]
+) -> Sequence[Term | None] | None:
+    return rule(Narrowing(attrs, operands, needed, literals))
+
+
+def _literals(graph: Graph, primitives: PrimitiveSet) -> dict[int, Literal]:
+    """The values that are constant scalars."""
+    found: dict[int, Literal] = {}
+    for code, _, first, _ in forwards(graph, graph.args):
+        value = getattr(graph.cases[code].attrs, "value", None) if graph.cases[code].op == primitives.constant else None
+        if isinstance(value, Literal) and not value.type.shape:
+            found[first] = value
+    return found
+
+
+def _recorded(
+    primitives: PrimitiveSet, cases: CaseTable, case: Case, rule: Callable[[Sequence[Term]], Sequence[Term | None] | None]
+) -> Template | None:
+    """What a rule makes of a case's operands; None if it leaves the node as it is."""
+    trace = Trace(primitives, cases)
+    mask = case.mask or (False,) * len(case.operands)
+    operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
+    try:
+        results = rule(operands)
+    except MissingRuleError:
+        return None
+    return None if results is None else trace.template(len(operands), results)
+
+
+def _rebuilt(graph: Graph, replacements: Replacements, merged: dict[int, int]) -> Graph:
+    """The graph with templates in the place of nodes; the results of the later one of two that are merged follow the earlier's."""
+    builder = GraphBuilder(graph.cases, graph.inputs)
+    stamper = Stamper.alone(builder)
+    new: list[int | None] = list(range(len(graph.inputs)))
+    later: dict[int, list[int | None]] = {}
+    node_meta = {}
+    for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
+        if node in later:
+            new += later[node]
+            continue
+        reads = [new[a] for a in args]
+        if node in replacements:
+            template = replacements[node]
+            handles = stamper.stamp(template, [a if a is not None else 0 for a in reads])
+            found: list[int | None] = [h if r is not None else None for h, r in zip(handles, template.results, strict=True)]
+            if node in merged:
+                later[merged[node]] = found[end - first :]
+            new += found[: end - first]
+        elif None in reads:  # it is dead
+            new += [None] * (end - first)
+        else:
+            if node in graph.node_meta:
+                node_meta[len(builder.code)] = graph.node_meta[node]
+            new += stamper.linear.append(code, [a for a in reads if a is not None])
+    outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
+    return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
