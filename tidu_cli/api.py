@@ -344,8 +344,8 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
     """The loop `carry, y = f(carry, x)` over the slices x of xs along axis 0: the last carry, and all y, stacked along axis 0.
 
     With `reverse` it goes from the last slice to the first. Without xs there are `length` steps. The carry, which is `init` first,
-    xs and y are arrays, also nested; the carry keeps its types. Where something is traced, in the arguments or in what f closes over,
-    f is traced once, and the loop is a node of the graph. Raises BuildError.
+    xs and y are arrays, also nested; the carry keeps its types. Where something is traced, in the arguments or in what f closes
+    over, f is traced once, and the loop is a node of the graph. Raises BuildError.
     """
     from tidu_cli.build.control_flow.scan import scan as run
 

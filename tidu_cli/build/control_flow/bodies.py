@@ -94,6 +94,12 @@ def run(values: Iterable[Leaf], staged: Callable[[Recorder], R], plain: Callable
         return plain()
 
 
+def named(function: Callable[..., Any], default: str) -> str:
+    """The name of a function, or of the parameter that it is."""
+    found = getattr(function, "__name__", default)
+    return found if found.isidentifier() else default
+
+
 def parameters(function: Callable[..., Any], default: Sequence[str]) -> list[str]:
     """The names of the parameters that a function is called with. Raises BuildError if it takes not as many."""
     try:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.control_flow.bodies import Body, Outside, operands_of, parameters
+from tidu_cli.build.control_flow.bodies import Body, Outside, named, operands_of, parameters
 from tidu_cli.build.control_flow.carrying import common_type, converted, type_of
 from tidu_cli.build.control_flow.trees import leaves, leaves_as, rebuilt
-from tidu_cli.build.errors import BuildError, name_of_function
+from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder, distinct
 from tidu_cli.graph.types import INTEGERS
 
@@ -31,7 +31,7 @@ def cond(pred: Any, true_fun: Branch, false_fun: Branch, *operands: Any) -> Any:
         parameters(function, [f"operand {k}" for k in range(len(operands))])
     if not isinstance(pred, Array):
         return true_fun(*operands) if pred else false_fun(*operands)
-    return _branched(pred if type_.dtype == "bool" else pred != 0, (false_fun, true_fun), operands)
+    return _branched(pred if type_.dtype == "bool" else pred != 0, {"false_fun": false_fun, "true_fun": true_fun}, operands)
 
 
 def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
@@ -49,16 +49,16 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
         parameters(function, [f"operand {k}" for k in range(len(operands))])
     if not isinstance(index, Array):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    return _branched(index, branches, operands)
+    return _branched(index, {f"branches[{k}]": function for k, function in enumerate(branches)}, operands)
 
 
-def _branched(index: Array, functions: Sequence[Branch], operands: Sequence[Any]) -> Any:
+def _branched(index: Array, functions: Mapping[str, Branch], operands: Sequence[Any]) -> Any:
     recorder: Recorder = index.recorder.open[-1]  # type: ignore[attr-defined]
     bodies, results = [Body(recorder) for _ in functions], []
-    for body, function in zip(bodies, functions, strict=True):
+    for body, function in zip(bodies, functions.values(), strict=True):
         with body.going_on():
             results.append(function(*[rebuilt(x, [body.copy(leaf) for _, leaf in leaves(x, "operand")]) for x in operands]))
-    names = [name_of_function(function) for function in functions]
+    names = [named(function, default) for default, function in functions.items()]
     paths = [path for path, _ in leaves(results[0], "y")]
     each = [list(leaves_as(results[0], result, "y", name)) for result, name in zip(results, names, strict=True)]
     types = [common_type(path, list(zip(names, given, strict=True))) for path, *given in zip(paths, *each, strict=True)]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, dtype_of
-from tidu_cli.build.control_flow.bodies import Body, operands_of, parameters, run
+from tidu_cli.build.control_flow.bodies import Body, named, operands_of, parameters, run
 from tidu_cli.build.control_flow.carrying import Carried, constant_of, plain, settled, type_of
-from tidu_cli.build.control_flow.trees import Leaf, leaves, leaves_as, rebuilt
+from tidu_cli.build.control_flow.trees import Leaf, kind_of_tree, leaves, leaves_as, rebuilt
 from tidu_cli.build.control_flow.while_loop import counted
-from tidu_cli.build.errors import BuildError, name_of_function
+from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder, distinct
 from tidu_cli.graph.types import TensorType
 
@@ -149,14 +149,14 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
     With `reverse` it goes from the last slice to the first. The carry, xs and y are arrays, or nested; the carry keeps its types.
     Raises BuildError.
     """
-    names, name = parameters(f, ("carry", "x")), name_of_function(f)
+    names, name = parameters(f, ("carry", "x")), named(f, "f")
     rows = [Rows(path, x) for path, x in leaves(xs, names[1])]
 
     def step(carry: Sequence[Leaf], slices: Sequence[Leaf]) -> tuple[list[Leaf], Any]:
         found = f(rebuilt(init, carry), rebuilt(xs, slices))
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise BuildError(
-                f"{name} gives a {type(found).__name__}, but a step of scan gives a pair: what it carries on, and a result"
+                f"{name} gives {kind_of_tree(found)}, but a step of scan gives a pair: what it carries on, and a result"
             )
         return list(leaves_as(init, found[0], names[0], name)), found[1]
 
@@ -200,7 +200,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
             raise BuildError(f"{name} of fori_loop is {told}, but a loop counts integers; write int(x) or x.astype(int)")
     if isinstance(lower, Array) or isinstance(upper, Array):
         return counted(lower, upper, body_fun, init_val)
-    names, name = parameters(body_fun, ("i", "val")), name_of_function(body_fun)
+    names, name = parameters(body_fun, ("i", "val")), named(body_fun, "body_fun")
     length = _possible(max(int(upper) - int(lower), 0))
 
     def step(carry: Sequence[Leaf], slices: Sequence[Leaf]) -> tuple[list[Leaf], None]:

@@ -73,8 +73,8 @@ def leaves_as(model: Any, tree: Any, path: str, whence: str) -> Iterator[Leaf]:
 
     `whence` says who gives the tree.
     """
-    if _kind(model) != _kind(tree):
-        raise BuildError(f"'{path}' is {_kind(tree)} as {whence} gives it, where {_kind(model)} is due")
+    if kind_of_tree(model) != kind_of_tree(tree):
+        raise BuildError(f"'{path}' is {kind_of_tree(tree)} as {whence} gives it, where {kind_of_tree(model)} is due")
     due, given = members_of(model), dict(members_of(tree) or ())
     if due is None:
         yield tree
@@ -86,7 +86,8 @@ def leaves_as(model: Any, tree: Any, path: str, whence: str) -> Iterator[Leaf]:
         yield from leaves_as(member, given[name], f"{path}.{name}", whence)
 
 
-def _kind(tree: Any) -> str:
+def kind_of_tree(tree: Any) -> str:
+    """What a tree is, with its article."""
     if tree is None or isinstance(tree, LEAVES):
         return "None" if tree is None else "an array"
     return f"a {type(tree).__name__}"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.control_flow.bodies import Body, operands_of, parameters, run
+from tidu_cli.build.control_flow.bodies import Body, named, operands_of, parameters, run
 from tidu_cli.build.control_flow.carrying import Carried, constant_of, plain, settled, type_of
 from tidu_cli.build.control_flow.trees import Leaf, leaves, leaves_as, rebuilt
-from tidu_cli.build.errors import BuildError, name_of_function
+from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder, distinct
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import TensorType
@@ -44,7 +44,7 @@ class Loop:
         type_ = type_of(found) if isinstance(found, Array | bool | np.bool_ | np.ndarray) else None
         if type_ != TensorType("bool"):
             told = type_ if type_ is not None else f"a {type(found).__name__}"
-            raise BuildError(f"{name_of_function(self.condition)} gives {told}, but the condition of a loop is one bool, bool[]")
+            raise BuildError(f"{named(self.condition, 'cond_fun')} gives {told}, but the condition of a loop is one bool, bool[]")
         return found
 
     def _staged(self, recorder: Recorder) -> Sequence[Array]:
@@ -106,7 +106,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     parameters(cond_fun, ("val",))
     (carry,) = parameters(body_fun, ("val",))
-    return Loop(cond_fun, body_fun, init_val, carry, name_of_function(body_fun)).run()
+    return Loop(cond_fun, body_fun, init_val, carry, named(body_fun, "body_fun")).run()
 
 
 def counted(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
@@ -117,7 +117,7 @@ def counted(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any)
         number = carried[i]
         return {i: number + 1, carry: body_fun(_weak(number), carried[carry])}
 
-    found = Loop(lambda carried: carried[i] < upper, step, {i: lower, carry: init_val}, "", name_of_function(body_fun)).run()
+    found = Loop(lambda carried: carried[i] < upper, step, {i: lower, carry: init_val}, "", named(body_fun, "body_fun")).run()
     return found[carry]
 
 
