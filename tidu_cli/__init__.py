@@ -11,8 +11,10 @@ if TYPE_CHECKING:
         Compiled,
         compile,
         compose,
+        cond,
         derivative,
         evaluate,
+        fori_loop,
         grad,
         hessian,
         hvp,
@@ -25,18 +27,23 @@ if TYPE_CHECKING:
         renumber,
         resolve,
         save,
+        scan,
+        switch,
         to_dot,
         trace,
         transpose,
         vjp,
+        while_loop,
     )
 
 __all__ = [
     "Compiled",
     "compile",
     "compose",
+    "cond",
     "derivative",
     "evaluate",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -49,10 +56,13 @@ __all__ = [
     "renumber",
     "resolve",
     "save",
+    "scan",
+    "switch",
     "to_dot",
     "trace",
     "transpose",
     "vjp",
+    "while_loop",
 ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_key, by_key, checked, mapping, one_key, size, text, whole
+from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, one_key, several_functions, size, text, whole
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.formats.files import reading, write_pieces
@@ -331,6 +331,60 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
     from tidu_cli.build.tracing import trace as traced
 
     return traced(function, *args, name=name, output=output, **inputs)
+
+
+@checked(f=a_function)
+def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
+    """The loop `carry, y = f(carry, x)` over the slices x of xs along axis 0: the last carry, and all y, stacked along axis 0.
+
+    With `reverse` it goes from the last slice to the first. Without xs there are `length` steps. The carry, which is `init` first,
+    xs and y are arrays, also nested; the carry keeps its types. Where something is traced, in the arguments or in what f closes
+    over, f is traced once, and the loop is a node of the graph. Raises BuildError.
+    """
+    from tidu_cli.build.control_flow.scan import scan as run
+
+    return run(f, init, xs, length, reverse)
+
+
+@checked(body_fun=a_function)
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
+    """The loop `val = body_fun(i, val)` for i from lower to upper - 1: the last val, which keeps its types.
+
+    It is a `scan` if the bounds are Python's integers, and if they are traced a `while_loop`. Raises BuildError.
+    """
+    from tidu_cli.build.control_flow.scan import fori_loop as run
+
+    return run(lower, upper, body_fun, init_val)
+
+
+@checked(cond_fun=a_function, body_fun=a_function)
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """The loop `val = body_fun(val)` while `cond_fun(val)`: the last val, which keeps its types.
+
+    It is differentiated in forward mode only, as how often it runs is not known before. Raises BuildError.
+    """
+    from tidu_cli.build.control_flow.while_loop import while_loop as run
+
+    return run(cond_fun, body_fun, init_val)
+
+
+@checked(true_fun=a_function, false_fun=a_function)
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """true_fun(*operands) if pred, else false_fun(*operands), of which the graph runs one; both give the same types.
+
+    pred is a bool, or a number, which is true unless it is 0. Raises BuildError.
+    """
+    from tidu_cli.build.control_flow.cond import cond as run
+
+    return run(pred, true_fun, false_fun, *operands)
+
+
+@checked(branches=several_functions)
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """branches[index](*operands), of which the graph runs one; index is clamped, and all give the same types. Raises BuildError."""
+    from tidu_cli.build.control_flow.cond import switch as run
+
+    return run(index, branches, *operands)
 
 
 def _keys(keys: KeyTexts) -> list[Key]:

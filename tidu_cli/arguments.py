@@ -118,7 +118,8 @@ mapping = _instance(Mapping, "a dict, by keys such as 'x'")
 text = _instance(str, "text")
 _flag = _instance(bool, "True or False")
 _file = _instance((str, PurePath), "the name of a file, text or a Path", optional=False)
-_function = _instance(Callable, "a function of NumPy arrays", optional=False)
+a_function = _instance(Callable, "a function of NumPy arrays", optional=False)
+several_functions = _list_of(a_function, "a list of functions of NumPy arrays")
 
 
 _type = _instance((str, TensorType, RecordType), "a dict of types, text such as 'f32', by the keys of inputs", optional=False)
@@ -173,13 +174,13 @@ CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
     **dict.fromkeys(("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse"), _flag),
-    **dict.fromkeys(("pass_number", "order"), _count),
+    **dict.fromkeys(("pass_number", "order", "length"), _count),
     "tangent": _tangents,
     "by": text,
     "name": text,
     "max_memory": size,
     "file": _file,
-    "function": _function,
+    "function": a_function,
     "bind": _pairs,
     "plugins": _list_of(_instance(str, _PACKAGES, optional=False), _PACKAGES, str),
     "one_pass": _list_of(whole, "a list of pass numbers"),

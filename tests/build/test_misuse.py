@@ -48,11 +48,17 @@ GOOD: dict[str, dict[str, Any]] = {
     "renumber": {"document": LINEAR, "passes": {1: 2}},
     "matrix": {"document": LINEAR},
     "evaluate": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
+    "scan": {"f": lambda c, x: (c, x), "init": 0.0, "xs": np.ones(3)},
+    "fori_loop": {"lower": 0, "upper": 3, "body_fun": lambda i, c: c, "init_val": 0.0},
+    "while_loop": {"cond_fun": lambda c: False, "body_fun": lambda c: c, "init_val": 1},
+    "cond": {"pred": True, "true_fun": lambda *x: 1.0, "false_fun": lambda *x: 2.0, "operands": ()},
+    "switch": {"index": 0, "branches": [lambda *x: 1.0], "operands": ()},
     "Compiled": {"program": 3},
     "Compiled.__call__": {"self": COMPILED, "inputs": {"x": 1.0, "y": 2.0}},
 }
 """Arguments with which a function works, where they are not a document and `wrt`."""
 
+LOOPS = ("scan", "fori_loop", "while_loop", "cond", "switch")
 FUNCTIONS = [*tidu_cli.__all__, "Compiled.__call__"]
 FROM_THE_INSIDE = re.compile(r"has no attribute|object is not|argument of type|must be \w+, not")
 
@@ -81,7 +87,9 @@ def called(name, parameter, value):
     return function(*bound.args, **bound.kwargs)
 
 
-PARAMETERS = [(name, p) for name in FUNCTIONS for p in inspect.signature(function_of(name)).parameters if p != "self"]
+PARAMETERS = [
+    (name, p) for name in FUNCTIONS for p in inspect.signature(function_of(name)).parameters if p not in ("self", "operands")
+]
 
 
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
@@ -90,6 +98,8 @@ def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     told = {}
     for value in HOSTILE:
+        if value is type and name in LOOPS:
+            continue  # what functions raise that are called with plain values is theirs
         try:
             called(name, parameter, value)
         except TiduError as error:
@@ -98,7 +108,7 @@ def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monke
     assert not {k: text for k, text in told.items() if "\n" in text or FROM_THE_INSIDE.search(text)}
 
 
-@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "trace", "Compiled")])
+@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "trace", "Compiled", *LOOPS)])
 @pytest.mark.parametrize(
     ("value", "words"),
     [

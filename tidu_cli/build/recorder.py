@@ -1,8 +1,14 @@
-"""Recording a graph: nodes in the order of their emission, equal ones once, and in the end without those that are not needed."""
+"""Recording a graph: nodes in the order of their emission, equal ones once, and in the end without those that are not needed.
+
+The functions of loops and branches are recorded within the recording around them: while one of them is open, whatever is computed
+is recorded there, and values of those around it that it reads become inputs of its graph.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import chain, count
 from typing import Any, NoReturn, cast
 
@@ -14,7 +20,8 @@ from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import CaseTable, Document, Input, Output
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
@@ -26,14 +33,50 @@ MAX_NODES = 10_000_000
 """A function that emits more nodes than this is taken to run in circles. Formulas have a limit (`tidu_cli.limits`)."""
 
 
+LARGE = 64
+"""Constants of more bytes that the function of a loop or branch closes over stand outside of it, so that its graph stays small."""
+
+FOREIGN = (
+    "an array of another trace was used; traces cannot be mixed or nested, and what the function of a loop or branch computes is "
+    "known outside of it only if it is returned"
+)
+
+_running: ContextVar[Recorder | None] = ContextVar("running", default=None)
+
+
+@contextmanager
+def running(recorder: Recorder | None) -> Iterator[None]:
+    """Within the block this recording runs: loops and branches without traced arguments may be of values that it has."""
+    token = _running.set(recorder)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def innermost() -> Recorder | None:
+    """The innermost recording that runs."""
+    recorder = _running.get()
+    return recorder.open[-1] if recorder is not None else None
+
+
 class Recorder:
-    """A recording in progress. Inputs are declared before the first node."""
+    """A recording in progress, alone or `within` another one. Inputs are declared before the first node.
+
+    `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
+    that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
+    such values but for constants.
+    """
 
     numpy = PROTOCOLS
 
-    def __init__(self, primitives: PrimitiveSet = BUILTIN, most: int | None = None) -> None:
+    def __init__(self, primitives: PrimitiveSet = BUILTIN, most: int | None = None, within: Recorder | None = None) -> None:
         self.primitives = primitives
         self._most = most
+        self.open: list[Recorder] = within.open if within is not None else [self]
+        self.around = list(within.open) if within is not None else []
+        self.taken: dict[int, tuple[int, Type]] = {}
+        self.reads_traced = False
         self.cases = CaseTable()
         self.inputs: list[Input] = []
         self._declared: set[Key] = set()
@@ -42,6 +85,17 @@ class Recorder:
         self._known: dict[tuple[int, tuple[int, ...]], int] = {}
         self._codes: dict[object, int] = {}
         self._scalars: dict[tuple[str, bytes], Array] = {}
+        self._large: set[int] = set()
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Within the block, what is computed is recorded here, and not in the recording around it."""
+        assert self.open == self.around
+        self.open.append(self)
+        try:
+            yield
+        finally:
+            self.open.pop()
 
     def input(self, key: Key, type_: Type) -> Array | Record:
         """Declare an input. Raises BuildError for a key that is declared already, and for times."""
@@ -70,26 +124,45 @@ class Recorder:
 
     def emit(self, op: str, *operands: Array | Traced, **attrs: object) -> Array:
         """The first result of a node. Raises TypeRuleError for what the primitive does not take."""
-        return self.emit_all(op, operands, **attrs)[0]
+        return self.open[-1]._record(op, operands, attrs)[0]
 
     def emit_all(self, op: str, operands: Sequence[Array | Traced], **attrs: object) -> tuple[Array, ...]:
         """All results of a node; those of the node recorded before, if it is the same."""
-        for x in operands:
-            if x.recorder is not self:
-                raise BuildError("an array of another trace was used; traces cannot be mixed or nested")
-            if x.share is not None:
-                require_current(x)
+        return self.open[-1]._record(op, operands, attrs)
+
+    def field(self, record: Traced, name: str) -> Array | Record:
+        """A field of a record of this recording, which is recorded where the record is: it may be taken again elsewhere."""
+        return self.an_input(self._record("field", (record,), {"name": name})[0])
+
+    def _record(self, op: str, operands: Sequence[Array | Traced], attrs: dict[str, object]) -> tuple[Array, ...]:
+        values = tuple([x.value if x.recorder is self and x.share is None else self.value_of(x) for x in operands])
         code = self._code(op, attrs, tuple([x.type for x in operands]))
-        identity = code, tuple([x.value for x in operands])
+        identity = code, values
         first, results = self._known.get(identity), self.cases[code].results
         if first is None:
             if len(self._nodes) >= (self._most or MAX_NODES):
                 self._refuse_more()
             first = self._known[identity] = self._n_values
             self._n_values += len(results)
-            self._nodes.append((code, identity[1], first))
+            self._nodes.append((code, values, first))
         # Arrays of their own, as they may be changed in place.
         return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
+
+    def value_of(self, x: Array | Traced) -> int:
+        """The number of a value here: one of a recording around this is taken in. Raises BuildError for those of others."""
+        if x.share is not None:
+            require_current(x)
+        if x.recorder is self:
+            return x.value
+        if x.recorder not in self.around:
+            raise BuildError(FOREIGN)
+        owner: Recorder = x.recorder
+        outer = self.around[-1].value_of(x)
+        self.reads_traced = self.reads_traced or x.value not in owner._large
+        if outer not in self.taken:
+            self.taken[outer] = self._n_values, x.type
+            self._n_values += 1
+        return self.taken[outer][0]
 
     def _refuse_more(self) -> NoReturn:
         if self._most:
@@ -99,7 +172,9 @@ class Recorder:
 
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""
-        array = np.asarray(value)
+        return self.open[-1]._constant(np.asarray(value))
+
+    def _constant(self, array: Any) -> Array:
         dtype = name_of(array.dtype)
         if not array.ndim:
             scalar = dtype, array.tobytes()
@@ -113,31 +188,69 @@ class Recorder:
         size = ITEMSIZE[dtype]
         if array.size > 1 and data == data[:size] * array.size:
             return self.emit("constant", value=Literal(TensorType(dtype), data[:size])).broadcast(array.shape)
-        found = self.emit("constant", value=Literal(TensorType(dtype, array.shape), data))
+        outermost = self.open[0] if len(data) > LARGE else self
+        found = outermost._record("constant", (), {"value": Literal(TensorType(dtype, array.shape), data)})[0]
+        if outermost is not self:
+            outermost._large.add(found.value)
+            found = Array(self, self.value_of(found), found.type)
         if not array.ndim:
             self._scalars[scalar] = found
         return found
 
     def document(self, name: str, outputs: Mapping[str, Array]) -> Document:
         """A document of one graph: all inputs, and the nodes that the outputs depend on."""
+        graph = self.graph(name, self.inputs, range(len(self.inputs)), [(key, x.value, x.type) for key, x in outputs.items()])
+        return Document((graph,), graph.cases)
+
+    def graph(
+        self, name: str, inputs: Sequence[Input], values: Iterable[int | None], outputs: Sequence[tuple[str, int, Type]]
+    ) -> Graph:
+        """The graph of these outputs: of each its key, value and type. `values` are those that the inputs stand for, if any."""
+        needed, cases = self._needed(outputs), CaseTable()
+        builder = GraphBuilder(cases, inputs)
+        new_id = [-1] * self._n_values
+        for k, value in enumerate(values):
+            if value is not None:
+                new_id[value] = k
+        for code, operands, first in self._nodes:
+            n_results = self.cases.n_results[code]
+            if 1 in needed[first : first + n_results]:
+                at = builder.append(cases.intern(self.cases[code]), [new_id[x] for x in operands])
+                new_id[first : first + n_results] = range(at, at + n_results)
+        return builder.build(name, [Output(Key(key), new_id[value], type_) for key, value, type_ in outputs])
+
+    def _needed(self, outputs: Iterable[tuple[str, int, Type]]) -> bytearray:
+        """Of each value whether outputs depend on it."""
         needed = bytearray(self._n_values)
-        for output in outputs.values():
-            needed[output.value] = 1
-        alive = []
+        for _, value, _ in outputs:
+            needed[value] = 1
         for code, operands, first in reversed(self._nodes):
             if 1 in needed[first : first + self.cases.n_results[code]]:
-                alive.append((code, operands, first))
                 for operand in operands:
                     needed[operand] = 1
-        cases = CaseTable()
-        builder = GraphBuilder(cases, self.inputs)
-        new_id = list(range(self._n_values))
-        for code, operands, first in reversed(alive):
-            at = builder.append(cases.intern(self.cases[code]), [new_id[x] for x in operands])
-            for k in range(self.cases.n_results[code]):
-                new_id[first + k] = at + k
-        declared = [Output(Key(key), new_id[x.value], x.type) for key, x in outputs.items()]
-        return Document((builder.build(name, declared),), cases)
+        return needed
+
+    def needed_of_outside(self, outputs: Sequence[tuple[str, int, Type]]) -> list[int]:
+        """The values of the recording around this that outputs depend on."""
+        needed = self._needed(outputs)
+        return [outer for outer, (value, _) in self.taken.items() if needed[value]]
+
+    def closed(
+        self, outside: Sequence[tuple[int, Type]], inputs: Sequence[Input], outputs: Sequence[tuple[str, int, Type]]
+    ) -> ClosedGraph:
+        """The graph of outputs as one that reads nothing but its inputs: values of the recording around this, then its own."""
+        names = distinct([*[self.around[-1].name_of(v) for v, _ in outside], *[i.key.name for i in inputs]])
+        types = [*[t for _, t in outside], *[i.type for i in inputs]]
+        values = [*[self.taken[v][0] if v in self.taken else None for v, _ in outside], *range(len(inputs))]
+        given = [Input(Key(name), t) for name, t in zip(names, types, strict=True)]
+        return ClosedGraph.of(self.graph("", given, values, outputs))
+
+    def name_of(self, value: int) -> str:
+        """What a value is called within loops and branches that read it: as the input that it is, else c."""
+        if value < len(self.inputs):
+            return self.inputs[value].key.name
+        outer = next((v for v, (inner, _) in self.taken.items() if inner == value), None)
+        return "c" if outer is None else self.around[-1].name_of(outer)
 
     def _code(self, op: str, attrs: dict[str, object], types: tuple[Type, ...]) -> int:
         # Numbers that are equal but of another kind (1, True) make other attrs, so their kinds are part of what is looked up.
@@ -147,6 +260,14 @@ class Recorder:
             case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), None, types)
             code = self._codes[identity] = self.cases.intern(case)
         return code
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names, the later ones of equals with a number: c, c.2, c.3."""
+    found: dict[str, None] = {}
+    for name in names:
+        found[next(n for n in chain((name,), (f"{name}.{k}" for k in count(2))) if n not in found)] = None
+    return list(found)
 
 
 def chosen(found: Mapping[str, Array], outputs: Sequence[str], whose: str) -> Mapping[str, Array]:

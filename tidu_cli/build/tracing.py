@@ -13,7 +13,7 @@ from typing import Any
 
 from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
 from tidu_cli.build.pytree import Tree, filled, hints_of, inputs_of, outputs_of, tree_of
-from tidu_cli.build.recorder import Recorder, chosen, default_output
+from tidu_cli.build.recorder import Recorder, chosen, default_output, running
 from tidu_cli.build.scipy.calling import scipy_traced
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
@@ -40,7 +40,7 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
             bound.arguments[parameter] = {k: inputs_of(recorder, v, k) for k, v in value.items()}
         else:
             bound.arguments[parameter] = inputs_of(recorder, value, parameter)
-    with scipy_traced():
+    with running(recorder), scipy_traced():
         result = called(function, *bound.args, **bound.kwargs)
     return recorder.document(name or name_of_function(function), outputs_of(recorder, result, output))
 
@@ -56,7 +56,7 @@ def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None =
     recorder = Recorder()
     arrays = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
     values = {k: filled(tree, hint, arrays) for k, (tree, hint) in arguments.items()}
-    with contextlib.redirect_stdout(sys.stderr), scipy_traced():
+    with contextlib.redirect_stdout(sys.stderr), running(recorder), scipy_traced():
         only = [
             k for k, p in signature_of(function).parameters.items() if p.kind is inspect.Parameter.POSITIONAL_ONLY and k in values
         ]

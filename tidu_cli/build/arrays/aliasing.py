@@ -129,6 +129,11 @@ def changed_by(x: Array, name: str, symbol: str, other: object) -> Array:
         raise UntraceableError("x @= y takes a y of two axes or more; write x = x @ y")
     found: Array = x.recorder.numpy["operator"](name, x, other)
     require_room(x, symbol, found)
+    if found.recorder is not x.recorder:
+        raise UntraceableError(
+            f"x {symbol}= y in the function of a loop or branch would change an array of outside; write x = x {symbol} y, or let "
+            "the function take x and return it"
+        )
     share = x.share
     if not x.type.rank:  # a number, of which `x` names another one now, or an array, which has changed: no other name is safe
         assert share is not None

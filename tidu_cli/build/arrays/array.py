@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 
@@ -69,8 +69,8 @@ class Recording(Protocol):
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a node."""
 
-    def an_input(self, x: Any) -> Any:
-        """An input, or a field of one."""
+    def field(self, record: Any, name: str) -> Any:
+        """A field of a record."""
 
 
 Method = Callable[..., "Array"]
@@ -95,6 +95,11 @@ def _binary(name: str, symbol: str = "") -> tuple[Operator, Operator, Operator]:
     return apply, swapped, in_place
 
 
+def _unary(name: str) -> Method:
+    """The operator of a ufunc of one operand."""
+    return lambda self: cast(Array, self.recorder.numpy["operator"](name, self))
+
+
 def _method(name: str) -> Method:
     """A method that is NumPy's function of that name."""
 
@@ -112,16 +117,20 @@ _STAY = "stay with arrays, or make it an ordinary argument that is no -i input"
 
 
 class Array:
-    """Value number `value` of a recording, of `type`."""
+    """Value number `value` of a recording, of `type`.
 
-    __slots__ = ("recorder", "share", "type", "value")
+    `weak` is int, float or complex where it stands for a number of Python's, whose dtype gives way to those of arrays.
+    """
+
+    __slots__ = ("recorder", "share", "type", "value", "weak")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # as NumPy's: == is elementwise
 
-    def __init__(self, recorder: Recording, value: int, type_: TensorType) -> None:
+    def __init__(self, recorder: Recording, value: int, type_: TensorType, weak: type | None = None) -> None:
         self.recorder = recorder
         self.value = value
         self.type = type_
+        self.weak = weak
         self.share: Share | None = None  # with the arrays that are views of it, or that it is a view of
 
     def __repr__(self) -> str:
@@ -206,7 +215,7 @@ class Array:
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift", ">>")
     __lt__, __le__, __gt__, __ge__ = (_binary(name)[0] for name in ("less", "less_equal", "greater", "greater_equal"))
     __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]  # type: ignore[assignment]
-    __neg__, __pos__, __invert__, __abs__ = map(_method, ("negative", "positive", "invert", "absolute"))
+    __neg__, __pos__, __invert__, __abs__ = map(_unary, ("negative", "positive", "invert", "absolute"))
 
     # Structure, which is known.
 
@@ -284,12 +293,15 @@ class Array:
     # What needs a value.
 
     __bool__ = refused(
-        "a branch on a value (if, while, and, or, not, min, max, in)", "write np.where(condition, a, b), np.maximum, &, | or ~"
+        "a branch on a value (if, while, and, or, not, min, max, in)",
+        "write np.where(condition, a, b) or tidu_cli.cond, tidu_cli.while_loop for while, np.maximum, &, | or ~",
     )
     __float__ = refused_conversion("float() (as math's functions call it)", "write NumPy's function in place of math's")
     __int__ = refused_conversion("int()", "write x.astype(int)")
     __complex__ = refused_conversion("complex()", _STAY)
-    __index__ = refused_conversion(AN_INTEGER, "make it a constant, or index with the array itself: x[i]")
+    __index__ = refused_conversion(
+        AN_INTEGER, "make it a constant, write tidu_cli.fori_loop for range(), or index with the array itself: x[i]"
+    )
     __array__ = refused_conversion(
         "a NumPy array (np.array, np.asarray, or a function without support for tracing)",
         "write np.stack([...]) to make an array of arrays",
@@ -326,7 +338,7 @@ class Record:
         if self._traced.type.get(name) is None:
             raise AttributeError(self._without(name))
         if name not in self._fields:
-            self._fields[name] = self._traced.recorder.an_input(self._traced.recorder.emit("field", self._traced, name=name))
+            self._fields[name] = self._traced.recorder.field(self._traced, name)
         return self._fields[name]
 
     def __getitem__(self, name: str | int) -> Any:

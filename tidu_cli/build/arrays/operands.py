@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ def an_array(x: Operand, *others: Operand) -> Array:
 def kind(value: Operand) -> Any:
     """What decides the dtype of a result: tidu's name of a dtype, or for Python numbers, which give way (NEP 50), their class."""
     if isinstance(value, Array):
-        return value.type.dtype
+        return value.weak or value.type.dtype
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, np.generic | np.ndarray):
@@ -105,15 +105,19 @@ def result_dtype(*values: Operand) -> Any:
     strong = [k for k in kinds if k not in _EXAMPLE]
     if "bf16" in strong and len(strong) < len(kinds) and complex not in kinds:
         kinds = strong  # NumPy does not know how numbers give way to bf16
-    return _promoted(kinds)
+    return promoted(kinds)
 
 
 def array_dtype(*values: Operand) -> Any:
     """np.result_type of the operands as arrays: a Python number has the dtype that np.asarray gives it."""
-    return _promoted([known(np.asarray(v).dtype) if k in _EXAMPLE else k for v, k in ((v, kind(v)) for v in values)])
+    strong = [
+        v.type.dtype if isinstance(v, Array) else known(np.asarray(v).dtype) if (k := kind(v)) in _EXAMPLE else k for v in values
+    ]
+    return promoted(strong)
 
 
-def _promoted(kinds: list[Any]) -> Any:
+def promoted(kinds: Sequence[Any]) -> Any:
+    """The dtype that NumPy promotes operands of these kinds to. Raises BuildError if there is none."""
     try:
         return np.result_type(*(_EXAMPLE[k] if k in _EXAMPLE else dtype_of(k) for k in kinds))
     except TypeError:  # of bf16 and f16, or integers of more than 8 bits

@@ -55,14 +55,27 @@ def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Array:
     return apply_ufunc_all(name, *operands, dtype=dtype)[0]
 
 
-def apply_operator(name: str, x: Operand, y: Operand) -> Any:
-    """What an operator between x and y gives: the result of the ufunc (of divmod both), but for the square of bools.
+def apply_operator(name: str, *operands: Operand) -> Any:
+    """What an operator gives: the result of the ufunc (of divmod both), but for the square of bools.
 
-    NumPy computes `x ** 2` as np.square, which makes i8 of bools, where np.power makes i64.
+    NumPy computes `x ** 2` as np.square, which makes i8 of bools, where np.power makes i64. What operators make of Python's numbers
+    is one.
     """
-    if name == "power" and type(y) is int and y == 2 and isinstance(x, Array) and x.type.dtype == "bool":
+    x, *rest = operands
+    if name == "power" and type(rest[0]) is int and rest[0] == 2 and isinstance(x, Array) and x.type.dtype == "bool":
         return apply_ufunc("square", x)
-    return apply_ufunc_all(name, x, y) if name == "divmod" else apply_ufunc(name, x, y)
+    found: Any = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
+    if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
+        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
+    return found
+
+
+def _weak(x: Array) -> Array:
+    return Array(x.recorder, x.value, x.type, _PYTHONS.get(x.dtype.kind))
+
+
+_PYTHONS = {"i": int, "f": float, "c": complex}
+"""Python's numbers by the kinds of dtypes."""
 
 
 def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[Array, ...]:
@@ -102,7 +115,8 @@ def _dtypes(name: str, kinds: tuple[Any, ...], dtype: Any) -> tuple[tuple[str, .
         strong = [dtype_of(k) for k in kinds if k not in example]
         common = np.result_type(*strong, *([0j] if complex in kinds else [])) if dtype is None else np.dtype(dtype)
         kinds = (name_of(common),) * len(kinds)
-    given = [dtype_of(k) if isinstance(k, str) else k for k in kinds]
+    alone = not any(isinstance(k, str) for k in kinds)  # numbers of Python's, which NumPy makes arrays of first
+    given = [dtype_of(k) if isinstance(k, str) else np.dtype(k) if alone else k for k in kinds]
     signature = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
     try:
         found = ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout), signature=signature)
