@@ -14,7 +14,7 @@ from itertools import chain
 
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.link import LogicalGraph
-from tidu_cli.graph.types import Path, RecordType, Type, leaves
+from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
 from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -22,11 +22,11 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A tensor of a value (a flat id): the value itself, or what is at `path` in a record; and its bytes."""
+    """A tensor of a value (a flat id): the value itself, or what is at `path` in a record; and its type."""
 
     flat: int
     path: Path
-    nbytes: int
+    type: TensorType
 
 
 Arrays = tuple[Array | None, ...]
@@ -118,11 +118,11 @@ class Liveness:
 
     def _use_part(self, part: Array, by: int) -> None:
         if not part.path:
-            self._use(part.flat, part.nbytes, by)
+            self._use(part.flat, part.type.nbytes, by)
         elif self.last[part.flat] < 0 and part.flat not in self.is_given and part not in self.last_of_part:
             self.last_of_part[part] = by
-            self.outliving[part.flat] += part.nbytes
-            self._live += part.nbytes
+            self.outliving[part.flat] += part.type.nbytes
+            self._live += part.type.nbytes
 
     def at_peak(self) -> Iterator[Array]:
         """What is alive at the peak beside what is given, of a document of one graph."""
@@ -137,7 +137,7 @@ class Liveness:
 
 
 def _arrays(flat: int, type_: Type | None) -> tuple[Array, ...]:
-    return () if type_ is None else tuple(Array(flat, path, tensor.nbytes) for path, tensor in leaves(type_))
+    return () if type_ is None else tuple(Array(flat, path, tensor) for path, tensor in leaves(type_))
 
 
 def _shared(logical: LogicalGraph, sharing: Mapping[int, Sharing]) -> dict[int, Arrays]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.arrays.taking import taken
+from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.rules.families import conj, require_dtype
 from tidu_cli.rules.flops import Types
 from tidu_cli.rules.terms import Term, op

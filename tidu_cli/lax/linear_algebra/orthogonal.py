@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.arrays.taking import taken
+from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
