@@ -27,6 +27,11 @@ def _require_how(name: str, options: dict[str, Any]) -> None:
             raise UntraceableError(f"scipy.linalg.{name} with {option}= cannot be traced; leave it out")
 
 
+def _numpys(name: str, x: Array, *args: Any, **options: Any) -> Array:
+    found: Array = x.recorder.numpy[name](x, *args, **options)
+    return found
+
+
 def solve(
     a: Operand, b: Operand, lower: bool = False, *how: Any, assume_a: Any = None, transposed: bool = False, **options: Any
 ) -> Array:
@@ -91,11 +96,11 @@ def lu(a: Operand, permute_l: bool = False, *how: Any, p_indices: bool = False, 
     m, n = a.shape[-2:]
     k = min(m, n)
     left, right = factors[..., :, :k], factors[..., :k, :]
-    lower = (left._call("tril", -1) + left.constant(np.eye(m, k), left.dtype)).astype(a.dtype)
-    upper = right._call("triu")
-    back = order._call("argsort", axis=-1).convert("i32")
+    lower = (_numpys("tril", left, -1) + left.constant(np.eye(m, k), left.dtype)).astype(a.dtype)
+    upper = _numpys("triu", right)
+    back = _numpys("argsort", order, axis=-1).convert("i32")
     if permute_l:
-        return lower._call("take_along_axis", back[..., None].broadcast((*back.shape, k)), axis=-2), upper
+        return _numpys("take_along_axis", lower, back[..., None].broadcast((*back.shape, k)), axis=-2), upper
     if p_indices:
         return back, lower, upper
     columns = places(back, (*back.shape, m), -1, "i32")
@@ -120,12 +125,12 @@ def lu_solve(lu_and_piv: tuple[Operand, Operand], b: Operand, trans: int = 0, *h
     order = order.broadcast((*factors.shape[:-2], factors.shape[-1]))
     turned = {"transpose_a": trans > 0, "conjugate_a": trans == 2 and factors.type.complex}
     triangles = [{"lower": True, "unit_diagonal": True}, {"lower": False}]
-    order = order if not trans else order._call("argsort", axis=-1)
+    order = order if not trans else _numpys("argsort", order, axis=-1)
     rows = order[..., None].broadcast(columns.shape)
-    columns = columns if trans else columns._call("take_along_axis", rows, axis=-2)
+    columns = columns if trans else _numpys("take_along_axis", columns, rows, axis=-2)
     for options in reversed(triangles) if trans else triangles:
         columns = factors.emit("triangular_solve", columns, left_side=True, **options, **turned)
-    columns = columns._call("take_along_axis", rows, axis=-2) if trans else columns
+    columns = _numpys("take_along_axis", columns, rows, axis=-2) if trans else columns
     return columns if b.ndim > 1 else columns.reshaped(columns.shape[:-1])
 
 
@@ -164,8 +169,8 @@ def eigh(a: Operand, b: Operand = None, *, lower: bool = True, eigvals_only: boo
     a, b = _together(a, b)
     factor = b.emit("cholesky") if lower else adjoint(b).emit("cholesky")
     whole = a if lower else adjoint(a)
-    below: Any = whole._call("tril", -1)
-    whole = below + adjoint(below) + whole._call("tril")._call("triu").real
+    below = _numpys("tril", whole, -1)
+    whole = below + adjoint(below) + _numpys("triu", _numpys("tril", whole)).real
     side = {"left_side": True, "lower": True}
     half = factor.emit("triangular_solve", whole.astype(a.dtype), **side)
     inner = factor.emit("triangular_solve", adjoint(half), **side)
