@@ -22,7 +22,7 @@ for sample in SAMPLES:
 
 NEEDS_AN_AXIS = {
     *("split", "concatenate", "iota", "argmax", "argmin", "sort", "top_k"),
-    *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "lu_pivots_to_permutation"),
+    *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "lu_pivots_to_permutation", "fft"),
 }
 NEEDS_MATRICES = {
     *("cholesky", "triangular_solve", "lu", "qr", "svd", "pinv", "eigh", "eig", "schur", "polar"),
@@ -47,7 +47,7 @@ def test_every_dtype(op: str) -> None:
 @pytest.mark.parametrize("op", OPS)
 def test_every_rank(op: str) -> None:
     found = {t.rank for sample in BY_OP[op] for t in types_of(sample)}
-    least = 2 if op in NEEDS_MATRICES else 1 if op in NEEDS_AN_AXIS else 0
+    least = 2 if op in NEEDS_MATRICES or op == "conv_general_dilated" else 1 if op in NEEDS_AN_AXIS else 0
     assert found >= set(range(least, 5))
     assert min(found) == least
 

@@ -18,7 +18,7 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_accumulator
 from tidu_cli.lax.signal.convolving import convolving
 from tidu_cli.lax.signal.sliding import Count, Counts, Padding, Sliding, slidings, spread
-from tidu_cli.rules.attrs.fields import After
+from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
 from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
@@ -29,13 +29,7 @@ from tidu_cli.rules.terms import Term, op
 convert, conv, reshape, rev, transpose = map(op, ("convert_element_type", "conv_general_dilated", "reshape", "rev", "transpose"))
 
 
-def _permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
-    if sorted(axes) != list(range(len(axes))) or len(axes) < 2:
-        raise ValueError(f"{list(axes)} must name each axis once, two at least")
-    return axes
-
-
-Spec = Annotated[Axes, After(_permutation)]
+Spec = Annotated[Axes, Sized(2)]
 
 
 class ConvDimensionNumbers(Attrs):
@@ -94,6 +88,9 @@ def _types(attrs: ConvAttrs, operands: Types) -> Types:
             )
     if len(numbers.out_spec) != lhs.rank or lhs.rank != rhs.rank:
         raise TypeRuleError(f"lhs {lhs}, rhs {rhs} and out_spec {list(numbers.out_spec)} must have equally many axes")
+    for name, spec in numbers:
+        if max(spec) >= lhs.rank:
+            raise TypeRuleError(f"{name} {list(spec)}: there is no axis {max(spec)} of {lhs.rank}")
     for name in ("window_strides", "padding", "lhs_dilation", "rhs_dilation"):
         if len(given := getattr(attrs, name)) != lhs.rank - 2:
             raise TypeRuleError(f"{name} has {len(given)} entries; lhs {lhs} has {lhs.rank - 2} axes along which windows slide")

@@ -26,15 +26,20 @@ Select = Literal["ge", "le"]
 
 
 class GatherSelectedAttrs(WindowAttrs):
-    """`select_prim`: ge to choose the greatest of each window, le the least; the others are reduce_window_max's."""
+    """`select_prim`: ge to choose the greatest of each window, le the least.
+
+    `window_dimensions`, `window_strides`, `padding`, `base_dilation`, `window_dilation`: those of the reduce_window_max, or
+    reduce_window_min, whose elements are chosen.
+    """
 
     select_prim: Select
 
 
 class ScatterSelectedAttrs(Attrs):
-    """`select_prim`: ge to choose the greatest of each window, le the least; the others are reduce_window_max's.
+    """`select_prim`: ge to choose the greatest of each window, le the least.
 
-    `base_dilation`, `window_dilation`: null means 1 on all axes. (JAX has only that.)
+    `window_dimensions`, `window_strides`, `padding`, `base_dilation`, `window_dilation`: those of the reduce_window_max, or
+    reduce_window_min, whose elements are chosen. Null is a dilation of 1 on all axes. (JAX has only that.)
     """
 
     select_prim: Select
