@@ -6,7 +6,7 @@ They are SciPy's; parameters are attrs. Their slopes are Abramowitz and Stegun's
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.special.families import in_double, special_function
@@ -53,6 +53,12 @@ class Hyp2f1Attrs(Attrs):
     a: float = 0.5
     b: float = 0.5
     c: Divisor = 1.0
+
+
+def _hyp0f1(np: Any, special: Any, attrs: Hyp0f1Attrs, x: Any) -> Any:
+    # It grows as e^(2 √x). SciPy's fails where that is no number.
+    past = np.greater(x, 1e6) & (abs(attrs.b) < 100)
+    return np.where(past, np.copysign(np.inf, special.gamma(attrs.b)), special.hyp0f1(attrs.b, np.where(past, 0, x)))
 
 
 def _expn_slope(attrs: ExpnAttrs, x: Term, y: Term) -> Term:
@@ -164,7 +170,7 @@ PRIMITIVES = (
         "hyp0f1",
         "Σ xᵏ / (b)ₖ k!",
         "confluent hypergeometric limit function ₀F₁",
-        lambda np, special, attrs, x: special.hyp0f1(attrs.b, x),
+        _hyp0f1,
         lambda attrs, x, y: hyp0f1(x, b=attrs.b + 1) * (1 / attrs.b),
         attrs=Hyp0f1Attrs,
         tried=({"b": 1.5},),
