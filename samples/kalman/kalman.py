@@ -13,8 +13,8 @@ STEP = 0.1
 def log_likelihood(theta, y):
     """ln p(y | theta) of noisy places y [n,2] of a point whose acceleration is white noise.
 
-    theta [2]: the logarithms of the strength of that, and of the standard deviation of the observations. At the first one, place and
-    velocity are normal with variance 1.
+    theta [2]: the logarithms of the strength of that, and of the standard deviation of the observations. At the first one, place
+    and velocity are normal with variance 1.
     """
     strength, noise = np.exp(2 * theta)
     motion, push, seen = model()
