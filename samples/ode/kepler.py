@@ -10,14 +10,18 @@ PERIOD = 2 * math.pi
 
 def orbit(state, duration=PERIOD, steps=1000):
     """The state [4] after `duration`: position (2), then velocity (2)."""
-    h = duration / steps
     for _ in range(steps):
-        k1 = motion(state)
-        k2 = motion(state + h / 2 * k1)
-        k3 = motion(state + h / 2 * k2)
-        k4 = motion(state + h * k3)
-        state = state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        state = step(state, duration / steps)
     return state
+
+
+def step(state, h):
+    """The state after a time h."""
+    k1 = motion(state)
+    k2 = motion(state + h / 2 * k1)
+    k3 = motion(state + h / 2 * k2)
+    k4 = motion(state + h * k3)
+    return state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
 def distance(state):

@@ -206,7 +206,7 @@ class Recorder:
         self, name: str, inputs: Sequence[Input], values: Iterable[int | None], outputs: Sequence[tuple[str, int, Type]]
     ) -> Graph:
         """The graph of these outputs: of each its key, value and type. `values` are those that the inputs stand for, if any."""
-        needed, cases = self._needed(outputs), CaseTable()
+        needed, cases = self.needed(outputs), CaseTable()
         builder = GraphBuilder(cases, inputs)
         new_id = [-1] * self._n_values
         for k, value in enumerate(values):
@@ -219,7 +219,7 @@ class Recorder:
                 new_id[first : first + n_results] = range(at, at + n_results)
         return builder.build(name, [Output(Key(key), new_id[value], type_) for key, value, type_ in outputs])
 
-    def _needed(self, outputs: Iterable[tuple[str, int, Type]]) -> bytearray:
+    def needed(self, outputs: Iterable[tuple[str, int, Type]]) -> bytearray:
         """Of each value whether outputs depend on it."""
         needed = bytearray(self._n_values)
         for _, value, _ in outputs:
@@ -230,18 +230,14 @@ class Recorder:
                     needed[operand] = 1
         return needed
 
-    def needed_of_outside(self, outputs: Sequence[tuple[str, int, Type]]) -> list[int]:
-        """The values of the recording around this that outputs depend on."""
-        needed = self._needed(outputs)
-        return [outer for outer, (value, _) in self.taken.items() if needed[value]]
-
     def closed(
-        self, outside: Sequence[tuple[int, Type]], inputs: Sequence[Input], outputs: Sequence[tuple[str, int, Type]]
+        self, outside: Sequence[tuple[int, Type]], own: Sequence[int], outputs: Sequence[tuple[str, int, Type]]
     ) -> ClosedGraph:
-        """The graph of outputs as one that reads nothing but its inputs: values of the recording around this, then its own."""
+        """The graph of outputs as one that reads nothing but its inputs: values of the recording around this, then `own` ones."""
+        inputs = [self.inputs[k] for k in own]
         names = distinct([*[self.around[-1].name_of(v) for v, _ in outside], *[i.key.name for i in inputs]])
         types = [*[t for _, t in outside], *[i.type for i in inputs]]
-        values = [*[self.taken[v][0] if v in self.taken else None for v, _ in outside], *range(len(inputs))]
+        values = [*[self.taken[v][0] if v in self.taken else None for v, _ in outside], *own]
         given = [Input(Key(name), t) for name, t in zip(names, types, strict=True)]
         return ClosedGraph.of(self.graph("", given, values, outputs))
 

@@ -14,7 +14,6 @@ from tidu_cli.build.control_flow.trees import Leaf
 from tidu_cli.build.errors import BuildError, name_of_function
 from tidu_cli.build.recorder import Recorder, innermost, running
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 
@@ -60,13 +59,17 @@ class Body:
     @property
     def outside(self) -> Outside:
         """What it closes over and needs."""
-        types = {value: type_ for value, (_, type_) in self.recorder.taken.items()}
-        return {value: types[value] for value in self.recorder.needed_of_outside(self.outputs)}
+        needed = self.recorder.needed(self.outputs)
+        return {outer: type_ for outer, (value, type_) in self.recorder.taken.items() if needed[value]}
 
-    def closed(self, outside: Outside) -> ClosedGraph:
-        """The graph, whose inputs are these values of outside and its arguments."""
-        inputs: list[Input] = self.recorder.inputs
-        return self.recorder.closed(list(outside.items()), inputs, self.outputs)
+    def needs(self, k: int) -> bool:
+        """Whether its outputs depend on argument k."""
+        return bool(self.recorder.needed(self.outputs)[k])
+
+    def closed(self, outside: Outside, arguments: Sequence[int] | None = None) -> ClosedGraph:
+        """The graph, whose inputs are these values of outside and its arguments, all or those of these numbers."""
+        own = range(len(self.recorder.inputs)) if arguments is None else arguments
+        return self.recorder.closed(list(outside.items()), own, self.outputs)
 
 
 def operands_of(recorder: Recorder, outside: Outside) -> list[Any]:

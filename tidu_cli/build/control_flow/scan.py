@@ -105,18 +105,19 @@ class Loop:
             body.give(names, [body.array(x) for x in arrays])
         if not arrays:
             return [], y
-        outside = body.outside
+        outside, n = body.outside, len(carried)
+        used = [k for k in range(len(self.slices)) if body.needs(n + k) or not (n or outside)]
         first = [constant_of(recorder, c, x) for c, (_, x) in zip(carried, init, strict=True)]
         found = recorder.emit_all(
             "scan",
-            [*operands_of(recorder, outside), *first, *[s.operand(recorder) for s in self.slices]],
+            [*operands_of(recorder, outside), *first, *[self.slices[k].operand(recorder) for k in used]],
             length=self.length,
             num_consts=len(outside),
-            num_carry=len(first),
+            num_carry=n,
             reverse=self.reverse,
-            body=body.closed(outside),
+            body=body.closed(outside, [*range(n), *[n + k for k in used]]),
         )
-        return found[: len(first)], rebuilt(y, found[len(first) :])
+        return found[:n], rebuilt(y, found[n:])
 
     def _called(self) -> tuple[Sequence[Any], Any]:
         init = list(leaves(self.init, self.carry))
