@@ -17,6 +17,7 @@ from tidu_cli.formats.shape.outline import judged
 from tidu_cli.formats.shape.schema import json_schema
 from tidu_cli.formats.shape.types import record_types
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 STOCK = jsonschema.Draft202012Validator(json_schema())
 """The validator as it comes: to JSON Schema 1.0 is an integer, since numbers have no spelling there."""
@@ -56,7 +57,7 @@ def refusal_of_shape(plain: Any) -> str | None:
     try:
         records = record_types(plain["types"], {}) if "types" in plain else {}
         judged(plain, type_reader(records))
-        definitions(op_data(plain.get("ops", {}), records))
+        definitions(op_data(plain.get("ops", {}), records), "", PrimitiveSet.parse_attrs)
         for node in _nodes(plain):
             if node["op"] in BUILTIN.primitives:
                 BUILTIN.primitives[node["op"]].domain.attrs.parse(node.get("attrs", {}), records)
