@@ -26,6 +26,15 @@ class TiduError(Exception):
         return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 3 :]}"
 
 
+def placed(place: str, error: object) -> str:
+    """A message with its place before it: `node 3 (scan): ...`.
+
+    One that begins with a place within that one goes on from there: `node 3 (scan), body, node 7 (mul): ...`.
+    """
+    message = str(error)
+    return f"{place}{message}" if message.startswith(", ") else f"{place}: {message}"
+
+
 class DocumentError(TiduError):
     """A file or pipe does not hold a valid document."""
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
 
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.shape.document import type_reader
+from tidu_cli.formats.shape.document import ClosedGraphData, shaped, type_reader
 from tidu_cli.formats.shape.ops import definitions
 from tidu_cli.formats.shape.outline import judged
 from tidu_cli.formats.shape.schema import json_schema
 from tidu_cli.formats.shape.types import record_types
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 STOCK = jsonschema.Draft202012Validator(json_schema())
 """The validator as it comes: to JSON Schema 1.0 is an integer, since numbers have no spelling there."""
@@ -39,6 +41,8 @@ BEYOND_SCHEMAS = {
 }
 """Refusals of a document's shape that no schema can express, as `docs/format.md` lists them: by what, and their words."""
 
+SOME_GRAPH = ClosedGraph.of(Graph("", (), (), CaseTable()))
+
 _BEYOND = re.compile("|".join(BEYOND_SCHEMAS.values()))
 
 
@@ -56,13 +60,9 @@ def refusal_of_shape(plain: Any) -> str | None:
     try:
         records = record_types(plain["types"], {}) if "types" in plain else {}
         judged(plain, type_reader(records))
-        definitions(plain.get("ops", {}), records)
-        for node in _nodes(plain):
-            if node["op"] in BUILTIN.primitives:
-                BUILTIN.primitives[node["op"]].domain.attrs.parse(node.get("attrs", {}), records)
-            for reference in node["inputs"] if isinstance(node["inputs"], list) else []:
-                _require_reference(reference)
+        definitions(plain.get("ops", {}), records, "", PrimitiveSet.parse_attrs)
         for graph in plain["graphs"]:
+            _check_nodes(graph, records)
             for output in graph["outputs"]:
                 _require_reference(0 if output["value"] is None else output["value"])
     except TiduError as error:
@@ -70,16 +70,34 @@ def refusal_of_shape(plain: Any) -> str | None:
     return None
 
 
+def _check_nodes(graph: Any, records: Any) -> None:
+    for node in graph["nodes"] if isinstance(graph["nodes"], list) else graph["nodes"]["table"]:
+        if node["op"] in BUILTIN.primitives:
+            attrs = BUILTIN.primitives[node["op"]].domain.attrs
+            given = {
+                name: _closed(value, records) if name in attrs.graphs else value for name, value in node.get("attrs", {}).items()
+            }
+            attrs.parse(given, records)
+        for reference in node["inputs"] if isinstance(node["inputs"], list) else []:
+            _require_reference(reference)
+
+
+def _closed(value: Any, records: Any) -> Any:
+    """What attrs take for graphs of the right shape."""
+    if isinstance(value, list):
+        return tuple([_closed(graph, records) for graph in value])
+    if isinstance(value, dict):
+        shaped(ClosedGraphData, value, type_reader(records))
+        _check_nodes(value, records)
+        return SOME_GRAPH
+    return value
+
+
 def _require_reference(value: Any) -> None:
     pair = isinstance(value, list) and len(value) == 2 and all(type(part) is int and part >= 0 for part in value)
     digest = isinstance(value, str) and re.fullmatch("sha256:[0-9a-f]{64}", value)
     if not (pair or digest or (type(value) is int and value >= 0)):
         raise DocumentError(f"malformed reference {value}")
-
-
-def _nodes(plain: Any) -> Iterator[Any]:
-    for graph in plain["graphs"]:
-        yield from graph["nodes"] if isinstance(graph["nodes"], list) else graph["nodes"]["table"]
 
 
 def disagreement(plain: Any) -> str | None:

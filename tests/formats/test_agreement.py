@@ -69,6 +69,14 @@ def key_of(levels: int) -> Any:
     return key
 
 
+def with_body(node: Any = None, output: Any = None, **fields: Any) -> dict[str, Any]:
+    """A loop whose body has this node, or output, or these fields."""
+    nodes = [{"op": "sin", "inputs": [0]}] if node is None else [node]
+    outputs = [{"key": "y", "value": 1}] if output is None else [output]
+    body = {"inputs": [{"key": "x", "type": "f64[]"}], "nodes": nodes, "outputs": outputs, **fields}
+    return with_attrs("scan", "f64[]", length=3, num_consts=0, num_carry=1, body=body)
+
+
 def with_attrs(op: str, *types: str, **attrs: Any) -> dict[str, Any]:
     return one_node(op, list(types), attrs)
 
@@ -104,6 +112,23 @@ def test_samples(path: Path) -> None:
         with_attrs("sin", "f64[]", "f64[]"),
         with_attrs("add", "f64[]"),
         with_attrs("select_n"),
+        with_attrs("scan", "f64[]", length=3, num_consts=0, num_carry=1),
+        with_attrs("scan", "f64[]", length=3, num_consts=0, num_carry=1, body=None),
+        with_attrs("scan", "f64[]", length=3, num_consts=0, num_carry=1, body=[]),
+        with_attrs("cond", "i32[]", branches={}),
+        with_attrs("cond", "i32[]", branches=[1]),
+        with_body(field=1),
+        with_body(linear={"pass": 1}),
+        with_body(inputs=None),
+        with_body(name=1),
+        with_body({"op": "sin", "inputs": [0], "field": 1}),
+        with_body({"op": "sin", "inputs": [[0, 0]]}),
+        with_body({"op": "sin", "inputs": ["sha256:" + "0" * 64]}),
+        with_body({"op": "sin", "inputs": [0], "role": {"linearized": {"active_mask": [True]}}}),
+        with_body({"op": "sort", "inputs": [0], "attrs": {}}),
+        with_body(output={"key": "y", "value": None, "type": "f64[]"}),
+        with_body(output={"key": "y", "value": [0, 0]}),
+        with_body(nodes={"table": [{"op": "sin", "inputs": 1, "outputs": 1}], "code": [0], "args": [-1], "external": [[0, 0]]}),
     ],
 )
 def test_both_refuse(data: Any) -> None:
@@ -114,6 +139,10 @@ def test_both_refuse(data: Any) -> None:
     "data",
     [
         with_op("own"),
+        with_body(),
+        with_body(name="step", meta={"a": 1}),
+        with_body({"op": "sin", "inputs": [0], "meta": {"a": 1}, "types": ["f64[]"]}),
+        with_body(nodes={"table": [{"op": "sin", "inputs": 1, "outputs": 1}], "code": [0], "args": [0]}),
         with_op("Own_2-x", type="f64[ n, ...,3 ]"),
         *(
             with_input(type=text)

@@ -12,6 +12,7 @@ from typing import Any
 from tests.plain_data import places
 from tidu_cli.checking.numeric.examples import DTYPES
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.attrs.attrs import to_file
 from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.contract import Example, Primitive
 
@@ -83,10 +84,8 @@ def _dtypes(primitive: Primitive) -> list[str]:
 
 def _instance(example: Example, dtype: str) -> tuple[dict[str, Any], list[str]]:
     """The attrs and operand types of an example."""
-    attrs = {
-        name: dtype if value == "T" else value
-        for name, value in deepcopy(example.attrs() if callable(example.attrs) else example.attrs).items()
-    }
+    given = example.attrs() if callable(example.attrs) else example.attrs
+    attrs = {name: dtype if value == "T" else deepcopy(to_file(value, binary=False)) for name, value in given.items()}
     return attrs, [_GENERIC.sub(dtype, operand) for operand in example.operands]
 
 

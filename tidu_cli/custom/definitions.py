@@ -9,7 +9,7 @@ Graphs of definitions have types only once the op is applied: they are typed ane
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,12 +18,18 @@ from tidu_cli.custom.attrs import REQUIRED, AttrValues
 from tidu_cli.custom.patterns import Pattern
 from tidu_cli.graph.graph import Graph, Meta
 from tidu_cli.graph.keys import Key, key_to_json
+from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 PASS = 1
 """The pass in which definitions name tangents and cotangents: x@1, y@-1."""
 
 KINDS = ("forward", "jvp", "backward", "transpose")
 """The graphs of a definition."""
+
+
+AttrsReader = Callable[[PrimitiveSet, str, Mapping[str, Any]], Attrs]
+"""From a set of primitives, an op and attrs in their file form to the attrs, with the graphs in them. Raises TiduError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,11 @@ class SourceNode:
     op: str
     attrs: Mapping[str, Any]
     inputs: tuple[int, ...]
+
+    @property
+    def ops(self) -> list[str]:
+        """Its op, and those of the nodes of graphs in its attrs."""
+        return [self.op, *(_ops_within(self.attrs) if self.attrs else ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +67,8 @@ class SourceGraph:
 class OpDefinition:
     """A custom operation: patterns of its inputs and outputs, in order, defaults of attrs (`REQUIRED` for none), graphs by kind.
 
-    `origin` names the library that it comes from; it is empty for what stands in the document itself. `typed` has its graphs at
-    types and attrs, as far as they have been asked for.
+    `read_attrs` reads those of its graphs' nodes. `origin` names the library that it comes from; it is empty for what stands in the
+    document itself. `typed` has its graphs at types and attrs, as far as they have been asked for.
     """
 
     name: str
@@ -65,6 +76,7 @@ class OpDefinition:
     outputs: Mapping[Key, Pattern]
     attrs: AttrValues
     graphs: Mapping[str, SourceGraph]
+    read_attrs: AttrsReader
     meta: Meta = None
     origin: str = ""
     typed: dict[object, Graph] = field(default_factory=dict, repr=False)
@@ -79,7 +91,7 @@ class OpDefinition:
     @cached_property
     def uses(self) -> tuple[str, ...]:
         """The ops of the nodes of all graphs, each once."""
-        return tuple(dict.fromkeys(node.op for graph in self.graphs.values() for node in graph.nodes))
+        return tuple(dict.fromkeys(op for graph in self.graphs.values() for node in graph.nodes for op in node.ops))
 
     def ports_of(self, kind: str) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
         """The keys that a graph of that kind may take, and those that it must give."""
@@ -104,3 +116,16 @@ class OpDefinition:
         if self.attrs:
             data["attrs"] = {k: None if v is REQUIRED else v for k, v in self.attrs.items()}
         return data | {kind: graph.to_data() for kind, graph in self.graphs.items()}
+
+
+def _ops_within(attrs: object) -> Iterator[str]:
+    """The ops of the nodes of graphs in attrs, at any depth. What looks like a node is one, or refused where it is read."""
+    pending = [attrs]
+    while pending:
+        data = pending.pop()
+        if isinstance(data, list):
+            pending += data
+        elif isinstance(data, dict):
+            pending += [value for name, value in data.items() if name != "meta"]
+            if isinstance(data.get("op"), str):
+                yield data["op"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidu_cli.custom.attrs import AttrValues, CustomAttrs, substituted
-from tidu_cli.custom.definitions import PASS, OpDefinition, SourceGraph
+from tidu_cli.custom.definitions import PASS, AttrsReader, OpDefinition, SourceGraph
 from tidu_cli.custom.patterns import Pattern, Variables, fits, match_all
-from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError
+from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, placed
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -52,7 +52,7 @@ def _typed(definition: OpDefinition, kind: str, primitives: PrimitiveSet, attrs:
     inputs = [Input(key, types[key]) for key in taken]
     sources = {i.key: trace.source(i.type, linear=False) for i in inputs}
     try:
-        found = _emitted(trace, definition.graphs[kind], attrs.values, sources)
+        found = _emitted(trace, definition.graphs[kind], definition.read_attrs, attrs.values, sources)
     except TiduError as error:
         raise TypeRuleError(f"its {kind}: {error}") from None
     if kind == "forward":
@@ -70,7 +70,9 @@ def _typed(definition: OpDefinition, kind: str, primitives: PrimitiveSet, attrs:
     return graph
 
 
-def _emitted(trace: Trace, source: SourceGraph, attrs: AttrValues, sources: Mapping[Key, Term]) -> dict[Key, Term | None]:
+def _emitted(
+    trace: Trace, source: SourceGraph, read_attrs: AttrsReader, attrs: AttrValues, sources: Mapping[Key, Term]
+) -> dict[Key, Term | None]:
     """The outputs of a graph, whose nodes are recorded. Raises TiduError naming the node."""
     values = [sources[key] for key in source.inputs]
     plain: dict[tuple[object, ...], int] = {}  # the cases of nodes without attrs
@@ -82,11 +84,11 @@ def _emitted(trace: Trace, source: SourceGraph, attrs: AttrValues, sources: Mapp
             if kind in plain and not node.attrs:
                 values += trace.append(plain[kind], operands)
                 continue
-            values += trace.apply(node.op, trace.primitives.parse_attrs(node.op, substituted(node.attrs, attrs)), operands)
+            values += trace.apply(node.op, read_attrs(trace.primitives, node.op, substituted(node.attrs, attrs)), operands)
             if not node.attrs:
                 plain[kind] = trace.nodes[-1].code
         except TiduError as error:
-            raise TypeRuleError(f"node {number} ({node.op}): {error}") from None
+            raise TypeRuleError(placed(f"node {number} ({node.op})", error)) from None
     for key, value in source.outputs:
         check_references(f"output '{key}'", [] if value is None else [value], len(values))
     return {key: None if value is None else values[value] for key, value in source.outputs}

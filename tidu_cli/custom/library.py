@@ -91,7 +91,9 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
 
 
 def _n_results(definition: OpDefinition, node: SourceNode, primitives: PrimitiveSet) -> int | None:
-    """How many results a node has; None where its attrs are wrong, or wait for those of the op."""
+    """How many results a node has; None where its attrs are wrong, wait for those of the op, or hold graphs."""
+    if primitives[node.op].domain.attrs.graphs:  # which may be of ops that are not looked at yet
+        return None
     try:
         attrs = primitives.parse_attrs(node.op, substituted(node.attrs, definition.attrs))
     except TiduError:
@@ -107,9 +109,9 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
     """
     uses: dict[str, list[str]] = {}
     for d in definitions:
-        uses[d.name] = list(dict.fromkeys(n.op for n in d.graphs["forward"].nodes))
+        uses[d.name] = list(dict.fromkeys(op for n in d.graphs["forward"].nodes for op in n.ops))
         if "backward" in d.graphs:
-            uses[d.name + JVP_SUFFIX] = list(dict.fromkeys([d.name, *(n.op for n in d.graphs["backward"].nodes)]))
+            uses[d.name + JVP_SUFFIX] = list(dict.fromkeys([d.name, *(op for n in d.graphs["backward"].nodes for op in n.ops)]))
     try:
         order = list(TopologicalSorter({name: [op for op in ops if op in uses] for name, ops in uses.items()}).static_order())
     except CycleError as error:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from tidu_cli.custom.definitions import OpDefinition, SourceGraph
 from tidu_cli.errors import LimitError
-from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.closed import graphs_within
+from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.limits import limits, more_than, require
 
 Sizes = Mapping[str, int]
@@ -37,7 +39,7 @@ def sizes(definitions: Sequence[OpDefinition], order: Iterable[str]) -> Sizes:
 
 
 def _size(graph: SourceGraph, sizes: Sizes) -> int:
-    return sum(sizes.get(node.op.partition(".")[0], 1) for node in graph.nodes)
+    return sum(sizes.get(op.partition(".")[0], 1) for node in graph.nodes for op in node.ops)
 
 
 def require_written_out(definitions: Sequence[OpDefinition], sizes: Sizes, graphs: Sequence[Graph]) -> None:
@@ -48,12 +50,15 @@ def require_written_out(definitions: Sequence[OpDefinition], sizes: Sizes, graph
     """
     allowed = limits().expansion
     written = sum(len(graph.nodes) for d in definitions for graph in d.graphs.values())
-    counts = Counter[int]()
-    for graph in graphs:
-        counts.update(graph.code)
+    counts = Counter[Case]()
+    for code, count in Counter(chain(*(graph.code for graph in graphs))).items():
+        counts[graphs[0].cases[code]] += count
+    for closed in graphs_within(list(counts)):
+        for code, count in Counter(closed.graph.code).items():
+            counts[closed.graph.cases[code]] += count
     n_nodes = expanded = 0
-    for code, count in counts.items():
-        op = graphs[0].cases[code].op.partition(".")[0]
+    for case, count in counts.items():
+        op = case.op.partition(".")[0]
         size = sizes.get(op, 0)
         n_nodes += count * max(size, 1)
         expanded += size

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tidu_cli.errors import DocumentError, TiduError, printable
+from tidu_cli.errors import DocumentError, TiduError, placed, printable
 
 T = TypeVar("T", bound=Hashable)
 
@@ -16,9 +16,11 @@ MAX_MESSAGE = 600
 
 
 def one_line(message: str) -> str:
-    """`message` as one printable line of limited length: other characters are escaped."""
-    line = printable(message[: 2 * MAX_MESSAGE])
-    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+    """`message` as one printable line of limited length: other characters are escaped, and of a long one the middle is left out."""
+    if len(message) <= MAX_MESSAGE and len(line := printable(message)) <= MAX_MESSAGE:
+        return line
+    start, end = printable(message[:MAX_MESSAGE])[: 2 * MAX_MESSAGE // 3], printable(message[-MAX_MESSAGE:])
+    return f"{start} ... {end[5 - MAX_MESSAGE // 3 :]}"
 
 
 def shown(value: object) -> str:
@@ -39,8 +41,7 @@ def naming(place: str) -> Iterator[None]:
     try:
         yield
     except TiduError as error:
-        message = str(error)
-        raise DocumentError(f"{place.removesuffix(': ') if message.startswith(', ') else place}{message}") from None
+        raise DocumentError(placed(place.removesuffix(": "), error) if place.endswith(": ") else f"{place}{error}") from None
 
 
 def repeated(keys: Iterable[T]) -> T | None:

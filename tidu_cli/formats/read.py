@@ -31,6 +31,7 @@ from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import require
+from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched, watch
 
@@ -144,7 +145,7 @@ def _with_ops(primitives: PrimitiveSet, ops: Mapping[str, Any], origin: str = ""
     from tidu_cli.custom.library import extended
     from tidu_cli.formats.shape.ops import definitions
 
-    return extended(primitives, definitions(ops, primitives.records, origin))
+    return extended(primitives, definitions(ops, primitives.records, origin, _node_attrs))
 
 
 def _checked_version(plain: object) -> dict[str, Any]:
@@ -169,7 +170,7 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
         names.add(graph.name)
         with naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, its_nodes, _inputs(graph, declared), numbering, graphs))
-    require("nodes", sum(graph.n_nodes for graph in graphs), "the document")
+    require("nodes", sum(graph.n_nodes for graph in graphs) + numbering.n_within, "the document")
     bindings = tuple(_bindings(data.bindings or (), graphs))
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
     check_zeros(document, numbering.zeros_due, numbering.primitives)
@@ -210,18 +211,35 @@ def _closed(data: object, place: str, around: Numbering) -> ClosedGraph:
         inputs = _inputs(shape, {})
     with naming(f"{place}, "):
         graph = _graph(shape, nodes if listed is None else listed, inputs, numbering, ())
-        if len(graph.external):
-            raise DocumentError(
-                "a node refers to a value of another graph, but a graph within a node is closed: make it an operand"
-            )
-        for case in graph.cases.cases:
-            if case.mask is not None:
-                raise DocumentError(f"a node ({case.op}) has a role; within a node's graph they have none, so leave it out")
-        for output in graph.outputs:
-            if output.value is None:
-                raise DocumentError(f"output '{output.key}' is null; within a node's graph zeros are written as a value")
-    require("nodes", graph.n_nodes, "a graph within a node")
+        _check_closed(graph)
+    around.n_within += graph.n_nodes + numbering.n_within
+    require("nodes", around.n_within, "graphs within nodes")
     return ClosedGraph.of(graph)
+
+
+def _check_closed(graph: Graph) -> None:
+    for number, (case, args) in enumerate(graph.nodes() if len(graph.external) or _has_roles(graph) else ()):
+        if any(a < 0 for a in args):
+            raise DocumentError(
+                f"node {number} ({case.op}): refers to a value of another graph,"
+                " but a graph within a node is closed: make it an operand"
+            )
+        if case.mask is not None:
+            raise DocumentError(f"node {number} ({case.op}): has a role; within a node's graph they have none, so leave it out")
+    for output in graph.outputs:
+        if output.value is None:
+            raise DocumentError(f"output '{output.key}': is null; within a node's graph zeros are written as a value")
+        if output.value < 0:
+            raise DocumentError(f"output '{output.key}': is a value of another graph, but a graph within a node is closed")
+
+
+def _has_roles(graph: Graph) -> bool:
+    return any(case.mask is not None for case in graph.cases.cases)
+
+
+def _node_attrs(primitives: PrimitiveSet, op: str, attrs: Mapping[str, Any]) -> Attrs:
+    """The attrs of a node of a custom operation's graph. Raises TiduError."""
+    return Numbering(primitives, type_reader(primitives.records), iter, _closed).attrs(op, attrs)
 
 
 def _graph(

@@ -107,14 +107,21 @@ def closed_graphs(attrs: object) -> Sequence[ClosedGraph]:
     return [g for value in values for g in (value if isinstance(value, tuple) else (value,)) if isinstance(g, ClosedGraph)]
 
 
+def graphs_within(cases: Iterable[Case]) -> Iterator[ClosedGraph]:
+    """The graphs that cases hold, and those in them, at any depth."""
+    pending = [graph for case in cases for graph in closed_graphs(case.attrs)]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending += [graph for case in found.graph.cases.cases for graph in closed_graphs(case.attrs)]
+
+
 def cases_within(cases: Iterable[Case]) -> Iterator[Case]:
     """These cases, and those in the graphs that they hold, at any depth."""
-    pending = list(cases)
-    while pending:
-        case = pending.pop()
-        yield case
-        for graph in closed_graphs(case.attrs):
-            pending += graph.graph.cases.cases
+    given = list(cases)
+    yield from given
+    for graph in graphs_within(given):
+        yield from graph.graph.cases.cases
 
 
 def _common(case: Case, binary: bool) -> dict[str, object]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidu_cli.custom.packages import refuse_clash
-from tidu_cli.errors import DocumentError, UnknownNameError
+from tidu_cli.errors import DocumentError, TiduError, UnknownNameError
 from tidu_cli.formats.messages import shown
 from tidu_cli.formats.shape.document import TypeReader
 from tidu_cli.graph.closed import ClosedGraph
@@ -54,6 +54,7 @@ class Numbering:
         self.read_type = read_type
         self.read_closed = read_closed
         self.depth = depth  # how many nodes its graphs stand within
+        self.n_within = 0  # how many nodes there are in the graphs within its rows
         self.watched = watched  # by those who want to know how many of the listed nodes are read
         self.cases = CaseTable(primitives)
         self.detached: list[Detached] = []
@@ -65,6 +66,7 @@ class Numbering:
         self.zeros_due: dict[int, tuple[int, ...]] = {}  # of each case that has such, the operands that must be structural zeros
         self._type_number: dict[Type, int] = {}
         self._row_number: dict[object, int] = {}
+        self._refused: dict[object, TiduError] = {}  # rows: graphs in them are read once, though what is wrong is read twice
         self._detached_number: dict[str, int] = {}
 
     def type_number(self, type_: Type) -> int:
@@ -95,14 +97,24 @@ class Numbering:
             raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
         number = self._row_number.get(key)
         if number is None:
-            refuse_clash(op, self.primitives.plugins)
+            if key in self._refused:
+                raise self._refused[key]
             try:
-                parsed = self.primitives.parse_attrs(op, self._with_closed(op, attrs or {}))
-            except UnknownNameError as error:
-                raise UnknownNameError(f"{str(error)[:-1]}; tidu convert --ops FILE brings those of a library)") from None
+                row = Row(op, self.attrs(op, attrs or {}), mask, None if types is None else tuple(map(self.read_type, types)))
+            except TiduError as error:
+                self._refused[key] = error
+                raise
             number = self._row_number[key] = len(self.rows)
-            self.rows.append(Row(op, parsed, mask, None if types is None else tuple(map(self.read_type, types))))
+            self.rows.append(row)
         return number
+
+    def attrs(self, op: str, attrs: Mapping[str, Any]) -> Attrs:
+        """Attrs from their file form, with the graphs in them. Raises TiduError."""
+        refuse_clash(op, self.primitives.plugins)
+        try:
+            return self.primitives.parse_attrs(op, self._with_closed(op, attrs))
+        except UnknownNameError as error:
+            raise UnknownNameError(f"{str(error)[:-1]}; tidu convert --ops FILE brings those of a library)") from None
 
     def _with_closed(self, op: str, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Attrs with the graphs in them read."""

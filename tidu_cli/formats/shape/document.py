@@ -239,6 +239,7 @@ class GraphData(Data):
 class ClosedGraphData(Data):
     """A graph within the attrs of a node: closed, what it reads are its inputs. Its nodes have no roles; no output is null."""
 
+    model_config = {"json_schema_extra": {"allOf": [{"define": "Closed"}]}}  # noqa: RUF012
     name: str = ""
     meta: Meta = LEFT_OUT
     inputs: list[InputDeclaration]

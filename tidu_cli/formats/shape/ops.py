@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Annotated, Any
 
 from tidu_cli.custom.attrs import REQUIRED
-from tidu_cli.custom.definitions import KINDS, OpDefinition, SourceGraph, SourceNode
+from tidu_cli.custom.definitions import KINDS, AttrsReader, OpDefinition, SourceGraph, SourceNode
 from tidu_cli.custom.patterns import Pattern, parse_pattern
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.messages import repeated
@@ -94,13 +94,15 @@ class OpData(Data):
     meta: Meta = LEFT_OUT
 
 
-def definitions(ops: Mapping[str, Any], records: Mapping[str, RecordType], origin: str = "") -> list[OpDefinition]:
+def definitions(
+    ops: Mapping[str, Any], records: Mapping[str, RecordType], origin: str, read_attrs: AttrsReader
+) -> list[OpDefinition]:
     """The definitions of a document, in order; of a library, with its name as `origin`. Raises DocumentError."""
     data = {name: shaped(OpData, op, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}
-    return [_definition(name, op, origin) for name, op in data.items()]
+    return [_definition(name, op, origin, read_attrs) for name, op in data.items()]
 
 
-def _definition(name: str, data: OpData, origin: str) -> OpDefinition:
+def _definition(name: str, data: OpData, origin: str, read_attrs: AttrsReader) -> OpDefinition:
     place = f"op '{name}'"
     if not _NAME.fullmatch(name):
         raise DocumentError(f"{place}: a name is of letters, digits, _ and -, and begins with a letter")
@@ -119,6 +121,7 @@ def _definition(name: str, data: OpData, origin: str) -> OpDefinition:
         {GraphKey(p.key): p.type for p in data.outputs},
         {k: REQUIRED if v is None else v for k, v in attrs.items()},
         {kind: _graph(getattr(data, kind), f"{place}: its {kind}") for kind in given},
+        read_attrs,
         data.meta,
         origin,
     )

@@ -44,6 +44,16 @@ _DEFINITIONS: dict[str, Any] = {
         "properties": {"role": {"properties": {"linearized": {"properties": {"active_mask": {"contains": {"const": True}}}}}}},
         "required": ["role"],
     },
+    "Closed": {
+        "description": "Nodes without roles, which read values of their own graph only, and outputs that are such.",
+        "properties": {
+            "nodes": {
+                "items": {"properties": {"inputs": {"items": INDEX}, "role": False}},
+                "properties": {"table": {"items": {"properties": {"role": False}}}, "external": {"maxItems": 0}},
+            },
+            "outputs": {"items": {"properties": {"value": INDEX}}},
+        },
+    },
     "RecordType": {
         "description": "A record type: the type of each field, in order.",
         "type": "object",

@@ -27,6 +27,12 @@ class Attrs(Data):
         """Attrs from their file form. Raises TypeRuleError for missing, unknown and malformed ones."""
         return made(cls, _read(cls, data, records))
 
+    def with_graphs(self, change: Callable[[ClosedGraph], ClosedGraph]) -> Self:
+        """These attrs with each graph in them changed."""
+        values = {name: vars(self)[name] for name in self.graphs}
+        changed = {name: tuple(map(change, v)) if isinstance(v, tuple) else change(v) for name, v in values.items()}
+        return made(type(self), {**vars(self), **changed})
+
     def to_data(self, *, binary: bool) -> dict[str, object]:
         """The file form: lists, numbers and strings, and bytes for constants if `binary`. Attrs at their default are left out."""
         return self._to_data(lambda value: to_file(value, binary))

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.closed import ClosedGraph, closed_graphs
 from tidu_cli.graph.columns.garbage_collection import no_collection
-from tidu_cli.graph.graph import CaseTable, Document, Graph, column
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.rules.attrs.attrs import Attrs
 from tidu_cli.rules.recording.templates import Templates
 from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
-from tidu_cli.watching import watch
+from tidu_cli.watching import listening, watch
 
 
 def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
@@ -30,8 +32,22 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     while any(primitives[graph.cases[code].op].rules.inlined for code in set(graph.code)):
         graph = _once(graph, primitives)
     cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))
-    code = column(cases.intern(graph.cases[c]) for c in graph.code)
+    number = {c: cases.intern(_inlined_within(graph.cases[c], primitives)) for c in dict.fromkeys(graph.code)}
+    code = column(map(number.__getitem__, graph.code))
     return replace(document, graphs=(replace(graph, cases=cases, code=code),), cases=cases)
+
+
+def _inlined_within(case: Case, primitives: PrimitiveSet) -> Case:
+    """The case with graphs without custom operations in its attrs."""
+    if not closed_graphs(case.attrs):
+        return case
+
+    def changed(closed: ClosedGraph) -> ClosedGraph:
+        with listening(None):
+            return ClosedGraph.of(inline(closed.document, primitives=primitives).head)
+
+    assert isinstance(case.attrs, Attrs)
+    return replace(case, attrs=case.attrs.with_graphs(changed))
 
 
 def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
