@@ -169,7 +169,11 @@ def _index(pool: Nest) -> Value:
         return found
     if (x := pool.pick(lambda t: t == TensorType("f64"))) is None or pool.draw(st.booleans()):
         return pool.sketch.full(pool.draw(st.integers(-1, 3)), I32)
-    return pool.sketch.apply("gt", x, 0.1) if pool.draw(st.booleans()) else pool.sketch.apply("convert_element_type", x, new_dtype="i32")
+    return (
+        pool.sketch.apply("gt", x, 0.1)
+        if pool.draw(st.booleans())
+        else pool.sketch.apply("convert_element_type", x, new_dtype="i32")
+    )
 
 
 def _cond(pool: Nest) -> None:

@@ -134,9 +134,7 @@ def _cut(value: Value, k: int) -> Value:
 
 def _stacked(sketch: Sketch, type_: Type, rows: Sequence[Value]) -> Value:
     if isinstance(type_, RecordType):
-        parts = [
-            _stacked(sketch, t, [sketch.apply("field", row, name=name) for row in rows]) for name, t in type_.fields
-        ]
+        parts = [_stacked(sketch, t, [sketch.apply("field", row, name=name) for row in rows]) for name, t in type_.fields]
         return sketch.apply("record", *parts, type=of_batch(type_, len(rows)))
     if not rows:
         return sketch.full(0, type_.with_shape((0, *type_.shape)))

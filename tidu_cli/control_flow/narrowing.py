@@ -54,9 +54,11 @@ def varying(graph: Graph, inputs: Iterable[int]) -> bytearray:
 
 
 def invariants(graph: Graph, varies: bytearray, wanted: Iterable[int]) -> list[int]:
-    """The values, but for inputs and constants, that are the same in all steps, and are among these or read by what varies."""
-    constant = varying(graph, range(len(graph.inputs)))
-    read = {a for _, args, first, _ in forwards(graph, graph.args) if varies[first] for a in args} | set(wanted)
+    """The values, but for inputs and constants, that are the same in all steps, and are wanted or read by what varies for these."""
+    constant, wanted = varying(graph, range(len(graph.inputs))), set(wanted)
+    live = values_read(graph, wanted)
+    nodes = [(args, range(first, end)) for _, args, first, end in forwards(graph, graph.args) if varies[first]]
+    read = wanted.union(*[args for args, made_here in nodes if not live.isdisjoint(made_here)])
     return sorted(v for v in read if v >= len(graph.inputs) and constant[v] and not varies[v])
 
 
