@@ -20,7 +20,7 @@ from tidu_cli.transforms.transpose import transpose
 Values = Mapping[Key, Any]
 Transform = Callable[[Document], Document]
 
-CAMPAIGN = 60
+CAMPAIGN = 20
 """So many times as many examples in the long run."""
 
 longer = pytest.mark.parametrize("times", [1, pytest.param(CAMPAIGN, marks=pytest.mark.campaign)])
