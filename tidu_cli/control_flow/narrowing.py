@@ -21,9 +21,12 @@ def output_values(graph: ClosedGraph) -> list[int]:
 
 def tidy(primitives: PrimitiveSet, graph: ClosedGraph) -> ClosedGraph:
     """The graph without dead and equal nodes: itself if there are none."""
+    if graph.tidy:
+        return graph
     found = over(primitives, graph, range(len(graph.graph.inputs)), output_values(graph))
     same = found.graph.cases.cases == graph.graph.cases.cases and found.graph.code == graph.graph.code
-    return graph if same and found.graph.args == graph.graph.args else found
+    graph.tidy = same and found.graph.args == graph.graph.args
+    return graph if graph.tidy else found
 
 
 def values_read(graph: Graph, wanted: Iterable[int], known: Iterable[int] = ()) -> set[int]:
