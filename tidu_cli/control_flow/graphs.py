@@ -41,7 +41,9 @@ def made(
     outputs = [Output(Key(f"y{k}"), t.slot, t.value_type) for k, t in enumerate(emit(trace, terms))]
     graph = recorded(trace, "", [Input(Key(name), t) for name, t in inputs], outputs)
     with listening(None):
-        return ClosedGraph.of(materialize(Document((graph,), graph.cases)).head)
+        closed = ClosedGraph.of(materialize(Document((graph,), graph.cases)).head)
+    closed.tidy = True
+    return closed
 
 
 def named(name: str, types: Sequence[Type]) -> list[tuple[str, Type]]:

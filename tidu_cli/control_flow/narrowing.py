@@ -21,9 +21,12 @@ def output_values(graph: ClosedGraph) -> list[int]:
 
 def tidy(primitives: PrimitiveSet, graph: ClosedGraph) -> ClosedGraph:
     """The graph without dead and equal nodes: itself if there are none."""
+    if graph.tidy:
+        return graph
     found = over(primitives, graph, range(len(graph.graph.inputs)), output_values(graph))
     same = found.graph.cases.cases == graph.graph.cases.cases and found.graph.code == graph.graph.code
-    return graph if same and found.graph.args == graph.graph.args else found
+    graph.tidy = same and found.graph.args == graph.graph.args
+    return graph if graph.tidy else found
 
 
 def values_read(graph: Graph, wanted: Iterable[int], known: Iterable[int] = ()) -> set[int]:
@@ -54,9 +57,11 @@ def varying(graph: Graph, inputs: Iterable[int]) -> bytearray:
 
 
 def invariants(graph: Graph, varies: bytearray, wanted: Iterable[int]) -> list[int]:
-    """The values, but for inputs and constants, that are the same in all steps, and are among these or read by what varies."""
-    constant = varying(graph, range(len(graph.inputs)))
-    read = {a for _, args, first, _ in forwards(graph, graph.args) if varies[first] for a in args} | set(wanted)
+    """The values, but for inputs and constants, that are the same in all steps, and are wanted or read by what varies for these."""
+    constant, wanted = varying(graph, range(len(graph.inputs))), set(wanted)
+    live = values_read(graph, wanted)
+    nodes = [(args, range(first, end)) for _, args, first, end in forwards(graph, graph.args) if varies[first]]
+    read = wanted.union(*[args for args, made_here in nodes if not live.isdisjoint(made_here)])
     return sorted(v for v in read if v >= len(graph.inputs) and constant[v] and not varies[v])
 
 

@@ -21,6 +21,8 @@ class ClosedGraph:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.tidy = False
+        """Whether it is known that it has no dead or equal nodes."""
 
     @classmethod
     def of(cls, graph: Graph) -> ClosedGraph:

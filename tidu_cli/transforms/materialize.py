@@ -50,10 +50,12 @@ def materialize(document: Document, *, outputs: Sequence[Key] | None = None, nee
     UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
     """
     found, _ = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
-    if not holds_graphs(found.head):
-        return found
-    graph = simplified(found.head, vocabulary(found.cases))
-    return found if graph is found.head else materialize_traced(replace(found, graphs=(graph,)), needed_inputs=needed_inputs)[0]
+    while holds_graphs(found.head):  # what goes from one node may be what another was kept for
+        graph = simplified(found.head, vocabulary(found.cases))
+        if graph is found.head:
+            break
+        found, _ = materialize_traced(replace(found, graphs=(graph,)), needed_inputs=needed_inputs)
+    return found
 
 
 def materialize_traced(
