@@ -31,17 +31,28 @@ def call(name: str, ours: Function, plain: Function, args: Sequence[Any], option
     return shared(name, ours(*args, **options), args, options)
 
 
-def _template(*args: Any, **options: Any) -> Any:
-    called: Any = ...
-    return called(*args, **options)
+_TEMPLATE = """
+def outer({free}):
+    def template(*args, **options):
+        {unused}
+        called = ...
+        return called(*args, **options)
+    return template
+"""
 
 
 def _code(function: FunctionType, called: Function) -> CodeType:
-    """Code for a function that calls another one instead. The other one is a constant of it, its only place."""
-    template = _template.__code__
+    """Code for a function that calls another one instead. The other one is a constant of it, its only place.
+
+    It is compiled with the free variables of the function, whose closure it gets: whoever looks at its frames looks into that.
+    """
+    scope: dict[str, Any] = {}
+    free = function.__code__.co_freevars
+    source = _TEMPLATE.format(free=", ".join(free), unused=f"if 0: {', '.join(free)}" if free else "")
+    exec(compile(source, __file__, "exec"), scope)
+    template: CodeType = scope["outer"](*free).__code__
     constants = tuple(called if x is ... else x for x in template.co_consts)
-    name, free = function.__code__.co_name, function.__code__.co_freevars
-    return template.replace(co_consts=constants, co_freevars=free, co_name=name)
+    return template.replace(co_consts=constants, co_name=function.__code__.co_name)
 
 
 class _Backend:
