@@ -195,3 +195,13 @@ def test_inverses(name, cdf):
         assert derivative(name, operands, [k]) == pytest.approx(-derivative(forward, at, [k]) / density, rel=1e-12)
     second = -derivative(forward, at, [last, last]) / density**3
     assert derivative(name, operands, [last, last]) == pytest.approx(second, rel=1e-10)
+
+
+def test_hypergeometric_functions_of_large_numbers():
+    """Where they are infinite SciPy's fail, or take for ever."""
+    large = np.array([1e7, 1e17, 1e308, INF])
+    for a, b, sign in ((1.0, 2.0, 1), (0.5, -1.5, 1), (-0.5, 1.5, -1)):
+        assert (value("hyp1f1", large, a=a, b=b) == sign * INF).all()
+    assert (value("hyp0f1", large) == INF).all()
+    assert (value("hyp0f1", large, b=-0.5) == -INF).all()
+    np.testing.assert_allclose(value("hyp1f1", np.array([3.0, -1e17]), a=-1.0, b=2.0), [-0.5, 5e16])

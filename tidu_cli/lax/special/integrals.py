@@ -61,6 +61,16 @@ def _hyp0f1(np: Any, special: Any, attrs: Hyp0f1Attrs, x: Any) -> Any:
     return np.where(past, np.copysign(np.inf, special.gamma(attrs.b)), special.hyp0f1(attrs.b, np.where(past, 0, x)))
 
 
+def _hyp1f1(np: Any, special: Any, attrs: Hyp1f1Attrs, x: Any) -> Any:
+    # It grows as eˣ Γ(b) / Γ(a), unless it is a polynomial. SciPy's adds up as many terms as x has units to tell.
+    a, b = attrs.a, attrs.b
+    if a <= 0 and a == int(a):
+        return special.hyp1f1(a, b, x)
+    past = x > max(1e5, 100 * (abs(a) + abs(b)))
+    infinite = np.copysign(np.inf, special.gammasgn(a) * special.gammasgn(b))
+    return np.where(past, infinite, special.hyp1f1(a, b, np.where(past, 0, x)))
+
+
 def _expn_slope(attrs: ExpnAttrs, x: Term, y: Term) -> Term:
     return -exp(-x) / x if attrs.n == 1 else -expn(x, n=attrs.n - 1)
 
@@ -180,7 +190,7 @@ PRIMITIVES = (
         "hyp1f1",
         "Σ (a)ₖ xᵏ / (b)ₖ k!",
         "confluent hypergeometric function ₁F₁",
-        lambda np, special, attrs, x: special.hyp1f1(attrs.a, attrs.b, x),
+        _hyp1f1,
         lambda attrs, x, y: hyp1f1(x, a=attrs.a + 1, b=attrs.b + 1) * (attrs.a / attrs.b),
         attrs=Hyp1f1Attrs,
         tried=({"a": 0.5, "b": 1.5},),
