@@ -16,7 +16,7 @@ from tidu_cli.formats.write import format_document
 
 COMMANDS = {
     "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
-    "renumber": "convert",
+    "renumber": "convert", **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 
