@@ -1,4 +1,4 @@
-"""The laws of loops and branches, on random ones in one another: they mean what they are written out, and so do their derivatives."""
+"""The laws of loops and branches, on random ones in one another: they and their derivatives are what they are written out."""
 
 from __future__ import annotations
 
