@@ -104,7 +104,7 @@ def _keep_meta(logical: LogicalGraph, new_id: Sequence[int], values: Iterable[in
         node_of, newest = {value: node for node, value in enumerate(values)}, [-1, *accumulate(new_id, max)]
         for graph, base in zip(logical.document.graphs, logical.base, strict=False):
             for node, meta in graph.node_meta.items():
-                flat = base + graph.first_result(node)
+                flat = base + graph.firsts[node]
                 if new_id[flat] > newest[flat]:
                     node_meta[node_of[new_id[flat]]] = meta
 

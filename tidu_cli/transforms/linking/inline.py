@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import CaseTable, Document, Graph, column
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
