@@ -76,7 +76,8 @@ class Cotangents:
 
     def add(self, value: int, contribution: int, type_: Type | None) -> None:
         """Add a contribution to the cotangent of a value of this type."""
-        self._settle(value)
+        if self.waiting:
+            self._settle(value)
         so_far = self.so_far[value]
         self.so_far[value] = self._sum(so_far, contribution, type_) if so_far else contribution
 
