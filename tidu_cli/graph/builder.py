@@ -52,5 +52,5 @@ class GraphBuilder:
         node_meta: Mapping[int, Meta] | None = None,
     ) -> Graph:
         """The finished graph. The builder must not be used after."""
-        code, args = (part if isinstance(part, Column) else column(part) for part in (self.code, self.args))
-        return Graph(name, tuple(self.inputs), tuple(outputs), self.cases, code, args, self.external, linear, meta, node_meta or {})
+        inputs, outputs = tuple(self.inputs), tuple(outputs)
+        return Graph(name, inputs, outputs, self.cases, *self.columns(), self.external, linear, meta, node_meta or {})

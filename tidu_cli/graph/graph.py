@@ -221,11 +221,6 @@ class Graph:
         node, slot = self.producer(value)
         return self.case(node).results[slot]
 
-    def used_passes(self) -> set[int]:
-        """The pass numbers of its keys, and its own if it is linear."""
-        used = {abs(step) for i in self.inputs for step in i.key.path} | {abs(step) for o in self.outputs for step in o.key.path}
-        return used if self.linear is None else {*used, self.linear}
-
     def describe(self, node: int) -> str:
         """How messages name a node: `graph 'f', node 3 (mul)`."""
         return f"graph '{self.name}', node {node} ({self.case(node).op})"
@@ -301,8 +296,8 @@ class Document:
 
     def used_passes(self) -> set[int]:
         """The pass numbers of all keys and linear graphs."""
-        used = {abs(step) for b in self.bindings for step in b.key.path}
-        return used.union(*(graph.used_passes() for graph in self.graphs))
+        linear = {graph.linear for graph in self.graphs if graph.linear is not None}
+        return linear.union(abs(step) for key in self.every_key() for step in key.path)
 
     def next_pass(self) -> int:
         """1 + the greatest pass number in any key or linear graph: the number of the next `linearize`."""

@@ -80,8 +80,7 @@ def copy_nodes(
     for value, number in inputs.items():
         new_id[value] = number
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
-    first_of: dict[tuple[int, ...], int] = {}
-    n_values = builder.n_values
+    first_of, n_values = dict[tuple[int, ...], int](), builder.n_values
     watched = watch("materializing", logical.n_nodes)
     for g, (graph, base) in enumerate(zip(logical.document.graphs, logical.base, strict=False)):
         ids, firsts, flat = logical.by_argument(g, new_id), first_results(graph), first_results(graph, base)
