@@ -184,11 +184,7 @@ def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
 
 @checked()
 def jacobian(
-    document: Document,
-    wrt: KeyTexts,
-    output: KeyTexts = (),
-    reverse: bool | None = None,
-    holomorphic: bool = False,
+    document: Document, wrt: KeyTexts, output: KeyTexts = (), reverse: bool | None = None, holomorphic: bool = False
 ) -> Document:
     """The Jacobian's blocks y/x; by rows if `reverse`, by columns if not, by default as is cheaper. Raises as `linearize`."""
     return _shorthands.jacobian(document, _keys(wrt), _keys(output), reverse=reverse, holomorphic=holomorphic).document

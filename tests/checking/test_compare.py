@@ -61,7 +61,7 @@ def rebuilt(doc: Document, seed: int) -> Document:
             for _ in range(chooser.choice([1, 1, 2, 3])):
                 first = builder.append(graph.code[node], [refer(a) for a in graph.operands(node)])
                 for slot in range(len(graph.case(node).results)):
-                    new.setdefault(graph.first_result(node) + slot, []).append(first + slot)
+                    new.setdefault(graph.firsts[node] + slot, []).append(first + slot)
         copies.append(new)
         outputs = [o if o.value is None else replace(o, value=refer(o.value)) for o in reversed(graph.outputs)]
         graphs.append(builder.build(graph.name, outputs, linear=graph.linear))
@@ -79,7 +79,7 @@ def split(doc: Document, at: int) -> Document:
     for node in range(at, graph.n_nodes):
         made = rest.append(graph.code[node], [new[a] for a in graph.operands(node)])
         for slot in range(len(graph.case(node).results)):
-            new[graph.first_result(node) + slot] = made + slot
+            new[graph.firsts[node] + slot] = made + slot
     outputs = [o if o.value is None else replace(o, value=new[o.value]) for o in graph.outputs]
     return replace(doc, graphs=(first, rest.build(graph.name, outputs)))
 
@@ -157,7 +157,7 @@ def mutated(doc: Document, at: int, what: str) -> Document | None:
         (g, n)
         for g, graph in enumerate(doc.graphs)
         for n in range(graph.n_nodes)
-        if live[logical.base[g] + graph.first_result(n)] and changes(doc, g, n, what)
+        if live[logical.base[g] + graph.firsts[n]] and changes(doc, g, n, what)
     ]
     if not nodes:
         return None
@@ -176,7 +176,7 @@ def changes(doc: Document, g: int, n: int, what: str) -> list[tuple[int, list[in
     graph, found = doc.graphs[g], digests(doc)
     case, arguments = graph.case(n), list(graph.operands(n))
     if what == "operand":
-        known = [v for v in range(graph.first_result(n)) if graph.type_of(v) in case.operands]
+        known = [v for v in range(graph.firsts[n]) if graph.type_of(v) in case.operands]
 
         def digest(a: int) -> bytes:
             h, v = doc.graphs[g].place(g, a)

@@ -39,7 +39,7 @@ def dead_nodes(doc: Document, first: int) -> list[str]:
     for g in range(last, first - 1, -1):
         graph = doc.graphs[g]
         for n in range(graph.n_nodes - 1, -1, -1):
-            results = {(g, graph.first_result(n) + k) for k in range(len(graph.case(n).results))}
+            results = {(g, graph.firsts[n] + k) for k in range(len(graph.case(n).results))}
             if not live & results:
                 dead.append(graph.describe(n))
                 continue

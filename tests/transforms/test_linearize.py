@@ -422,7 +422,7 @@ def test_a_primitive_of_two_results() -> None:
     f = function("f", {"x": "f64[]", "y": "f64[]"}, body, primitives=primitives)
     at = {X: 0.3, Y: -0.8}
     forward = linearize(f, [X, Y], primitives=primitives)
-    assert forward.head.case(1).op == "rotate" and forward.head.first_result(2) == 5
+    assert forward.head.case(1).op == "rotate" and forward.head.firsts[2] == 5
     found = evaluate(forward, at | {key("x@1"): 2.0, key("y@1"): 0.0}, primitives=primitives)
     s, c = float(evaluate(function("s", {"x": "f64[]"}, sin), at)[Y]), 0.955336489125606
     assert found == pytest.approx({key("p@1"): 4 * s * c, key("q@1"): 2 * c})  # p = sin² x - y²

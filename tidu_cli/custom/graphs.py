@@ -11,7 +11,7 @@ from tidu_cli.custom.attrs import AttrValues, CustomAttrs, substituted
 from tidu_cli.custom.definitions import PASS, AttrsReader, OpDefinition, SourceGraph
 from tidu_cli.custom.patterns import Pattern, Variables, fits, match_all
 from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, placed
-from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type, tangent_type

@@ -27,7 +27,7 @@ from tidu_cli.formats.shape.document import (
 )
 from tidu_cli.formats.shape.outline import accepted, judged
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import require

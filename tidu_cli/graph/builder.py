@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableSequence
 
 from tidu_cli.graph.graph import CaseTable, Column, Externals, Graph, Input, Meta, Output, column
 
@@ -13,8 +13,8 @@ class GraphBuilder:
     def __init__(self, cases: CaseTable, inputs: Iterable[Input] = ()) -> None:
         self.cases = cases
         self.inputs = list(inputs)
-        self.code: list[int] | Column[int] = []
-        self.args: list[int] | Column[int] = []
+        self.code: MutableSequence[int] = []
+        self.args: MutableSequence[int] = []
         self.external = Externals()
         self.n_values = len(self.inputs)
         self._external_number: dict[tuple[int, int], int] = {}
@@ -52,5 +52,5 @@ class GraphBuilder:
         node_meta: Mapping[int, Meta] | None = None,
     ) -> Graph:
         """The finished graph. The builder must not be used after."""
-        code, args = (part if isinstance(part, Column) else column(part) for part in (self.code, self.args))
-        return Graph(name, tuple(self.inputs), tuple(outputs), self.cases, code, args, self.external, linear, meta, node_meta or {})
+        inputs, outputs = tuple(self.inputs), tuple(outputs)
+        return Graph(name, inputs, outputs, self.cases, *self.columns(), self.external, linear, meta, node_meta or {})

@@ -178,17 +178,15 @@ class Graph:
     @cached_property
     def n_values(self) -> int:
         """The number of local values: inputs and node results."""
-        return len(self.inputs) + (self.n_nodes if self._single else self._first[-1])
+        return self.firsts[-1]
 
     @cached_property
-    def _single(self) -> bool:
-        n_results = self.cases.n_results
-        return max(n_results, default=1) == 1 or all(n_results[c] == 1 for c in set(self.code))
-
-    @cached_property
-    def _first(self) -> Column[int]:
-        # Of each node the number of node results before it; one more entry for their total.
-        return starts(self.cases.n_results, self.code)
+    def firsts(self) -> Sequence[int]:
+        """The local id of each node's first result, and the end of all: a range if each node has one result."""
+        first, n_results = len(self.inputs), self.cases.n_results
+        if max(n_results, default=1) == 1 or all(n_results[c] == 1 for c in set(self.code)):
+            return range(first, first + self.n_nodes + 1)
+        return starts(n_results, self.code, first)
 
     @cached_property
     def _arg_start(self) -> Column[int]:
@@ -196,15 +194,8 @@ class Graph:
 
     def producer(self, value: int) -> tuple[int, int]:
         """The node and the result slot that make a local value. `value` must not be an input."""
-        result = value - len(self.inputs)
-        if self._single:
-            return result, 0
-        node = bisect_right(self._first, result) - 1
-        return node, result - self._first[node]
-
-    def first_result(self, node: int) -> int:
-        """The local id of a node's first result."""
-        return len(self.inputs) + (node if self._single else self._first[node])
+        node = value - self.firsts[0] if isinstance(self.firsts, range) else bisect_right(self.firsts, value) - 1
+        return node, value - self.firsts[node]
 
     def operands(self, node: int) -> Sequence[int]:
         """The arguments of one node. A view for reports and pictures: transforms walk the columns."""
@@ -234,20 +225,15 @@ class Graph:
         node, slot = self.producer(value)
         return self.case(node).results[slot]
 
-    def used_passes(self) -> set[int]:
-        """The pass numbers of its keys, and its own if it is linear."""
-        used = {abs(step) for i in self.inputs for step in i.key.path} | {abs(step) for o in self.outputs for step in o.key.path}
-        return used if self.linear is None else {*used, self.linear}
-
     def describe(self, node: int) -> str:
         """How messages name a node: `graph 'f', node 3 (mul)`."""
         return f"graph '{self.name}', node {node} ({self.case(node).op})"
 
 
-@by_columns("tidu_cli.graph.columns.blocks", lambda _, code: len(code))
-def starts(sizes: Sequence[int], code: Column[int]) -> Column[int]:
+@by_columns("tidu_cli.graph.columns.blocks", lambda _, code, *first: len(code))
+def starts(sizes: Sequence[int], code: Column[int], first: int = 0) -> Column[int]:
     """Where each of these begins, if they lie one after the other and have the sizes that their codes have; and the end."""
-    return column([0, *accumulate(map(sizes.__getitem__, code))])
+    return column([*accumulate(map(sizes.__getitem__, code), initial=first)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +300,8 @@ class Document:
 
     def used_passes(self) -> set[int]:
         """The pass numbers of all keys and linear graphs."""
-        used = {abs(step) for b in self.bindings for step in b.key.path}
-        return used.union(*(graph.used_passes() for graph in self.graphs))
+        linear = {graph.linear for graph in self.graphs if graph.linear is not None}
+        return linear.union(abs(step) for key in self.every_key() for step in key.path)
 
     def next_pass(self) -> int:
         """1 + the greatest pass number in any key or linear graph: the number of the next `linearize`."""

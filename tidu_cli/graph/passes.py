@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from tidu_cli.errors import TransformError
-from tidu_cli.graph.columns.garbage_collection import no_collection
-from tidu_cli.graph.columns.large import by_columns
+from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
 from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass

@@ -314,4 +314,4 @@ def tensor_tangent_type(primal: TensorType) -> TensorType:
 
 def moves(type_: Type) -> bool:
     """Whether values of a type have other tangents than zero: some tensor in it is not of bools."""
-    return any(leaf.dtype != "bool" for _, leaf in leaves(type_))
+    return type_.dtype != "bool" if isinstance(type_, TensorType) else any(moves(field) for _, field in type_.fields)

@@ -6,7 +6,7 @@ Walks are chains of iterators in C, which take half the time of a generator and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain, compress, repeat
+from itertools import chain, compress, repeat
 from operator import itemgetter
 
 from tidu_cli.graph.graph import Graph
@@ -60,11 +60,9 @@ def are_marked(marked: Sequence[int], firsts: Sequence[int], ends: Sequence[int]
 
 
 def first_results(graph: Graph, base: int = 0) -> Sequence[int]:
-    """The first result of each node, and the end of all: a range if each has one. The graph's first value has the number `base`."""
-    first, end = base + len(graph.inputs), base + graph.n_values
-    if end - first == graph.n_nodes:
-        return range(first, end + 1)
-    return [*accumulate(map(graph.cases.n_results.__getitem__, graph.code), initial=first)]
+    """The graph's `firsts`, where its first value has the number `base`."""
+    firsts = graph.firsts
+    return range(base + firsts[0], base + firsts[-1] + 1) if isinstance(firsts, range) else [base + v for v in firsts]
 
 
 _turned_round: Callable[[Numbers], Numbers] = itemgetter(slice(None, None, -1))

@@ -118,7 +118,7 @@ def describe_graph(graph: Graph) -> str:
 
 def results(graph: Graph, node: int) -> range:
     """The local ids of a node's results."""
-    first = graph.first_result(node)
+    first = graph.firsts[node]
     return range(first, first + len(graph.case(node).results))
 
 
@@ -129,7 +129,7 @@ def accumulating(graph: Graph, flows: Sequence[Flow]) -> set[int]:
     """
     add = vocabulary(graph.cases).add
     codes = {code for code in set(graph.code) if (case := graph.cases[code]).op == add and case.mask == (True, True)}
-    return {node for node, code in enumerate(graph.code) if code in codes and flows[graph.first_result(node)] is Flow.COTANGENT}
+    return {node for node, code in enumerate(graph.code) if code in codes and flows[graph.firsts[node]] is Flow.COTANGENT}
 
 
 def _leaders(document: Document, flows: Sequence[Sequence[Flow]], collapse: bool) -> list[Sequence[int]]:
@@ -174,7 +174,7 @@ def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
     for node, leader in enumerate(leaders):
         members.setdefault(leader, []).append(node)
     for node, (case, _) in enumerate(graph.nodes()):
-        flow = flows[g][graph.first_result(node)] if case.results else Flow.PRIMAL
+        flow = flows[g][graph.firsts[node]] if case.results else Flow.PRIMAL
         if len(nodes := members.get(node, ())) > 1:
             yield Item(f"g{g}n{node}", Kind.COLLAPSED, g, node, flow, nodes=tuple(nodes))
         elif nodes:

@@ -17,8 +17,7 @@ from typing import Any
 
 from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Graph, Place
-from tidu_cli.render.dot import dot_text
-from tidu_cli.render.graphviz import draw
+from tidu_cli.render.dot import dot_text, draw
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, results
 from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
 from tidu_cli.render.words.numbers import SHORT, value_text
@@ -53,8 +52,7 @@ def to_html(
     """
     words, graphs = Words(shown, owners), shown.document.graphs
     told = _Told(
-        words,
-        *({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in (values or {}).items()} for n in (SHORT, _LONG)),
+        words, *({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in (values or {}).items()} for n in (SHORT, _LONG))
     )
     text = dot_text(shown, types=types, label=lambda item: _label(words, item), slots=False, numbers=told.short)
     svg = draw(text, "svg", otherwise="").decode()

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import cast
 
 from tidu_cli.graph.graph import CaseTable, Graph
-from tidu_cli.graph.types import RecordType, TensorType, Type
-from tidu_cli.rules.contract import Types
+from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.rules.recording.scattered import merging_template, operand_type, positions_template, reads_few
 from tidu_cli.rules.recording.templates import Templates
-from tidu_cli.rules.recording.trace import Template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 
@@ -66,14 +65,13 @@ class Cotangents:
         self.so_far = [0] * head.n_values
         self.waiting: dict[int, _Parts] = {}
         self._add_of_type: dict[int, tuple[Type | None, int]] = {}  # by id, as to hash a type takes long; it stays alive here
-        self._positions: dict[int, Template] = {}
-        self._merging: dict[tuple[TensorType, Types, bool], Template] = {}
+        self._positions = cache(partial(positions_template, primitives, head.cases))
+        self._merging = cache(partial(merging_template, primitives, head.cases))
 
     def of(self, first: int, end: int) -> Sequence[int]:
         """The handles of the cotangents of the values from `first` to before `end`."""
-        if self.waiting:
-            for value in range(first, end):
-                self._settle(value)
+        for value in range(first, end):
+            self._settle(value)
         return self.so_far[first:end]
 
     def add(self, value: int, contribution: int, type_: Type | None) -> None:
@@ -148,14 +146,7 @@ class Cotangents:
             template = self.templates.get(key) or self.templates.record(self.head, first.node, key, (True,))
             alone = self.stamper.stamp(template, [*first.operands, first.cotangent])[0]
             return self._sum(so_far, alone, type_) if alone else so_far
-        values, positions = [read.cotangent for read in reads], [self._positions_of(read) for read in reads]
-        parts = cast(Types, tuple(cases[read.code].results[0] for read in reads))
-        kind = type_, parts, so_far != 0
-        if kind not in self._merging:
-            self._merging[kind] = merging_template(self.primitives, cases, type_, parts, onto=so_far != 0)
-        return self.stamper.stamp(self._merging[kind], [*([so_far] if so_far else ()), *values, *positions])[0]
-
-    def _positions_of(self, read: _Read) -> int:
-        if read.code not in self._positions:
-            self._positions[read.code] = positions_template(self.primitives, self.head.cases, read.code)
-        return self.stamper.stamp(self._positions[read.code], read.operands)[0]
+        values = [read.cotangent for read in reads]
+        positions = [self.stamper.stamp(self._positions(read.code), read.operands)[0] for read in reads]
+        template = self._merging(type_, tuple(cases[read.code].results[0] for read in reads), onto=so_far != 0)
+        return self.stamper.stamp(template, [*([so_far] if so_far else ()), *values, *positions])[0]

@@ -48,7 +48,7 @@ class Derivative:
             (self.linear, [0] * (n_flat + n_residual) + linear, n_flat + n_residual),
             (self.residual, [0] * n_flat + [*range(n_residual)], n_flat),
         ):
-            outside = [handle for handle in dict.fromkeys(builder.args) if 0 <= handle < n_outside]
+            outside = [*dict.fromkeys([handle for handle in builder.args if 0 <= handle < n_outside])]
             for k, handle in enumerate(outside):
                 argument[handle] = -1 - k
             builder.args = [*map(argument.__getitem__, builder.args)]

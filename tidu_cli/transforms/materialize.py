@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, compress
+from itertools import accumulate, chain, compress
+from operator import itemgetter
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns.large import by_columns
-from tidu_cli.graph.graph import Document, Externals, Meta
+from tidu_cli.graph.columns.large import by_columns, no_collection
+from tidu_cli.graph.graph import Document, Externals, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
@@ -71,7 +72,7 @@ def materialize_traced(
     declared = [i for i in document.free_inputs if not needed_inputs or needed[logical.source[i.key]]]
     builder = GraphBuilder(document.cases, declared)
     new_id = copy_nodes(logical, needed, builder, {logical.source[i.key]: k for k, i in enumerate(declared)}, node_meta)
-    renamed = [replace(o, value=None if flat is None else new_id[flat]) for o, flat in chosen]
+    renamed = [Output(o.key, None if flat is None else new_id[flat], o.type, o.meta) for o, flat in chosen]
     head = document.head
     graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
     found = with_used_passes(Document((graph,), document.cases, meta=document.meta), document.passes)
@@ -79,6 +80,7 @@ def materialize_traced(
 
 
 @by_columns("tidu_cli.transforms.columns.kept", lambda logical, *_: logical.n_nodes)
+@no_collection()
 def copy_nodes(
     logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, inputs: Mapping[int, int], node_meta: dict[int, Meta]
 ) -> Sequence[int]:
@@ -87,8 +89,7 @@ def copy_nodes(
     for value, number in inputs.items():
         new_id[value] = number
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
-    first_of: dict[tuple[int, ...], int] = {}
-    codes, args, n_values = list[int](), list[int](), builder.n_values
+    first_of, n_values = dict[tuple[int, ...], int](), builder.n_values
     watched = watch("materializing", logical.n_nodes)
     for g, (graph, base) in enumerate(zip(logical.document.graphs, logical.base, strict=False)):
         ids, firsts, flat = logical.by_argument(g, new_id), first_results(graph), first_results(graph, base)
@@ -97,12 +98,11 @@ def copy_nodes(
             value = ids[first] = first_of.setdefault(node, n_values)
             if value == n_values:
                 n_values += end - first
-                codes.append(node[0])
-                args += node[1:]
             if end - first > 1:
                 ids[first:end] = range(value, value + end - first)
         new_id[base : base + graph.n_values] = ids[: graph.n_values]
-    builder.code, builder.args, builder.n_values = codes, args, n_values
+    builder.code, builder.n_values = [node[0] for node in first_of], n_values
+    builder.args = [*chain.from_iterable(map(itemgetter(slice(1, None)), first_of))]
     _keep_meta(logical, new_id, first_of.values(), node_meta)
     return new_id
 
@@ -113,7 +113,7 @@ def _keep_meta(logical: LogicalGraph, new_id: Sequence[int], values: Iterable[in
         node_of, newest = {value: node for node, value in enumerate(values)}, [-1, *accumulate(new_id, max)]
         for graph, base in zip(logical.document.graphs, logical.base, strict=False):
             for node, meta in graph.node_meta.items():
-                flat = base + graph.first_result(node)
+                flat = base + graph.firsts[node]
                 if new_id[flat] > newest[flat]:
                     node_meta[node_of[new_id[flat]]] = meta
 

@@ -83,12 +83,7 @@ def hvp(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
 
 
 def jacobian(
-    document: Document,
-    wrt: Keys,
-    outputs: Keys = (),
-    *,
-    reverse: bool | None = None,
-    holomorphic: bool = False,
+    document: Document, wrt: Keys, outputs: Keys = (), *, reverse: bool | None = None, holomorphic: bool = False
 ) -> Pipeline:
     """The blocks y/x of the Jacobian, with the axes of y and then those of x; of records a block for each array, y/p.x.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from operator import itemgetter
 
@@ -45,9 +46,10 @@ class Stamper:
         self.linear = linear
         self.residual = residual
         self.what = what
+        self.most = limits().nodes
         self.fields: dict[int, dict[str, int]] = {}
-        self._stamps: dict[Template, Stamp] = {}
         self._constants: dict[tuple[int, ...], range] = {}
+        self.stamp_of = cache(self._stamp_of)
 
     @classmethod
     def alone(cls, graph: GraphBuilder) -> Stamper:
@@ -59,13 +61,8 @@ class Stamper:
         """Write the template's nodes for these sources. Gives the handles of its results, 0 for zeros. Raises LimitError."""
         return self.stamp_of(template)([*sources])
 
-    def stamp_of(self, template: Template) -> Stamp:
+    def _stamp_of(self, template: Template) -> Stamp:
         """What writes this template. Its constants are written now, if no template had them before."""
-        if template not in self._stamps:
-            self._stamps[template] = self._made_up(template)
-        return self._stamps[template]
-
-    def _made_up(self, template: Template) -> Stamp:
         # In the environment come sources, constants and the 0 of zeros, then what is made: first what linear nodes read.
         constants = [*self._constants_of(template), 0]
         place: dict[int | None, int] = {slot: slot for slot in range(template.n_sources + len(constants) - 1)}
@@ -80,23 +77,22 @@ class Stamper:
         runs = []
         for target, nodes in made.items():
             if nodes:
-                n_results = sum(node.n_results for node, _ in nodes)
-                others = [target.step * k for k in range(1, n_results)]
+                n_results, codes = sum(node.n_results for node, _ in nodes), [node.code for node, _ in nodes]
                 read = choice([place[slot] for node, _ in nodes for slot in node.reads])
-                runs.append((target.graph, target.first, target.step, [node.code for node, _ in nodes], n_results, others, read))
-        results, most = choice([place[slot] for slot in template.results]), limits().nodes
+                runs.append((target.graph, target.first, target.step, n_results, read, codes))
+        results, most = choice([place[slot] for slot in template.results]), self.most
 
         def stamp(environment: list[int]) -> Sequence[int]:
             environment += constants
-            for graph, first, step, codes, n_results, others, read in runs:
+            for graph, first, step, n_results, read, codes in runs:
                 handle = first + step * graph.n_values
                 environment.append(handle)
-                for k in others:
-                    environment.append(handle + k)
-                graph.n_values += n_results
-                graph.args.extend(read(environment))
-                graph.code.extend(codes)
-                if len(graph.code) > most:
+                if n_results > 1:
+                    environment += range(handle + step, handle + step * n_results, step)
+                graph.n_values = n_values = graph.n_values + n_results
+                graph.args += read(environment)
+                graph.code += codes
+                if n_values > most:
                     require("nodes", len(graph.code), self.what)
             return results(environment)
 
@@ -132,7 +128,4 @@ def choice(slots: Sequence[int]) -> Callable[[list[int]], Sequence[int]]:
     """From an environment to what is in these slots."""
     if len(slots) > 1:
         return itemgetter(*slots)
-    if slots:
-        (slot,) = slots
-        return lambda environment: (environment[slot],)
-    return lambda _: ()
+    return itemgetter(slice(slots[0], slots[0] + 1) if slots else slice(0))

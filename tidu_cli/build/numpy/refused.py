@@ -58,11 +58,7 @@ REFUSALS = (
         "packbits unpackbits frexp ldexp spacing gcd lcm may_share_memory shares_memory",
         "graphs know values and not their bytes; write arithmetic, such as x * 2.0**n",
     ),
-    Refusal(
-        "Sequences between traced ends",
-        "logspace geomspace",
-        "write np.exp(np.linspace(np.log(a), np.log(b), n))",
-    ),
+    Refusal("Sequences between traced ends", "logspace geomspace", "write np.exp(np.linspace(np.log(a), np.log(b), n))"),
     Refusal(
         "Text, files and dates",
         "array2string array_repr array_str frombuffer fromfile fromiter fromstring genfromtxt loadtxt save savetxt savez "

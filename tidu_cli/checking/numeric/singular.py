@@ -22,7 +22,7 @@ def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays) -> list[str]:
 
     values: dict[int, Key] = {}
     for node in asked:
-        first = graph.first_result(node)
+        first = graph.firsts[node]
         for value in (*graph.operands(node), *range(first, first + len(graph.case(node).results))):
             values.setdefault(value, Key(f"value{value}"))
     outputs = tuple(Output(key, value, graph.type_of(value)) for value, key in values.items())
@@ -30,7 +30,7 @@ def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays) -> list[str]:
     arrays = dict(zip(values, program.run({i.key: together(x, i.key, i.type) for i in program.inputs}), strict=True))
     found = []
     for node in asked:
-        case, first = graph.case(node), graph.first_result(node)
+        case, first = graph.case(node), graph.firsts[node]
         rule = primitives[case.op].rules.singular
         assert rule is not None
         operands = [np.asarray(arrays[value]) for value in graph.operands(node)]

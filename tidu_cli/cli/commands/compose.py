@@ -9,15 +9,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import (
-    KEY,
-    document_output_options,
-    emit,
-    example,
-    load_all,
-    one_pass_option,
-    ops_option,
-)
+from tidu_cli.cli.options import KEY, document_output_options, emit, example, load_all, one_pass_option, ops_option
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 
@@ -26,8 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Command,
-    epilog=example("tidu compose --quiet samples/compose_f.json samples/compose_g.json | tidu grad --wrt x --set x=2"),
+    cls=Command, epilog=example("tidu compose --quiet samples/compose_f.json samples/compose_g.json | tidu grad --wrt x --set x=2")
 )
 @click.argument("files", nargs=-1, metavar="[FILES]...")
 @click.option(
@@ -47,12 +38,7 @@ if TYPE_CHECKING:
 @ops_option
 @document_output_options
 def command(
-    files: tuple[str, ...],
-    by: str | None,
-    share: tuple[Key, ...],
-    one_pass: tuple[int, ...],
-    out: str | None,
-    format_: str | None,
+    files: tuple[str, ...], by: str | None, share: tuple[Key, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None
 ) -> None:
     """Feed the outputs of each document to the inputs of the next.
 

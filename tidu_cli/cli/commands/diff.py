@@ -22,9 +22,7 @@ _LISTED = 10  # how many structural differences are told
 
 
 @click.command(
-    cls=Command,
-    failure_status=2,
-    epilog=example("tidu convert samples/f.json --format msgpack | tidu diff samples/f.json -"),
+    cls=Command, failure_status=2, epilog=example("tidu convert samples/f.json --format msgpack | tidu diff samples/f.json -")
 )
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")

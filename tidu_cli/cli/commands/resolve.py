@@ -6,14 +6,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import (
-    document_output_options,
-    emit,
-    example,
-    load_all,
-    one_pass_option,
-    ops_option,
-)
+from tidu_cli.cli.options import document_output_options, emit, example, load_all, one_pass_option, ops_option
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -22,10 +15,7 @@ _NAMED = 10
 """How many of the values that no document defines are named."""
 
 
-@click.command(
-    cls=Command,
-    epilog=example("tidu linearize samples/f.json --wrt x --detach | tidu resolve samples/f.json -"),
-)
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x --detach | tidu resolve samples/f.json -"))
 @click.argument("files", nargs=-1, metavar="[FILES]...")
 @click.option(
     "--bind",

@@ -94,11 +94,7 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
     for node in ("ListedNode", "TableRow"):
         definitions[node]["$ref"] = "#/$defs/Op"
     schema["$defs"] = dict(sorted(definitions.items()))
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "tidu document, version 1",
-        **_tidied(schema),
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tidu document, version 1", **_tidied(schema)}
 
 
 def _node_of(primitive: Primitive, attrs: dict[str, Any]) -> dict[str, Any]:

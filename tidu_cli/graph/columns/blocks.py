@@ -61,9 +61,9 @@ def sums(values: Ints, numbers: Ints, first: int = 0) -> Ints:
     return np.cumsum(found, out=found)
 
 
-def starts(sizes: Sequence[int], code: Column[int]) -> Column[int]:
+def starts(sizes: Sequence[int], code: Column[int], first: int = 0) -> Column[int]:
     """What the plain way does."""
-    return column_of(sums(np.asarray(sizes, np.int32), array_of(code)))
+    return column_of(sums(np.asarray(sizes, np.int32), array_of(code), first))
 
 
 def before_each(sizes: NDArray[Any]) -> Ints:

@@ -1,13 +1,16 @@
 """When a graph is large: then transforms work on whole columns with NumPy, where they know how, and not node by node.
 
 Both ways give the same graph. The way by columns costs the import of NumPy, and some calls for each distinct case; the other is the
-reference, and what small graphs take.
+reference, and what small graphs take. Where very many objects arise that are in no cycle, the garbage collector is paused: it looks
+for cycles among all that has survived, again and again as more arises, which is most of the time where it is a million.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from typing import ParamSpec, TypeVar
@@ -45,3 +48,15 @@ def by_columns(module: str, size: Callable[..., int]) -> Callable[[Callable[P, T
         return either
 
     return decorated
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Pause the garbage collector, if it is on. Also a decorator: `@no_collection()`."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

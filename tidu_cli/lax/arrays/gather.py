@@ -32,8 +32,7 @@ def _one_spelling(x: bool | int | float | str) -> bool | int | float | str:
 
 
 FillValue = Annotated[
-    bool | Annotated[int, Bounded(ge=-(2**63), lt=2**64)] | float | Literal["NaN", "Infinity", "-Infinity"],
-    After(_one_spelling),
+    bool | Annotated[int, Bounded(ge=-(2**63), lt=2**64)] | float | Literal["NaN", "Infinity", "-Infinity"], After(_one_spelling)
 ]
 
 

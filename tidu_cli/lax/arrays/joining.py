@@ -255,10 +255,7 @@ PRIMITIVES = (
         transpose=_concatenate_transpose,
         shifts={"dimension": later},
         attrs=ConcatenateAttrs,
-        examples=(
-            Example(("T[2,3]", "T[2,1]", "T[2,0]"), {"dimension": 1}),
-            Example(("T[3]",), {"dimension": 0}),
-        ),
+        examples=(Example(("T[2,3]", "T[2,1]", "T[2,0]"), {"dimension": 1}), Example(("T[3]",), {"dimension": 0})),
         formula="the operands one after the other",
         summary="concatenation along an axis",
         caption=("{all} joined", "joined along axis {dimension}"),

@@ -37,8 +37,7 @@ from tidu_cli.rules.flops import adding, free, multiplying, updating
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
-    op,
-    ("broadcast_in_dim", "convert_element_type", "eq", "gather", "reshape", "scatter", "scatter-add", "scatter-mul", "select_n"),
+    op, ("broadcast_in_dim", "convert_element_type", "eq", "gather", "reshape", "scatter", "scatter-add", "scatter-mul", "select_n")
 )
 
 

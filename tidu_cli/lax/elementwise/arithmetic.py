@@ -220,10 +220,7 @@ PRIMITIVES = (
         batch=itself("integer_pow"),
         attrs=IntegerPowAttrs,
         dtypes=NUMERIC,
-        examples=(
-            *(Example(("T[2,3]",), {"y": y}, _POSITIVE) for y in (3, 2, 1, 0)),
-            Example(("f64[]",), {"y": -2}, _POSITIVE),
-        ),
+        examples=(*(Example(("T[2,3]",), {"y": y}, _POSITIVE) for y in (3, 2, 1, 0)), Example(("f64[]",), {"y": -2}, _POSITIVE)),
         one_type=True,
         flops=per_power(lambda attrs: attrs.y),
         formula="x^y",

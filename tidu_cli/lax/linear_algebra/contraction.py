@@ -151,7 +151,8 @@ def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     of_other = tuple(range(end, ct.type.rank) if active == 0 else range(n, end))
     # The contraction leaves axes in the order batch, kept, contracting as the other operand has them, or contracting before kept;
     # `order` names, for each of them, the axis of the active operand that it is.
-    contracted, numbers = _sorted_by(contract[active], contract[1 - active]), tuple(range(n))
+    contracted = tuple(axis for _, axis in sorted(zip(contract[1 - active], contract[active], strict=True)))
+    numbers = tuple(range(n))
     if active == 0:
         contribution = dot_general(ct, conj(other), dimension_numbers=((of_other, kept[1]), (numbers, batch[1])))
         order = (*batch[0], *kept[0], *contracted)
@@ -185,10 +186,6 @@ def _batch(node: Batching) -> Sequence[Term]:
 
 def _dot(node: Batching, lhs: Term, rhs: Term, contract: Pair, batch: Pair) -> Term:
     return dot_general(lhs, rhs, **(dict(node.attrs) | {"dimension_numbers": (contract, batch)}))
-
-
-def _sorted_by(axes: Sequence[int], partners: Sequence[int]) -> tuple[int, ...]:
-    return tuple(axis for _, axis in sorted(zip(partners, axes, strict=True)))
 
 
 def _caption(case: Case, operands: Sequence[str]) -> Caption:

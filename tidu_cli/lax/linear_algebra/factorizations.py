@@ -307,11 +307,7 @@ PRIMITIVES = (
         batch=itself("lu"),
         dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 3,
-        examples=(
-            Example(("T[3,3]",), within=((-1.0, 1.0),), diagonals=(5.0,)),
-            Example(("T[3,2]",)),
-            Example(("T[2,2,3]",)),
-        ),
+        examples=(Example(("T[3,3]",), within=((-1.0, 1.0),), diagonals=(5.0,)), Example(("T[3,2]",)), Example(("T[2,2,3]",))),
         flops=lu_factors,
         formula="L (below the diagonal) and U (from it up), where P x = L U",
         summary="LU factors with partial pivoting, the rows that are exchanged in turn, and the permutation P",

@@ -95,7 +95,7 @@ class Words:
             if graph.code[node] not in codes:
                 continue
             attrs: Any = graph.case(node).attrs
-            value = graph.first_result(node)
+            value = graph.firsts[node]
             whole = known.get(value) or [f"the cotangent of {self.name(place)}" for place in self.owners.get(value, ())[:1]]
             for field, argument in zip(attrs.names, graph.operands(node), strict=True):
                 if argument >= 0 and whole and len(named := known.setdefault(argument, [])) < _NAMES:
@@ -142,7 +142,7 @@ class _Contributions:
                     self._chain(value, one)
         for node in sorted(self.accumulating, reverse=True):
             if node not in self.adds:
-                self._chain(graph.first_result(node), whose(graph.first_result(node)) or "the cotangent of an intermediate value")
+                self._chain(graph.firsts[node], whose(graph.firsts[node]) or "the cotangent of an intermediate value")
 
     def _chain(self, value: int, whose: str) -> None:
         nodes = []
@@ -167,7 +167,7 @@ class _Contributions:
             return f"{whose} gets its {_ordinal(number)}{' and last' if last else ''} contribution"
         if not self.graph.case(node).results:
             return ""
-        uses = self.uses.get(self.graph.first_result(node), [])
+        uses = self.uses.get(self.graph.firsts[node], [])
         told = []
         for whose in dict.fromkeys(whose for whose, _ in uses):
             numbers = [_ordinal(number) for w, number in uses if w == whose]

@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Transposition, Types

@@ -74,7 +74,8 @@ class Trace:
 
     def emit_all(self, op: str, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
         """Likewise, and give all results."""
-        terms = [t if isinstance(t, Term) else self.full(t, _last_term(operands).type) for t in operands]
+        given = [t for t in operands if isinstance(t, Term)]
+        terms = [t if isinstance(t, Term) else self.full(t, given[-1].type) for t in operands]
         return self.apply(op, self.primitives.parse_attrs(op, attrs), terms)
 
     def apply(self, op: str, attrs: CaseAttrs, operands: Sequence[Term]) -> tuple[Term, ...]:
@@ -106,24 +107,21 @@ class Trace:
 
     def template(self, n_sources: int, results: Sequence[Term | None]) -> Template:
         """The finished recording without what no result needs, its closed nodes moved to the front."""
-        live = self.live(results)
-        slot_after: dict[int, int] = {s: s for s in range(n_sources)}
-        closed_slots: set[int] = set()
-        closed: list[tuple[int, Emitted]] = []
-        others: list[tuple[int, Emitted]] = []
-        first = n_sources
+        live, first, slot_after = self.live(results), n_sources, {s: s for s in range(n_sources)}
+        closed_slots, closed, others = set[int](), list[tuple[int, Emitted]](), list[tuple[int, Emitted]]()
         for node in self.nodes:
             slots = range(first, first + node.n_results)
-            first += node.n_results
+            first = slots.stop
             if live.isdisjoint(slots):
                 continue
-            reads_no_source = not node.linear and all(r in closed_slots for r in node.reads)
-            (closed if reads_no_source else others).append((slots.start, node))
-            if reads_no_source:
+            if node.linear or not closed_slots.issuperset(node.reads):
+                others.append((slots.start, node))
+            else:
+                closed.append((slots.start, node))
                 closed_slots.update(slots)
         for old, node in closed + others:
-            for k in range(node.n_results):
-                slot_after[old + k] = len(slot_after)
+            for slot in range(old, old + node.n_results):
+                slot_after[slot] = len(slot_after)
 
         def renumbered(nodes: list[tuple[int, Emitted]]) -> tuple[Emitted, ...]:
             return tuple(Emitted(n.code, tuple(slot_after[r] for r in n.reads), n.linear, n.n_results) for _, n in nodes)
@@ -150,7 +148,3 @@ class Trace:
             if not live.isdisjoint(range(first, first + node.n_results)):
                 live.update(node.reads)
         return live
-
-
-def _last_term(operands: Sequence[Term | Number]) -> Term:
-    return next(t for t in reversed(operands) if isinstance(t, Term))

@@ -25,11 +25,8 @@ def detach(document: Document, first: int) -> Document:
                 externals.graph.append(g - first)
                 externals.value.append(v)
                 continue
-            entry = (
-                document.detached[v]
-                if g == Externals.DETACHED
-                else Detached(digest_text(found[g][v]), document.graphs[g].type_of(v))
-            )
+            defined = g != Externals.DETACHED
+            entry = Detached(digest_text(found[g][v]), document.graphs[g].type_of(v)) if defined else document.detached[v]
             detached.setdefault(entry.digest, entry)
             externals.graph.append(Externals.DETACHED)
             externals.value.append(numbers.setdefault(entry.digest, len(numbers)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs
-from tidu_cli.graph.columns.garbage_collection import no_collection
+from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import BUILTIN, vocabulary

@@ -69,7 +69,7 @@ def _joint(identities: Collection[str]) -> str:
 
 def _place(documents: Sequence[Document], k: int, number: int, names: Sequence[str]) -> str:
     document = documents[k]
-    graph = next((graph for graph in document.graphs if number in graph.used_passes()), document.head)
+    graph = next((graph for graph in document.graphs if number in Document((graph,), graph.cases).used_passes()), document.head)
     return f"{names[k] if names else f'document {k + 1}'} (graph '{graph.name}')"
 
 

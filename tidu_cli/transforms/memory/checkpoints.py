@@ -62,7 +62,7 @@ class Schedule:
 
     def results(self, node: int) -> range:
         """The values that a node makes."""
-        first = self.graph.first_result(node)
+        first = self.graph.firsts[node]
         return range(first, first + self.graph.cases.n_results[self.graph.code[node]])
 
     def makers(self, node: int) -> list[int]:

@@ -26,13 +26,7 @@ from tidu_cli.transforms.simplify import holds_graphs
 from tidu_cli.watching import watch
 
 
-def recompute(
-    document: Document,
-    policy: Policy,
-    *,
-    outputs: Sequence[Key] | None = None,
-    needed_inputs: bool = False,
-) -> Document:
+def recompute(document: Document, policy: Policy, *, outputs: Sequence[Key] | None = None, needed_inputs: bool = False) -> Document:
     """One self-contained graph, as `materialize` gives it, in which late readers read copies of what the policy drops.
 
     Inputs, outputs and every value are those of the materialized graph. A node has one copy at most (where the policy says that it
