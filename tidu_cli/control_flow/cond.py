@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import examples
+from tidu_cli.control_flow import examples, words
 from tidu_cli.control_flow.graphs import (
     Linearized,
     Terms,
@@ -264,6 +264,8 @@ PRIMITIVES = (
         batch=_batch,
         dependence=_dependence,
         flops=_flops,
+        caption=words.cond_caption,
+        parts=words.cond_parts,
         formula="branches[index](operands)",
         examples=(Example(("i32[]", "f64[3]"), examples.two_branches, ((0, 2), (-2.0, 2.0))),),
         summary="the branch of that number, clamped to those there are; false is 0, true 1",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import examples
+from tidu_cli.control_flow import examples, words
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -376,6 +376,8 @@ PRIMITIVES = (
         merged=merged,
         carried=lambda attrs: attrs.carried,
         flops=_flops,
+        caption=words.scan_caption,
+        parts=words.scan_parts,
         formula="carry, slices = body(consts, carry, slices), step by step",
         examples=(
             Example(("f64[]", "f64[]", "f64[4]"), examples.recurrence),

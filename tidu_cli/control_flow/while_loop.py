@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tidu_cli.control_flow import examples
+from tidu_cli.control_flow import examples, words
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -274,6 +274,8 @@ PRIMITIVES = (
         dependence=_dependence,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
+        caption=words.while_caption,
+        parts=words.while_parts,
         formula="carry = body(consts, carry) while condition(consts, carry)",
         examples=(Example(("f64[]", "i32[]", "f64[]"), examples.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
         summary="a loop as long as a condition holds; no reverse mode, since how often it runs is not known before",

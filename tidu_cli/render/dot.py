@@ -18,6 +18,7 @@ COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b
 FILLS = {Flow.PRIMAL: "#e8f1f8", Flow.TANGENT: "#fbece2", Flow.COTANGENT: "#f1e8f6"}
 """Pale forms of the same colours, in inputs and outputs and in the adds that accumulate."""
 
+_LOOP = "#ebebeb"
 _FADED = "#d0d0d0"
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
@@ -48,7 +49,6 @@ def dot_text(
 def _lines(
     shown: Picture, types: bool, label: Callable[[Item], str | None], slots: bool, numbers: Mapping[Place, str]
 ) -> Iterator[str]:
-    document, items = shown.document, iter(shown.items)
     yield "digraph tidu {"
     # Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
     yield "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;"
@@ -57,26 +57,48 @@ def _lines(
         '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
         'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];'
     )
-    item = next(items, None)
-    for g in range(len(document.graphs)):
-        yield f"  subgraph cluster_{g} {{"
-        place = "" if document.graphs[g].outputs else "labelloc=t; "
-        style = 'fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
-        yield f"    label={_quoted(_title(document, g))}; {place}{style}"
-        while item is not None and item.graph == g:
-            yield f"    {_item(shown, item, label(item))}"
-            item = next(items, None)
-        yield "  }"
-    while item is not None:
+    items: dict[int, list[Item]] = {}
+    for item in shown.items:
+        items.setdefault(item.graph, []).append(item)
+    outer = range(len(shown.document.graphs)) if shown.within is None else shown.opened[shown.within]
+    for g in outer:
+        yield from _cluster(shown, g, items, label, "  ")
+    for item in items.get(Externals.DETACHED, ()):
         yield f"  {_item(shown, item, label(item))}"
-        item = next(items, None)
     for edge in shown.edges:
         yield _edge(shown, edge, types, slots, numbers)
     yield "}"
 
 
-def _title(document: Document, g: int) -> str:
-    graph = document.graphs[g]
+def _cluster(
+    shown: Picture, g: int, items: Mapping[int, Sequence[Item]], label: Callable[[Item], str | None], indent: str
+) -> Iterator[str]:
+    """A graph; within it, around each node that is opened, a frame with the graphs in it."""
+    frame = shown.frames[g]
+    yield f"{indent}subgraph cluster_{g} {{"
+    place = "" if frame.graph.outputs else "labelloc=t; "
+    style = 'fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
+    yield f"{indent}  label={_quoted(_title(shown, g))}; {place}{style}"
+    for item in items.get(g, ()):
+        line = _item(shown, item, label(item))
+        within = shown.opened.get((g, item.index), ()) if item.kind is Kind.NODE else ()
+        if not within:
+            yield f"{indent}  {line}"
+            continue
+        yield f"{indent}  subgraph cluster_{item.id} {{"
+        yield f'{indent}    label=""; style="rounded,filled"; fillcolor="{_LOOP}"; color="{COLOURS[item.flow]}";'
+        yield f"{indent}    {line}"
+        for h in within:
+            yield from _cluster(shown, h, items, label, indent + "    ")
+        yield f"{indent}  }}"
+    yield f"{indent}}}"
+
+
+def _title(shown: Picture, g: int) -> str:
+    document, frame = shown.document, shown.frames[g]
+    graph = frame.graph
+    if frame.part is not None:
+        return f"{frame.part.name}{f': {name(graph.name)}' if graph.name else ''}"
     kind = f"linear, pass {graph.linear}" if graph.linear is not None else ""
     head = "head" if g == len(document.graphs) - 1 and g else ""
     notes = ", ".join(filter(None, (kind, head)))
@@ -101,20 +123,21 @@ def _item(shown: Picture, item: Item, given: str | None) -> str:
     if item.accumulates:
         style = f"{'shape=circle, width=0.3, margin=0, ' if given is None else ''}{own}penwidth=2, "
     border = f', {style}color="{colour}"' if style or faded or item.flow is not Flow.PRIMAL else ""
-    return f"{item.id} [label={_quoted(given or _label(shown.document, item))}{border}{grey}];"
+    return f"{item.id} [label={_quoted(given or _label(shown, item))}{border}{grey}];"
 
 
-def _label(document: Document, item: Item) -> str:
-    graph = document.graphs[item.graph]
+def _label(shown: Picture, item: Item) -> str:
+    graph, part = shown.graph(item.graph), shown.frames[item.graph].part
     if item.kind is Kind.INPUT:
         declared = graph.inputs[item.index]
-        return port_text(declared.key, declared.type)
+        role = part.inputs[item.index][1] if part and part.inputs else ""
+        return f"{role} {port_text(declared.key, declared.type)}".lstrip()
     if item.kind is Kind.OUTPUT:
         output = graph.outputs[item.index]
         return f"{name(output.key)}: {type_text(output.type)}{' = 0' if output.value is None else ''}"
     if item.kind is Kind.COLLAPSED:
         # A run is told in its order, a whole graph by what there is most of.
-        whole = item.graph < len(document.graphs) - 1
+        whole = item.graph < len(shown.document.graphs) - 1
         return f"{len(item.nodes)} nodes\n{op_counts(graph, item.nodes) if whole else op_run(graph, item.nodes)}"
     if item.accumulates:
         return "+"
@@ -126,6 +149,8 @@ def _label(document: Document, item: Item) -> str:
 def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping[Place, str]) -> str:
     if edge.binding:
         return f"  {edge.source} -> {edge.target} [style=dotted, label=is];"
+    if edge.around:
+        return f'  {edge.source} -> {edge.target} [constraint=false, style=bold, color="#888888", label="  next step"];'
     faded = edge.source in shown.faded or edge.target in shown.faded
     styles = []
     if edge.crosses:
@@ -135,7 +160,7 @@ def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping
     elif edge.active is not None:
         styles.append(f'penwidth=2, color="{COLOURS[edge.active]}"')
     texts = [numbers[edge.value]] if edge.value in numbers else []
-    if types and (type_ := _type(shown.document, edge.value)):
+    if types and (type_ := _type(shown, edge.value)):
         texts.append(type_)
     if texts:
         styles.append("label=" + _quoted("\n".join(f"  {text}" for text in texts)))  # spaces keep it off the line
@@ -144,9 +169,9 @@ def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping
     return f"  {edge.source} -> {edge.target}" + (f" [{', '.join(styles)}];" if styles else ";")
 
 
-def _type(document: Document, place: Place) -> str:
+def _type(shown: Picture, place: Place) -> str:
     g, value = place
-    type_ = document.detached[value].type if g == Externals.DETACHED else document.graphs[g].type_of(value)
+    type_ = shown.document.detached[value].type if g == Externals.DETACHED else shown.graph(g).type_of(value)
     return type_text(type_) if type_ is not None else ""
 
 
