@@ -78,7 +78,8 @@ def _jvp(node: JVP) -> Terms:
     attrs: CondAttrs = node.attrs
     trace = next(t.trace for t in node.tangents if t is not None)
     index, operands, tangents = node.operands[0], node.operands[1:], node.tangents[1:]
-    each = [Linearized(b, [t is not None for t in tangents], trace.primitives) for b in attrs.branches]
+    active = [t is not None for t in tangents]
+    each = [Linearized(b, active, trace.primitives, f"branches[{k}]") for k, b in enumerate(attrs.branches)]
     live = [any(flags) for flags in zip(*[b.live for b in each], strict=True)]
     if not any(live):
         return [None] * len(node.results)
@@ -175,7 +176,7 @@ def _transpose(node: Transposition) -> Terms:
     trace = next(t.trace for t in node.cotangents if t is not None)
     index, operands, active = cast(Term, node.operands[0]), node.operands[1:], node.active[1:]
     for k, branch in enumerate(attrs.branches):
-        refuse_reverse(f"branches[{k}]", branch, active)
+        refuse_reverse(f", branches[{k}]", branch, active)
     types = attrs.branches[0].input_types
     fixed = [k for k, a in enumerate(active) if not a]
     given = [k for k, ct in enumerate(node.cotangents) if ct is not None]

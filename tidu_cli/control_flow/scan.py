@@ -26,6 +26,7 @@ from tidu_cli.control_flow.graphs import (
 )
 from tidu_cli.control_flow.kernels import scan_kernel
 from tidu_cli.control_flow.narrowed_scan import merged, narrowed
+from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
@@ -206,6 +207,7 @@ def _transpose(node: Transposition) -> Terms:
                 " and scan its values here"
             )
     linear = [*active[0], *moving, *active[2]]
+    refuse_reverse(", body", body, linear)
     ct_carry, ct_ys = list(node.cotangents[:n_carry]), list(node.cotangents[n_carry:])
 
     def pulled(inner: Recorder, operands: Terms, carry: Terms, ys: Terms) -> Terms:
