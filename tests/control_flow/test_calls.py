@@ -1,4 +1,4 @@
-"""The calls that people make, on loops and branches: shorthands, outputs that are chosen, other types of tangents, integers, memory."""
+"""The calls that people make, on loops and branches: shorthands, chosen outputs, other types of tangents, integers, memory."""
 
 from __future__ import annotations
 

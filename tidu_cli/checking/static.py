@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.graph import CaseTable, Document, Graph
+from tidu_cli.graph.closed import named_graphs
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.walk import forwards
+from tidu_cli.rules.catalogue import Part
 from tidu_cli.rules.recording.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -37,6 +39,36 @@ def findings(document: Document, primitives: PrimitiveSet) -> Iterator[Finding]:
         yield from _masks(graph)
         yield from _linearity(graph, primitives)
         yield from _unused(logical, g, used)
+        yield from _within(graph, primitives)
+
+
+def _within(graph: Graph, primitives: PrimitiveSet) -> Iterator[Finding]:
+    """What is useless in the graphs in nodes' attrs."""
+    known = {code: texts for code in set(graph.code) if (texts := list(_useless(graph.cases[code], primitives)))}
+    for node, code in enumerate(graph.code if known else ()):
+        yield from (Finding(False, f"{graph.describe(node)}, {text}") for text in known.get(code, ()))
+
+
+def _useless(case: Case, primitives: PrimitiveSet) -> Iterator[str]:
+    """What no output depends on in the graphs in a node's attrs: nodes, and operands of the node that none of them needs."""
+    graphs, parts = named_graphs(case.attrs), primitives[case.op].catalogue.parts
+    told = parts(case.attrs) if parts and graphs else [Part("")] * len(graphs)
+    needed: set[int] = set()
+    unused: dict[int, str] = {}
+    for (name, closed), part in zip(graphs, told, strict=True):
+        logical = link(closed.document)
+        used = used_values(logical)
+        for node in dead_nodes(logical, 0, used):
+            yield f"{name}, node {node} ({closed.graph.case(node).op}): no output depends on it"
+        for k, (operand, _) in enumerate(part.inputs):
+            if used[logical.source[closed.graph.inputs[k].key]]:
+                needed.add(operand)
+            else:
+                unused[operand] = f"{name}: no output depends on input '{closed.graph.inputs[k].key}'"
+        for inner in dict.fromkeys(closed.graph.code):
+            for text in _useless(closed.graph.cases[inner], primitives):
+                yield f"{name}, node {closed.graph.code.index(inner)} ({closed.graph.cases[inner].op}), {text}"
+    yield from (text for operand, text in unused.items() if operand not in needed)
 
 
 def _ports(graph: Graph) -> Iterator[Finding]:

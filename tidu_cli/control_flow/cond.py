@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import examples
+from tidu_cli.control_flow import examples, words
 from tidu_cli.control_flow.graphs import (
     Linearized,
     Terms,
@@ -79,7 +79,8 @@ def _jvp(node: JVP) -> Terms:
     attrs: CondAttrs = node.attrs
     trace = next(t.trace for t in node.tangents if t is not None)
     index, operands, tangents = node.operands[0], node.operands[1:], node.tangents[1:]
-    each = [Linearized(b, [t is not None for t in tangents], trace.primitives) for b in attrs.branches]
+    active = [t is not None for t in tangents]
+    each = [Linearized(b, active, trace.primitives, f"branches[{k}]") for k, b in enumerate(attrs.branches)]
     live = [any(flags) for flags in zip(*[b.live for b in each], strict=True)]
     if not any(live):
         return [None] * len(node.results)
@@ -176,7 +177,7 @@ def _transpose(node: Transposition) -> Terms:
     trace = next(t.trace for t in node.cotangents if t is not None)
     index, operands, active = cast(Term, node.operands[0]), node.operands[1:], node.active[1:]
     for k, branch in enumerate(attrs.branches):
-        refuse_reverse(f"branches[{k}]", branch, active)
+        refuse_reverse(f", branches[{k}]", branch, active)
     types = attrs.branches[0].input_types
     fixed = [k for k, a in enumerate(active) if not a]
     given = [k for k, ct in enumerate(node.cotangents) if ct is not None]
@@ -267,6 +268,8 @@ PRIMITIVES = (
         narrowed=narrowed_cond,
         merged=merged_conds,
         flops=_flops,
+        caption=words.cond_caption,
+        parts=words.cond_parts,
         formula="branches[index](operands)",
         examples=(Example(("i32[]", "f64[3]"), examples.two_branches, ((0, 2), (-2.0, 2.0))),),
         summary="the branch of that number, clamped to those there are; false is 0, true 1",

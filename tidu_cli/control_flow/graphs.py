@@ -6,11 +6,12 @@ known, and a graph that is linear in tangents and reads residuals as inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
-from tidu_cli.errors import TypeRuleError
+from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Externals, Graph, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
@@ -64,22 +65,32 @@ def zeros(trace: Recorder, type_: Type) -> Term:
     return trace.emit(trace.primitives.record, zeros(trace, first), type=type_, fields=(name,) if len(type_.fields) > 1 else None)
 
 
+@contextmanager
+def naming_place(place: str, graph: ClosedGraph) -> Iterator[None]:
+    """What has no rule in a graph is told with its place in the node that holds it: `, body, node 7 (mul): ...`."""
+    try:
+        yield
+    except MissingRuleError as error:
+        begin, message = f"graph '{graph.graph.name}', ", str(error)
+        raise MissingRuleError(f", {place}, {message.removeprefix(begin)}" if message.startswith(begin) else message) from None
+
+
 class Linearized:
     """The derivative of a closed graph along its `active` inputs, those of which carry no tangent excepted.
 
     `residuals` are the values that the linear graph reads, as (graph, value) of `document`, in which graph 0 is the closed one;
     `constants` are those that depend on nothing, and are computed where they are read, so that a zero is seen to be one.
-    `live` says of each output whether its tangent is not zero.
+    `place` is what messages call it. `live` says of each output whether its tangent is not zero.
     """
 
-    def __init__(self, graph: ClosedGraph, active: Sequence[bool], primitives: PrimitiveSet) -> None:
+    def __init__(self, graph: ClosedGraph, active: Sequence[bool], primitives: PrimitiveSet, place: str = "body") -> None:
         self.active = tuple([a and natural(i.type) is not None for i, a in zip(graph.graph.inputs, active, strict=True)])
         self._keys = [i.key for i in graph.graph.inputs]
         wrt = [key for key, a in zip(self._keys, self.active, strict=True) if a]
         self.live: Flags = (False,) * len(graph.graph.outputs)
         if not wrt:
             return
-        with listening(None):
+        with listening(None), naming_place(place, graph):
             self.document = linearize(graph.document, wrt, primitives=primitives)
         self.linear = self.document.head
         depends = self.depending_on(range(len(self._keys)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import examples
+from tidu_cli.control_flow import examples, words
 from tidu_cli.control_flow.checkpoints import segmented
 from tidu_cli.control_flow.graphs import (
     Flags,
@@ -27,6 +27,7 @@ from tidu_cli.control_flow.graphs import (
 )
 from tidu_cli.control_flow.kernels import scan_kernel
 from tidu_cli.control_flow.narrowed_scan import merged, narrowed
+from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
@@ -207,6 +208,7 @@ def _transpose(node: Transposition) -> Terms:
                 " and scan its values here"
             )
     linear = [*active[0], *moving, *active[2]]
+    refuse_reverse(", body", body, linear)
     ct_carry, ct_ys = list(node.cotangents[:n_carry]), list(node.cotangents[n_carry:])
 
     def pulled(inner: Recorder, operands: Terms, carry: Terms, ys: Terms) -> Terms:
@@ -378,6 +380,8 @@ PRIMITIVES = (
         segmented=segmented,
         carried=lambda attrs: attrs.carried,
         flops=_flops,
+        caption=words.scan_caption,
+        parts=words.scan_parts,
         formula="carry, slices = body(consts, carry, slices), step by step",
         examples=(
             Example(("f64[]", "f64[]", "f64[4]"), examples.recurrence),

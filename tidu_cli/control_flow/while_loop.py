@@ -8,9 +8,10 @@ reverse mode would have to remember has no bound: it has no transpose.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
-from tidu_cli.control_flow import examples
+from tidu_cli.control_flow import examples, words
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -21,6 +22,7 @@ from tidu_cli.control_flow.graphs import (
     flops,
     made,
     named,
+    naming_place,
     outputs_of,
     require_types,
     zeros,
@@ -28,11 +30,13 @@ from tidu_cli.control_flow.graphs import (
 from tidu_cli.control_flow.kernels import while_kernel
 from tidu_cli.control_flow.narrowed_branches import narrowed_while
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import ClosedGraph, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch, tangent_type
 from tidu_cli.graph.walk import forwards
+from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
+from tidu_cli.rules.catalogue import Part
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
 from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
@@ -149,7 +153,8 @@ def _along_tangents(
         along_consts = [next(values) if m else None for m in const_moves]
         operands = [*of_consts, *[next(values) for _ in carry]]
         tangents = [*along_consts, *[next(values) if m else None for m in carry_moves]]
-        found = nested.push_forward(inner, attrs.body.graph, operands, tangents)
+        with naming_place("body", attrs.body):
+            found = nested.push_forward(inner, attrs.body.graph, operands, tangents)
         moved = [(t, c) for t, c, m in zip(found, carry, carry_moves, strict=True) if m]
         along = [zeros(inner, tangent_type(c)) if t is None else t for t, c in moved]
         return [*outputs_of(inner, attrs.body, operands), *along]
@@ -164,14 +169,30 @@ def _along_tangents(
     return condition, body
 
 
-def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> None:
-    """Raises MissingRuleError where a while in a graph depends on these inputs: its derivatives would have no end."""
-    depends = list(active)
+def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> list[bool]:
+    """Raises MissingRuleError where a while in a graph, at any depth, depends on these inputs: its derivatives would have no end.
+
+    Gives of each output whether it depends on them.
+    """
+    depends, primitives = list(active), vocabulary(graph.graph.cases)
     for node, (code, args, first, end) in enumerate(forwards(graph.graph, graph.graph.args)):
-        reads, case = any(depends[a] for a in args), graph.graph.cases[code]
-        if reads and case.op == "while":
-            raise MissingRuleError(f"{place}, node {node} (while): it {NO_REVERSE}")
-        depends += [reads] * (end - first)
+        reads, case = [depends[a] for a in args], graph.graph.cases[code]
+        here = f"{place}, node {node} ({case.op})"
+        if any(reads) and primitives[case.op].rules.irreversible:
+            raise MissingRuleError(f"{here}: {NO_REVERSE}")
+        tell = primitives[case.op].catalogue.parts
+        for (name, inner), part in zip(named_graphs(case.attrs), tell(case.attrs), strict=True) if tell and any(reads) else ():
+            fixed_point(tuple([reads[k] for k, _ in part.inputs]), partial(_after_step, f"{here}, {name}", inner, part))
+        depends += [any(reads)] * (end - first)
+    return [o.value is not None and depends[o.value] for o in graph.graph.outputs]
+
+
+def _after_step(place: str, graph: ClosedGraph, part: Part, active: Flags) -> Sequence[bool]:
+    """Which inputs of a loop's body depend on something in the next step, if these do in this one."""
+    after, outputs = list(active), refuse_reverse(place, graph, active)
+    for k, i in part.around:
+        after[i] = outputs[k]
+    return after
 
 
 def _batch(node: Batching) -> Sequence[Term]:
@@ -276,6 +297,8 @@ PRIMITIVES = (
         narrowed=narrowed_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
+        caption=words.while_caption,
+        parts=words.while_parts,
         formula="carry = body(consts, carry) while condition(consts, carry)",
         examples=(Example(("f64[]", "i32[]", "f64[]"), examples.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
         summary="a loop as long as a condition holds; no reverse mode, since how often it runs is not known before",

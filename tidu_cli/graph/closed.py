@@ -105,8 +105,16 @@ class ClosedGraph:
 
 def closed_graphs(attrs: object) -> Sequence[ClosedGraph]:
     """The graphs that attrs hold, in the order of their fields."""
-    values = vars(attrs).values() if getattr(attrs, "graphs", ()) else ()
-    return [g for value in values for g in (value if isinstance(value, tuple) else (value,)) if isinstance(g, ClosedGraph)]
+    return [graph for _, graph in named_graphs(attrs)]
+
+
+def named_graphs(attrs: object) -> Sequence[tuple[str, ClosedGraph]]:
+    """Likewise, with what messages call them: `body`, `branches[0]`."""
+    found: list[tuple[str, ClosedGraph]] = []
+    for name in getattr(attrs, "graphs", ()):
+        value = vars(attrs)[name]
+        found += [(f"{name}[{k}]", graph) for k, graph in enumerate(value)] if isinstance(value, tuple) else [(name, value)]
+    return found
 
 
 def graphs_within(cases: Iterable[Case]) -> Iterator[ClosedGraph]:

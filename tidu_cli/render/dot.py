@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tidu_cli.errors import TiduError, printable
+from tidu_cli.errors import printable
 from tidu_cli.graph.graph import Document, Externals, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, picture
@@ -21,13 +18,7 @@ COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b
 FILLS = {Flow.PRIMAL: "#e8f1f8", Flow.TANGENT: "#fbece2", Flow.COTANGENT: "#f1e8f6"}
 """Pale forms of the same colours, in inputs and outputs and in the adds that accumulate."""
 
-# Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
-_DEFAULTS = (
-    "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;",
-    '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];',
-    '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
-    'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];',
-)
+_LOOP = "#ebebeb"
 _FADED = "#d0d0d0"
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
@@ -52,20 +43,62 @@ def dot_text(
 
     Without `slots`, edges are not numbered by operand: where labels are formulas, these say it.
     """
-    items = {g: [_item(shown, item, label(item)) for item in own] for g, own in groupby(shown.items, lambda item: item.graph)}
-    lines = ["digraph tidu {", *_DEFAULTS]
-    for g, graph in enumerate(shown.document.graphs):
-        place = "" if graph.outputs else "labelloc=t; "
-        style = 'fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
-        lines += [f"  subgraph cluster_{g} {{", f"    label={_quoted(_title(shown.document, g))}; {place}{style}"]
-        lines += [*(f"    {line}" for line in items.get(g, ())), "  }"]
-    lines += [f"  {line}" for line in items.get(Externals.DETACHED, ())]
-    lines += [_edge(shown, edge, types, slots, numbers or {}) for edge in shown.edges]
-    return "\n".join([*lines, "}", ""])
+    return "\n".join(_lines(shown, types, label, slots, numbers or {})) + "\n"
 
 
-def _title(document: Document, g: int) -> str:
-    graph = document.graphs[g]
+def _lines(
+    shown: Picture, types: bool, label: Callable[[Item], str | None], slots: bool, numbers: Mapping[Place, str]
+) -> Iterator[str]:
+    yield "digraph tidu {"
+    # Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
+    yield "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;"
+    yield '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];'
+    yield (
+        '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
+        'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];'
+    )
+    items: dict[int, list[Item]] = {}
+    for item in shown.items:
+        items.setdefault(item.graph, []).append(item)
+    outer = range(len(shown.document.graphs)) if shown.within is None else shown.opened[shown.within]
+    for g in outer:
+        yield from _cluster(shown, g, items, label, "  ")
+    for item in items.get(Externals.DETACHED, ()):
+        yield f"  {_item(shown, item, label(item))}"
+    for edge in shown.edges:
+        yield _edge(shown, edge, types, slots, numbers)
+    yield "}"
+
+
+def _cluster(
+    shown: Picture, g: int, items: Mapping[int, Sequence[Item]], label: Callable[[Item], str | None], indent: str
+) -> Iterator[str]:
+    """A graph; within it, around each node that is opened, a frame with the graphs in it."""
+    frame = shown.frames[g]
+    yield f"{indent}subgraph cluster_{g} {{"
+    place = "" if frame.graph.outputs else "labelloc=t; "
+    style = 'fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
+    yield f"{indent}  label={_quoted(_title(shown, g))}; {place}{style}"
+    for item in items.get(g, ()):
+        line = _item(shown, item, label(item))
+        within = shown.opened.get((g, item.index), ()) if item.kind is Kind.NODE else ()
+        if not within:
+            yield f"{indent}  {line}"
+            continue
+        yield f"{indent}  subgraph cluster_{item.id} {{"
+        yield f'{indent}    label=""; style="rounded,filled"; fillcolor="{_LOOP}"; color="{COLOURS[item.flow]}";'
+        yield f"{indent}    {line}"
+        for h in within:
+            yield from _cluster(shown, h, items, label, indent + "    ")
+        yield f"{indent}  }}"
+    yield f"{indent}}}"
+
+
+def _title(shown: Picture, g: int) -> str:
+    document, frame = shown.document, shown.frames[g]
+    graph = frame.graph
+    if frame.part is not None:
+        return f"{frame.part.name}{f': {name(graph.name)}' if graph.name else ''}"
     kind = f"linear, pass {graph.linear}" if graph.linear is not None else ""
     head = "head" if g == len(document.graphs) - 1 and g else ""
     notes = ", ".join(filter(None, (kind, head)))
@@ -90,20 +123,21 @@ def _item(shown: Picture, item: Item, given: str | None) -> str:
     if item.accumulates:
         style = f"{'shape=circle, width=0.3, margin=0, ' if given is None else ''}{own}penwidth=2, "
     border = f', {style}color="{colour}"' if style or faded or item.flow is not Flow.PRIMAL else ""
-    return f"{item.id} [label={_quoted(given or _label(shown.document, item))}{border}{grey}];"
+    return f"{item.id} [label={_quoted(given or _label(shown, item))}{border}{grey}];"
 
 
-def _label(document: Document, item: Item) -> str:
-    graph = document.graphs[item.graph]
+def _label(shown: Picture, item: Item) -> str:
+    graph, part = shown.graph(item.graph), shown.frames[item.graph].part
     if item.kind is Kind.INPUT:
         declared = graph.inputs[item.index]
-        return port_text(declared.key, declared.type)
+        role = part.inputs[item.index][1] if part and part.inputs else ""
+        return f"{role} {port_text(declared.key, declared.type)}".lstrip()
     if item.kind is Kind.OUTPUT:
         output = graph.outputs[item.index]
         return f"{name(output.key)}: {type_text(output.type)}{' = 0' if output.value is None else ''}"
     if item.kind is Kind.COLLAPSED:
         # A run is told in its order, a whole graph by what there is most of.
-        whole = item.graph < len(document.graphs) - 1
+        whole = item.graph < len(shown.document.graphs) - 1
         return f"{len(item.nodes)} nodes\n{op_counts(graph, item.nodes) if whole else op_run(graph, item.nodes)}"
     if item.accumulates:
         return "+"
@@ -115,6 +149,8 @@ def _label(document: Document, item: Item) -> str:
 def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping[Place, str]) -> str:
     if edge.binding:
         return f"  {edge.source} -> {edge.target} [style=dotted, label=is];"
+    if edge.around:
+        return f'  {edge.source} -> {edge.target} [constraint=false, style=bold, color="#888888", label="  next step"];'
     faded = edge.source in shown.faded or edge.target in shown.faded
     styles = []
     if edge.crosses:
@@ -124,7 +160,7 @@ def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping
     elif edge.active is not None:
         styles.append(f'penwidth=2, color="{COLOURS[edge.active]}"')
     texts = [numbers[edge.value]] if edge.value in numbers else []
-    if types and (type_ := _type(shown.document, edge.value)):
+    if types and (type_ := _type(shown, edge.value)):
         texts.append(type_)
     if texts:
         styles.append("label=" + _quoted("\n".join(f"  {text}" for text in texts)))  # spaces keep it off the line
@@ -133,9 +169,9 @@ def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping
     return f"  {edge.source} -> {edge.target}" + (f" [{', '.join(styles)}];" if styles else ";")
 
 
-def _type(document: Document, place: Place) -> str:
+def _type(shown: Picture, place: Place) -> str:
     g, value = place
-    type_ = document.detached[value].type if g == Externals.DETACHED else document.graphs[g].type_of(value)
+    type_ = shown.document.detached[value].type if g == Externals.DETACHED else shown.graph(g).type_of(value)
     return type_text(type_) if type_ is not None else ""
 
 
@@ -144,21 +180,3 @@ def _quoted(text: str) -> str:
     plain = "\n".join(map(printable, text.split("\n")))
     escaped = _ENTITY.sub("&amp;", plain).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def draw(text: str, format_: str, otherwise: str = ", or use --format dot") -> bytes:
-    """Lay out and draw DOT text as svg, png or pdf. Raises TiduError if Graphviz is missing or fails.
-
-    `otherwise` ends the message of how to install it: what can be done without.
-    """
-    program = shutil.which("dot")
-    if program is None:
-        raise TiduError(
-            f"{format_} needs Graphviz's program dot, which is not on the PATH; install it "
-            f"(apt-get install graphviz, brew install graphviz, https://graphviz.org/download){otherwise}"
-        )
-    done = subprocess.run([program, f"-T{format_}"], input=text.encode(), capture_output=True, check=False)
-    if done.returncode or not done.stdout:
-        complaint = done.stderr.decode(errors="replace").strip().split("\n")[0]
-        raise TiduError(f"Graphviz failed: {complaint or f'status {done.returncode}'}")
-    return done.stdout

@@ -6,7 +6,7 @@ DOT text and the page of `tidu view` are two ways to write a `Picture` down.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, compress, groupby, pairwise
@@ -18,6 +18,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.kind import MEANING, kind_of
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.folding import folds
+from tidu_cli.render.frames import APART, ROOM, Frame, Owner, framed, opened
 from tidu_cli.render.text import short
 
 _COMMUTATIVE = frozenset({"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
@@ -59,7 +60,8 @@ class Item:
 class Edge:
     """`target` reads `value`. `active` is what flows along it if it carries the derivative.
 
-    `slot` is the operand's number, or the field of a record that it becomes, where there is need to tell.
+    `slot` is the operand's number, or the field of a record that it becomes, where there is need to tell. What goes `around` is
+    read in the next step of a loop.
     """
 
     source: str
@@ -69,44 +71,75 @@ class Edge:
     crosses: bool = False
     slot: int | str | None = None
     binding: bool = False
+    around: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A document's items, graph by graph, and edges; `faded` are the ids of items that a highlight leaves out."""
+    """A document's items, frame by frame, and edges; `faded` are the ids of items that a highlight leaves out.
+
+    `graph` of an item and `value` of an edge number `frames`: the document's graphs, then those within nodes. What is within the
+    nodes of `opened` is drawn. A picture of what is `within` one node shows nothing else.
+    """
 
     document: Document
+    frames: Sequence[Frame]
     flows: Sequence[Sequence[Flow]]
     items: Sequence[Item]
     edges: Sequence[Edge]
     faded: frozenset[str] = field(default=frozenset())
+    opened: Mapping[Owner, Sequence[int]] = field(default_factory=dict)
+    within: Owner | None = None
+
+    def graph(self, number: int) -> Graph:
+        """The graph of a frame."""
+        return self.frames[number].graph
 
 
-def picture(document: Document, *, collapse: bool = False, highlight: Sequence[Key] = ()) -> Picture:
+def picture(document: Document, *, collapse: bool = False, highlight: Sequence[Key] = (), inside: bool = True) -> Picture:
     """The picture of a document. Linear in its size.
 
-    With `collapse`, the nodes of each graph but the head are one item, and so is each fold of the head (see `folds`). With
-    `highlight`, what is on no path from an input to an output through one of these keys is faded. Raises UnknownNameError for a
-    key that no graph has.
+    What is `inside` loops and branches is drawn, unless it is too much (see `framed`). With `collapse` it is not, the nodes of each
+    graph but the head are one item, and so is each fold of the head (see `folds`). With `highlight`, what is on no path from an
+    input to an output through one of these keys is faded. Raises UnknownNameError for a key that no graph has.
     """
-    flows = _flows(document)
+    frames = framed(document, APART if not inside else 0 if collapse else ROOM)
+    flows = _flows(frames)
     leaders = _leaders(document, flows, collapse)
-    items = [item for g in range(len(document.graphs)) for item in _items(document, g, flows, leaders[g])]
+    leaders += [range(frame.graph.n_nodes) for frame in frames[len(leaders) :]]
+    within = opened(frames) if inside else {}
+    drawn = range(len(frames) if inside else len(document.graphs))
+    items = [item for g in drawn for item in _items(frames[g].graph, g, flows, leaders[g])]
     items += [Item(f"d{k}", Kind.DETACHED, Externals.DETACHED, k, Flow.PRIMAL) for k in range(len(document.detached))]
-    edges = [edge for g in range(len(document.graphs)) for edge in _edges(document, g, flows, leaders)]
+    edges = [edge for g in drawn for edge in _edges(frames, g, flows, leaders, within)]
     edges += _binding_edges(document, leaders)
-    return Picture(document, flows, items, edges, _off_path(document, items, edges, highlight))
+    return Picture(document, frames, flows, items, edges, _off_path(document, items, edges, highlight), within)
+
+
+def pictures_within(shown: Picture) -> Mapping[Owner, Picture]:
+    """The pictures of what is within nodes, each by itself."""
+    frames, found = shown.frames, {}
+    leaders = [range(frame.graph.n_nodes) for frame in frames]
+    for owner, numbers in opened(frames).items():
+        items = [item for g in numbers for item in _items(frames[g].graph, g, shown.flows, leaders[g])]
+        edges = [edge for g in numbers for edge in _edges(frames, g, shown.flows, leaders, {})]
+        edges += [edge for g in numbers for edge in _around(frames, g)]
+        found[owner] = Picture(shown.document, frames, shown.flows, items, edges, opened={owner: numbers}, within=owner)
+    return found
 
 
 def n_items(document: Document, *, collapse: bool = False) -> tuple[int, int]:
     """How many things the picture of a document shows, and how many edges. Quick, for documents of any size."""
     n_ports = sum(len(graph.inputs) + len(graph.outputs) for graph in document.graphs) + len(document.detached)
     if not collapse:
-        n_edges = sum(len(graph.args) + sum(o.value is not None for o in graph.outputs) for graph in document.graphs)
-        return n_ports + sum(graph.n_nodes for graph in document.graphs), n_edges + len(document.bindings)
-    flows = _flows(document)
+        graphs = [frame.graph for frame in framed(document)]
+        n_ports += sum(len(graph.inputs) + len(graph.outputs) for graph in graphs[len(document.graphs) :])
+        n_edges = sum(len(graph.args) + sum(o.value is not None for o in graph.outputs) for graph in graphs)
+        return n_ports + sum(graph.n_nodes for graph in graphs), n_edges + len(document.bindings)
+    frames = framed(document, 0)
+    flows = _flows(frames)
     leaders = _leaders(document, flows, collapse)
-    edges = chain(*(_edges(document, g, flows, leaders) for g in range(len(leaders))), _binding_edges(document, leaders))
+    edges = chain(*(_edges(frames, g, flows, leaders, {}) for g in range(len(leaders))), _binding_edges(document, leaders))
     return n_ports + sum(len(set(own)) for own in leaders), sum(1 for _ in edges)
 
 
@@ -149,27 +182,39 @@ def _flow_of(key: Key) -> Flow:
     return Flow.TANGENT if key.path[-1] > 0 else Flow.COTANGENT
 
 
-def _flows(document: Document) -> list[list[Flow]]:
+def _flows(frames: Sequence[Frame]) -> list[list[Flow]]:
     order = list(Flow)
     flows: list[list[Flow]] = []
-    for g, graph in enumerate(document.graphs):
-        own = [_flow_of(i.key) for i in graph.inputs]
+    for g, frame in enumerate(frames):
+        graph, own = frame.graph, _input_flows(frames, frame, flows)
         flows.append(own)
         for case, arguments in graph.nodes():
-            carried = (_flow_at(flows, graph.place(g, argument)) for argument in compress(arguments, case.mask or ()))
+            # Within a node it shows which operands are active: they are what is no primal.
+            mask = (case.mask or ()) if frame.owner is None else [True] * len(arguments)
+            carried = (_flow_at(flows, graph.place(g, argument)) for argument in compress(arguments, mask))
             own.extend([max(carried, key=order.index, default=Flow.PRIMAL)] * len(case.results))
     return flows
+
+
+def _input_flows(frames: Sequence[Frame], frame: Frame, flows: Sequence[Sequence[Flow]]) -> list[Flow]:
+    """The flows of a frame's inputs; within a node, those of the operands that they take."""
+    if frame.owner is None or frame.part is None:
+        return [_flow_of(i.key) for i in frame.graph.inputs]
+    g, node = frame.owner
+    around, mask = frames[g].graph, frames[g].graph.case(node).mask
+    operands = [_flow_at(flows, around.place(g, argument)) for argument in around.operands(node)]
+    taken = [k for k, _ in frame.part.inputs] or [0] * len(frame.graph.inputs)
+    return [operands[k] if frames[g].owner is not None or (mask is not None and mask[k]) else Flow.PRIMAL for k in taken]
 
 
 def _flow_at(flows: Sequence[Sequence[Flow]], place: Place) -> Flow:
     return Flow.PRIMAL if place[0] == Externals.DETACHED else flows[place[0]][place[1]]
 
 
-def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders: Sequence[int]) -> Iterator[Item]:
-    graph = document.graphs[g]
+def _items(graph: Graph, g: int, flows: Sequence[Sequence[Flow]], leaders: Sequence[int]) -> Iterator[Item]:
     adds = accumulating(graph, flows[g])
-    for i, declared in enumerate(graph.inputs):
-        yield Item(f"g{g}v{i}", Kind.INPUT, g, i, _flow_of(declared.key))
+    for i in range(len(graph.inputs)):
+        yield Item(f"g{g}v{i}", Kind.INPUT, g, i, flows[g][i])
     members: dict[int, list[int]] = {}
     for node, leader in enumerate(leaders):
         members.setdefault(leader, []).append(node)
@@ -183,17 +228,23 @@ def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
         yield Item(f"g{g}o{k}", Kind.OUTPUT, g, k, _flow_of(output.key))
 
 
-def _id_of(document: Document, leaders: Sequence[Sequence[int]], place: Place) -> str:
+def _id_of(graphs: Sequence[Frame], leaders: Sequence[Sequence[int]], place: Place) -> str:
     """The item that makes a value."""
     g, value = place
     if g == Externals.DETACHED:
         return f"d{value}"
-    graph = document.graphs[g]
+    graph = graphs[g].graph
     return f"g{g}v{value}" if value < len(graph.inputs) else f"g{g}n{leaders[g][graph.producer(value)[0]]}"
 
 
-def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
-    graph = document.graphs[g]
+def _edges(
+    frames: Sequence[Frame],
+    g: int,
+    flows: Sequence[Sequence[Flow]],
+    leaders: Sequence[Sequence[int]],
+    within: Mapping[Owner, Sequence[int]],
+) -> Iterator[Edge]:
+    graph = frames[g].graph
     several = {leader for node, leader in enumerate(leaders[g]) if node != leader}
     into: dict[tuple[str, str], Edge] = {}  # edges into an item of several nodes: one from each source
     for node, (case, arguments) in enumerate(graph.nodes()):
@@ -201,19 +252,43 @@ def _edges(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
         slots = _slots(case)
         for slot, argument in enumerate(arguments):
             place = graph.place(g, argument)
-            source = _id_of(document, leaders, place)
+            source = _id_of(frames, leaders, place)
             active = _flow_at(flows, place) if case.mask is not None and case.mask[slot] else None
-            if leaders[g][node] not in several:
+            if frames[g].owner is not None and (flow := _flow_at(flows, place)) is not Flow.PRIMAL:
+                active = flow
+            if (g, node) in within and (inputs := list(_taking(frames, within[g, node], slot))):
+                yield from (Edge(source, into_graph, place, active, place[0] != g) for into_graph in inputs)
+            elif leaders[g][node] not in several:
                 yield Edge(source, target, place, active, place[0] != g, slots[slot])
             elif source != target and (active or (source, target) not in into):
                 into[source, target] = Edge(source, target, place, active, place[0] != g)
     yield from into.values()
+    for node, numbers in [(node, numbers) for (of, node), numbers in within.items() if of == g]:
+        for h in numbers:
+            yield from _around(frames, h)
+            for k, output in enumerate(frames[h].graph.outputs):
+                flow = _flow_at(flows, (h, output.value or 0))
+                yield Edge(f"g{h}o{k}", f"g{g}n{node}", (h, output.value or 0), None if flow is Flow.PRIMAL else flow)
     for k, output in enumerate(graph.outputs):
         if output.value is not None:
             place = graph.place(g, output.value)
             active = _flow_at(flows, place)
             shown = None if active is Flow.PRIMAL else active
-            yield Edge(_id_of(document, leaders, place), f"g{g}o{k}", place, shown, place[0] != g)
+            yield Edge(_id_of(frames, leaders, place), f"g{g}o{k}", place, shown, place[0] != g)
+
+
+def _taking(frames: Sequence[Frame], numbers: Sequence[int], operand: int) -> Iterator[str]:
+    """The inputs of the graphs within a node that take one of its operands."""
+    for h in numbers:
+        part = frames[h].part
+        yield from (f"g{h}v{i}" for i, (k, _) in enumerate(part.inputs if part else ()) if k == operand)
+
+
+def _around(frames: Sequence[Frame], h: int) -> Iterator[Edge]:
+    """What goes round in a loop, from outputs of its body to inputs."""
+    part, graph = frames[h].part, frames[h].graph
+    for k, i in part.around if part else ():
+        yield Edge(f"g{h}o{k}", f"g{h}v{i}", (h, graph.outputs[k].value or 0), around=True)
 
 
 def _slots(case: Case) -> Sequence[int | str | None]:
@@ -226,10 +301,11 @@ def _slots(case: Case) -> Sequence[int | str | None]:
 
 
 def _binding_edges(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
+    graphs = [Frame(graph) for graph in document.graphs]
     for g, graph in enumerate(document.graphs):
         for i, declared in enumerate(graph.inputs):
             if (place := document.bound.get(declared.key)) is not None:
-                yield Edge(_id_of(document, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
+                yield Edge(_id_of(graphs, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
 
 
 def _off_path(document: Document, items: Sequence[Item], edges: Sequence[Edge], highlight: Sequence[Key]) -> frozenset[str]:
@@ -237,7 +313,7 @@ def _off_path(document: Document, items: Sequence[Item], edges: Sequence[Edge], 
         return frozenset()
     ids: dict[Key, list[str]] = {}
     for item in items:
-        if item.kind in (Kind.INPUT, Kind.OUTPUT):
+        if item.kind in (Kind.INPUT, Kind.OUTPUT) and item.graph < len(document.graphs):
             graph = document.graphs[item.graph]
             declared = graph.inputs[item.index] if item.kind is Kind.INPUT else graph.outputs[item.index]
             ids.setdefault(declared.key, []).append(item.id)

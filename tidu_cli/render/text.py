@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, literal_to_numbers
@@ -20,7 +21,7 @@ def name(thing: object) -> str:
 
 def attrs_text(case: Case) -> str:
     """The attrs of a case, `axes=[0], ...`, cut short, and of constants the first elements."""
-    return short(", ".join(f"{key}={_attr(value)}" for key, value in case.attrs.to_data(binary=True).items()), _ATTRS)
+    return short(", ".join(f"{key}={_attr(value)}" for key, value in case.attrs.identity(_size).items()), _ATTRS)
 
 
 def type_text(type_: Type) -> str:
@@ -70,6 +71,11 @@ def key_words(key: Key) -> str:
     for step in key.path:
         words = f"the {'tangent' if step > 0 else 'cotangent'} of {words}"
     return words
+
+
+def _size(closed: ClosedGraph) -> str:
+    n = closed.graph.n_nodes
+    return f"{n} node{'' if n == 1 else 's'}"
 
 
 def _attr(value: object) -> str:

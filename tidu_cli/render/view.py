@@ -15,12 +15,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Graph, Place
-from tidu_cli.render.dot import dot_text, draw
-from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, results
+from tidu_cli.graph.types import Type
+from tidu_cli.render.dot import dot_text
+from tidu_cli.render.graphviz import draw
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, pictures_within, results
 from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
-from tidu_cli.render.words.numbers import SHORT, value_text
+from tidu_cli.render.words.numbers import value_text
 from tidu_cli.render.words.words import Words
 
 _LONG = 24
@@ -50,19 +51,50 @@ def to_html(
 
     `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing.
     """
-    words, graphs = Words(shown, owners), shown.document.graphs
+    words = Words(shown, owners)
+    given = values or {}
     told = _Told(
-        words, *({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in (values or {}).items()} for n in (SHORT, _LONG))
+        words,
+        {place: value_text(value, _type(shown, place)) for place, value in given.items()},
+        {place: value_text(value, _type(shown, place), _LONG) for place, value in given.items()},
     )
-    text = dot_text(shown, types=types, label=lambda item: _label(words, item), slots=False, numbers=told.short)
-    svg = draw(text, "svg", otherwise="").decode()
+    inner = {f"g{g}n{node}": inside for (g, node), inside in pictures_within(shown).items()}
+    pictures = {"": shown, **inner}
+    svgs = [
+        f'<div class="picture" data-of="{of}"{" hidden" if of else ""}>{_drawn(told, one, types=types)}</div>'
+        for of, one in pictures.items()
+    ]
     data = {
-        "items": {item.id: _about(told, item) for item in shown.items},
+        "items": {item.id: _about(told, item) for one in pictures.values() for item in one.items},
         "faded": sorted(shown.faded),
         "steps": _steps(told),
         "overview": _overview(shown),
+        "inside": {of: _about_inside(words, one) for of, one in inner.items()},
     }
-    return _page(shown.document.head.name, svg[svg.index("<svg") :], data)
+    return _page(shown.document.head.name, "".join(svgs), data)
+
+
+def _drawn(told: _Told, shown: Picture, *, types: bool) -> str:
+    text = dot_text(shown, types=types, label=lambda item: _label(told.words, item), slots=False, numbers=told.short)
+    svg = draw(text, "svg", otherwise="").decode()
+    return svg[svg.index("<svg") :]
+
+
+def _about_inside(words: Words, inside: Picture) -> dict[str, str]:
+    """What the page tells of the inside of a node: its name, in which picture the node stands, and what it is."""
+    assert inside.within is not None
+    g, node = inside.within
+    owner, case = inside.frames[g].owner, inside.graph(g).case(node)
+    parent = "" if owner is None else f"g{owner[0]}n{owner[1]}"
+    return {
+        "name": f"{case.op}, node {node}",
+        "parent": parent,
+        "overview": f"{words.assignment(g, node)}: {words.phrase(g, node).does}",
+    }
+
+
+def _type(shown: Picture, place: Place) -> Type:
+    return shown.graph(place[0]).type_of(place[1])
 
 
 def _page(title: str, svg: str, data: object) -> str:
@@ -86,6 +118,8 @@ def _label(words: Words, item: Item) -> str | None:
     if item.kind is Kind.COLLAPSED and item.graph == len(words.document.graphs) - 1:
         return f"{words.results(item.graph, item.index)}: {len(item.nodes)} nodes\n{op_run(words.document.head, item.nodes)}"
     if item.kind is Kind.INPUT and item.flow is not Flow.PRIMAL:
+        if words.frames[item.graph].owner is not None:
+            return None
         declared = words.document.graphs[item.graph].inputs[item.index]
         return f"{words.names[item.graph][item.index]} = {port_text(declared.key, declared.type)}"
     return None
@@ -97,7 +131,7 @@ def _about(told: _Told, item: Item) -> dict[str, object]:
     if item.kind is Kind.DETACHED:
         entry = document.detached[item.index]
         return {"title": "a detached value", "lines": [entry.digest, f"type {entry.type or 'unknown'}"], "flow": item.flow}
-    graph = document.graphs[item.graph]
+    graph = told.words.graph(item.graph)
     if item.kind is Kind.COLLAPSED:
         title, lines = f"{len(item.nodes)} nodes of {graph.name}", [describe_graph(graph), op_counts(graph, item.nodes)]
     else:
@@ -108,9 +142,15 @@ def _about(told: _Told, item: Item) -> dict[str, object]:
 
 def _about_input(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
     declared = graph.inputs[item.index]
-    lines = [f"input of {graph.name}, type {declared.type}", declared_text(declared.type)]
+    lines = [f"input of {_of(told, item)}, type {declared.type}", declared_text(declared.type)]
     what = key_words(declared.key) if declared.key.path else ""
     return str(declared.key), [*lines, what, _value(told, (item.graph, item.index))]
+
+
+def _of(told: _Told, item: Item) -> str:
+    """What graph an item is of."""
+    frame = told.words.frames[item.graph]
+    return frame.graph.name if frame.part is None else f"the {frame.part.name}"
 
 
 def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
@@ -124,7 +164,7 @@ def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
         f"{case.op}: {known.formula}" + (f" ({known.summary.partition(';')[0]})" if known.summary else ""),
         attrs_text(case),
         f"type {', '.join(str(graph.type_of(value)) for value in values)}",
-        f"role {role}",
+        f"role {role}" if told.words.frames[item.graph].owner is None else "",
         "adds a contribution to a cotangent" if item.accumulates else "",
         *(_value(told, (item.graph, value)) for value in values),
     ]
@@ -133,7 +173,7 @@ def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
 def _about_output(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
     output = graph.outputs[item.index]
     what = key_words(output.key) if output.key.path else ""
-    lines = [f"output of {graph.name}, type {output.type}", what]
+    lines = [f"output of {_of(told, item)}, type {output.type}", what]
     if output.value is None:
         return str(output.key), [*lines, "always zero"]
     place = graph.place(item.graph, output.value)
@@ -196,5 +236,5 @@ def _computation(told: _Told, g: int, node: int, *, with_formula: bool) -> str:
 
 def _overview(shown: Picture) -> str:
     head = shown.document.head
-    steps = counted(head.n_nodes, "node")
+    steps = f"{head.n_nodes} node{'' if head.n_nodes == 1 else 's'}"
     return f"{head.name}, {describe_graph(head)}, in {steps}. Next steps through them, in the order in which they are computed."

@@ -39,6 +39,19 @@ class Caption:
         return f" {self.way}" if self.way else f" through {self.does}" if self.does.startswith("the ") else f", {self.does}"
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a graph in a node's attrs is for: what it is called, and where values come from and go.
+
+    `inputs` are, of each of its inputs, the number of the node's operand that it takes, and in a word what that is (`carry`).
+    `around` are outputs, each with the input that it becomes in the next step.
+    """
+
+    name: str
+    inputs: tuple[tuple[int, str], ...] = ()
+    around: tuple[tuple[int, int], ...] = ()
+
+
 CaptionRule = Callable[[Case, Sequence[str]], Caption]
 """From a case and its operands' names to a caption."""
 
@@ -72,6 +85,8 @@ class Catalogue:
     """Typical applications, on which `tidu check --ops` tries its rules."""
     caption: tuple[str, str] | CaptionRule | None = None
     """What pictures and pages say of one application, where the formula in x, y and z cannot tell."""
+    parts: Callable[[Any], Sequence[Part]] | None = None
+    """What the graphs in attrs are for, in the order of `closed_graphs`."""
 
 
 def told(caption: tuple[str, str] | CaptionRule, case: Case, operands: Sequence[str]) -> Caption:

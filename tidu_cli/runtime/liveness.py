@@ -1,7 +1,8 @@
 """What is alive when, told from types and from who reads what: the estimate of peak memory, of documents and of programs.
 
 Nodes run in order, and each value is let go of after its last use. A view counts as much as the array that it shows, since what
-follows mostly makes it one; work space within kernels does not count. Results that are put together of arrays, or are taken out of
+follows mostly makes it one; work space within kernels does not count, but what is
+alive in a step of a loop, or in a branch, does. Results that are put together of arrays, or are taken out of
 a record, take no memory of their own: what they share lives on in them.
 """
 
@@ -61,7 +62,7 @@ class Liveness:
         self._operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
         self._result_bytes = [[0 if code in sharing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
         # While a loop runs, its steps hold values of their own.
-        self._work = [_work(case, primitives) for case in cases]
+        self._within = [alive_within(case, primitives) for case in cases]
         bound = {b.key for b in document.bindings}
         self.is_given = {flat for key, flat in logical.source.items() if key not in bound} | {*range(logical.base[-1], n_values)}
         parts = chain.from_iterable(self.shared.values())
@@ -81,7 +82,7 @@ class Liveness:
     def _walk(self, g: int) -> None:
         """Walk back through the nodes of graph g."""
         last, count, operand_bytes, made = self.last, self.count, self._operand_bytes, list(map(sum, self._result_bytes))
-        special, work, live, peak, at = self._special, self._work, self._live, self.peak, self.at
+        special, within, live, peak, at = self._special, self._within, self._live, self.peak, self.at
         for code, args, first, end in backwards(self.logical.document.graphs[g], self.logical.args[g], self.logical.base[g]):
             if end == first + 1:
                 if last[first] < 0:
@@ -101,8 +102,8 @@ class Liveness:
                     size = self._live
                 last[a] = first
                 live += size
-            if live + work[code] >= peak:
-                peak, at = live + work[code], first
+            if live + within[code] >= peak:
+                peak, at = live + within[code], first
             live -= made[code]
         self._live, self.peak, self.at = live, peak, at
 
@@ -139,9 +140,9 @@ class Liveness:
                 yield part
 
 
-def _work(case: Case, primitives: PrimitiveSet) -> int:
-    """The bytes that the graphs in a node hold at most, beside what they are given."""
-    return max((Liveness(link(graph.document), primitives).peak for graph in closed_graphs(case.attrs)), default=0)
+def alive_within(case: Case, primitives: PrimitiveSet) -> int:
+    """The bytes that are alive at once in one of the graphs in a node's attrs, beside its inputs: at most, of several graphs."""
+    return max([Liveness(link(closed.document), primitives).peak for closed in closed_graphs(case.attrs)], default=0)
 
 
 def _arrays(flat: int, type_: Type | None) -> tuple[Array, ...]:

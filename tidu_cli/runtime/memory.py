@@ -11,7 +11,7 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Document, Graph, column
 from tidu_cli.graph.link import link
 from tidu_cli.limits import format_size, limits, more_than
-from tidu_cli.runtime.liveness import Liveness
+from tidu_cli.runtime.liveness import Liveness, alive_within
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
 
@@ -90,4 +90,10 @@ def _bound(program: Program) -> int:
     """More than any run takes: spares small programs of many steps the walk through them."""
     types = [t for code in set(program.code) for t in program.graph.cases[code].results]
     largest = max([t.nbytes for t in types], default=0)
-    return program.n_slots * largest + sum(i.type.nbytes for i in program.inputs) + sum(o.type.nbytes for o in program.outputs)
+    within = max([alive_within(program.graph.cases[code], program.primitives) for code in set(program.code)], default=0)
+    return (
+        program.n_slots * largest
+        + within
+        + sum(i.type.nbytes for i in program.inputs)
+        + sum(o.type.nbytes for o in program.outputs)
+    )

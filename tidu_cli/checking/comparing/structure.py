@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from tidu_cli.errors import counted
+from tidu_cli.graph.closed import ClosedGraph, closed_graphs, named_graphs
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type, leaves, spelled_out
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+_OTHER_ATTRS = "other attrs"
 
 Reference = tuple[int, int] | int | str
 """What an argument stands for: a local id, a value of another graph, or a digest."""
@@ -97,7 +102,9 @@ def _nodes(x: Graph, of_x: list[Reference], y: Graph, of_y: list[Reference]) -> 
         pairs = zip_longest(reads_x, reads_y, fillvalue=0)
         if not what and any(p != q if p >= 0 or q >= 0 else of_x[p] != of_y[q] for p, q in pairs):
             what = "other inputs"
-        if what:
+        if what == _OTHER_ATTRS:
+            yield from (f"node {node} ({x.cases[c].op}){within}" for within in _attrs_unlike(x.cases[c].attrs, y.cases[d].attrs))
+        elif what:
             yield f"node {node} ({x.cases[c].op}) has {what} in B"
     metas = {n for n in x.node_meta.keys() | y.node_meta.keys() if x.node_meta.get(n) != y.node_meta.get(n)}
     for node in sorted(metas):
@@ -110,10 +117,43 @@ def _unlike(a: Case, b: Case) -> str:
     if a.op != b.op:
         return f"op {b.op}"
     if a.attrs != b.attrs:
-        return "other attrs"
+        return _OTHER_ATTRS
     if a.mask != b.mask:
         return "another role"
     return "other types" if len(a.operands) == len(b.operands) else f"{len(b.operands)} inputs"
+
+
+def _attrs_unlike(a: object, b: object) -> Iterator[str]:
+    """What follows `node 3 (scan)` in what is said of nodes whose attrs differ: of graphs in them, where these do."""
+    pairs = list(zip(named_graphs(a), named_graphs(b), strict=False))
+    n = len(pairs)
+    if not n or len(closed_graphs(a)) != len(closed_graphs(b)) or _but_for_graphs(a) != _but_for_graphs(b):
+        yield " has other attrs in B"
+    for (name, x), (_, y) in pairs:
+        if x != y:
+            for difference in _of_graphs(x.document, x.graph, y.document, y.graph):
+                yield f", {name}{', ' if difference.startswith('node ') else ': '}{difference}"
+
+
+def first_within(a: Case, b: Case) -> str:
+    """Where the graphs in two nodes' attrs first differ in what they compute: `body, node 7 (mul) has op add in B`; else ''."""
+    for (name, x), (_, y) in zip(named_graphs(a.attrs), named_graphs(b.attrs), strict=False):
+        ours, theirs = _positional(x), _positional(y)
+        for difference in _of_graphs(ours, ours.head, theirs, theirs.head):
+            return f"{name}{', ' if difference.startswith('node ') else ': '}{difference}"
+    return ""
+
+
+def _positional(closed: ClosedGraph) -> Document:
+    """A graph within a node, whose names and meta do not count."""
+    (graph,) = closed.positional.graphs
+    inputs = tuple([replace(i, meta=None) for i in graph.inputs])
+    outputs = tuple([replace(o, key=Key(str(k)), meta=None) for k, o in enumerate(graph.outputs)])
+    return Document((replace(graph, inputs=inputs, outputs=outputs, meta=None, node_meta={}),), graph.cases)
+
+
+def _but_for_graphs(attrs: object) -> dict[str, object]:
+    return {name: value for name, value in vars(attrs).items() if name not in getattr(attrs, "graphs", ())}
 
 
 def told_apart(a: Type, b: Type) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from tidu_cli.checking.comparing.structure import first_within
 from tidu_cli.graph.graph import Document, Externals, Output, Place
-from tidu_cli.graph.identity import PREFIX, digests
+from tidu_cli.graph.identity import PREFIX, closed_digest, digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import Application, Definitions, link
 from tidu_cli.graph.types import Type
@@ -197,8 +198,8 @@ class _Walk:
 
     def _reason(self, p: Application, q: Application) -> str:
         """What differs between two applications of one op, but for the values they read."""
-        if p.case.attrs != q.case.attrs:
-            return "attrs"
+        if p.case.attrs.identity(closed_digest) != q.case.attrs.identity(closed_digest):
+            return first_within(p.case, q.case) or "attrs"
         if p.case.mask != q.case.mask:
             return "role"
         if len(p.operands) != len(q.operands):

@@ -82,7 +82,8 @@ def command(
     add that accumulates a cotangent. Tangents are orange, cotangents purple, references to other graphs dashed. The format dot is
     text, for Graphviz and for diffs; svg, png and pdf are drawn by Graphviz.
     """
-    from tidu_cli.render.dot import draw, to_dot
+    from tidu_cli.render.dot import to_dot
+    from tidu_cli.render.graphviz import draw
 
     chosen = chosen_format(out, format_, "dot")
     require_printable(out, chosen)

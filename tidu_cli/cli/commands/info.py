@@ -18,6 +18,7 @@ from tidu_cli.graph.select import listed
 _NAME = 32  # how much of a name the table shows
 _OPS = 4  # and how many ops
 _TYPE = 80  # how much of a type
+_WITHIN = 20  # how many graphs within nodes of each graph are listed
 _TYPES = 20  # how many record types are listed
 _PREFIXES = ("", " k", " M", " G", " T", " P", " E")
 
@@ -36,8 +37,8 @@ def command(file: str, with_digests: bool, as_json: bool) -> None:
 
     A table tells of each graph what it is, how many inputs, outputs and nodes it has, the bytes of the former two, the depth (the
     most nodes on a path that ends in it, those of graphs that it reads included), the operations that its nodes take, and its
-    most frequent ops. A star marks the head. Then come the record types of the document, what evaluating the head takes, and each
-    graph's inputs and outputs.
+    most frequent ops; below it, indented, the same of the graphs in its loops and branches, of one step. A star marks the head.
+    Then come the record types of the document, what evaluating the head takes, and each graph's inputs and outputs.
     """
     document, format_ = load(file)
     summary = _summary(document, format_)
@@ -101,7 +102,21 @@ def _graph_summary(graph: Graph) -> dict[str, Any]:
         "flops": operations.known,
         "nodes_of_unknown_flops": operations.unknown,
         "ops": dict(sorted(ops.items(), key=lambda item: (-item[1], item[0]))),
+        "within": list(_within(graph)),
     }
+
+
+def _within(graph: Graph) -> Iterator[dict[str, Any]]:
+    """The graphs within nodes: each where it comes first, though many nodes may have it, and in how many."""
+    from tidu_cli.graph.closed import named_graphs
+    from tidu_cli.runtime.cost import evaluation
+
+    counts = Counter(graph.code)
+    for code in (code for code in counts if named_graphs(graph.cases[code].attrs)):
+        node = f"node {graph.code.index(code)} ({graph.cases[code].op})"
+        for name, closed in named_graphs(graph.cases[code].attrs):
+            (depth,) = evaluation(closed.document).depths
+            yield {"place": f"{node}, {name}", "nodes_with_it": counts[code], **_graph_summary(closed.graph), "depth": depth}
 
 
 def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:
@@ -147,29 +162,43 @@ def _values(graph: Graph) -> Iterable[str]:
 
 
 def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
-    from tidu_cli.limits import format_size
     from tidu_cli.render.text import short
 
-    rows = [("", "#", "graph", "kind", "inputs", "bytes", "outputs", "bytes", "nodes", "depth", "flops", "ops")]
+    rows: list[tuple[str, ...]] = [
+        ("", "#", "graph", "kind", "inputs", "bytes", "outputs", "bytes", "nodes", "depth", "flops", "ops")
+    ]
     for number, graph in enumerate(graphs):
-        rows.append(
-            (
-                "*" if number == len(graphs) - 1 else "",
-                str(number),
-                short(printable(graph["name"]), _NAME),
-                graph["kind"] if graph["linear"] is None else f"{graph['kind']}, pass {graph['linear']}",
-                str(len(graph["inputs"])),
-                format_size(graph["input_bytes"]),
-                str(len(graph["outputs"])),
-                format_size(graph["output_bytes"]),
-                _count(graph["nodes"]),
-                _count(graph["depth"]),
-                _operations(graph),
-                _ops(graph["ops"], _OPS),
-            )
-        )
+        kind = graph["kind"] if graph["linear"] is None else f"{graph['kind']}, pass {graph['linear']}"
+        name = short(printable(graph["name"]), _NAME)
+        rows.append(("*" if number == len(graphs) - 1 else "", str(number), name, kind, *_figures(graph)))
+        within = list(_nested(graph, 1))
+        for level, inner in within[:_WITHIN]:
+            rows.append(("", "", f"{'  ' * level}{inner['place']}", "", *_figures(inner)))
+        if len(within) > _WITHIN:
+            rows.append(("", "", f"  ... {len(within)} within nodes in all", "", *[""] * 8))
     for star, *cells in _aligned(rows, left=(0, 2, 3, 11)):
         yield f"{star} {'  '.join(cells)}".rstrip()
+
+
+def _figures(graph: dict[str, Any]) -> tuple[str, ...]:
+    from tidu_cli.limits import format_size
+
+    return (
+        str(len(graph["inputs"])),
+        format_size(graph["input_bytes"]),
+        str(len(graph["outputs"])),
+        format_size(graph["output_bytes"]),
+        _count(graph["nodes"]),
+        _count(graph["depth"]),
+        _operations(graph),
+        _ops(graph["ops"], _OPS),
+    )
+
+
+def _nested(graph: dict[str, Any], level: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    for inner in graph["within"]:
+        yield level, inner
+        yield from _nested(inner, level + 1)
 
 
 def _types(types: dict[str, Any]) -> Iterable[str]:

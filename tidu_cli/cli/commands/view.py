@@ -54,7 +54,7 @@ def command(
         raise click.UsageError("--open needs a file: give -o page.html")
     document = load(file).document
     require_drawable(document, collapse=collapse, limit=limit or LIMIT)
-    shown = picture(document, collapse=collapse, highlight=highlight)
+    shown = picture(document, collapse=collapse, highlight=highlight, inside=False)
     values = _values(document, given_values(document, settings, files)) if settings or files else {}
     emit_bytes(to_html(shown, types=types, values=values, owners=cotangent_owners(document)).encode(), out)
     if open_ and out is not None:

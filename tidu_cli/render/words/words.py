@@ -29,7 +29,8 @@ class Words:
         self.items = shown.items
         self.owners = owners or {}
         self.flows = shown.flows
-        self.names = _names(shown.document, shown.flows)
+        self.frames, self.graph = shown.frames, shown.graph
+        self.names = _names(shown)
 
     def name(self, place: Place) -> str:
         """What a value is called: `x`, `v1`, `c3`."""
@@ -39,14 +40,14 @@ class Words:
 
     def places(self, g: int, node: int) -> list[Place]:
         """The values that a node reads."""
-        graph = self.document.graphs[g]
+        graph = self.graph(g)
         return [graph.place(g, argument) for argument in graph.operands(node)]
 
     def formula(self, g: int, node: int, numbers: Mapping[Place, str] | None = None) -> str:
         """What a node computes, of the names of its operands: `c2 + c1`; or of their `numbers`, where each has one, else ''."""
         if numbers is None:
             return self.phrase(g, node).formula
-        case, places = self.document.graphs[g].case(node), self.places(g, node)
+        case, places = self.graph(g).case(node), self.places(g, node)
         if not all(place in numbers for place in places):
             return ""
         texts = [f"({text})" if (text := numbers[place]).startswith("-") else text for place in places]
@@ -54,7 +55,7 @@ class Words:
 
     def phrase(self, g: int, node: int) -> Caption:
         """What a node does, of the names of its operands."""
-        return phrase(self.document.graphs[g].case(node), [self.name(place) for place in self.places(g, node)], self.primitives)
+        return phrase(self.graph(g).case(node), [self.name(place) for place in self.places(g, node)], self.primitives)
 
     def assignment(self, g: int, node: int) -> str:
         """`c3 = c2 + c1`."""
@@ -63,7 +64,7 @@ class Words:
 
     def results(self, g: int, node: int) -> str:
         """The names of what a node makes: `c3`."""
-        return ", ".join(self.names[g][value] for value in results(self.document.graphs[g], node))
+        return ", ".join(self.names[g][value] for value in results(self.graph(g), node))
 
     def captions(self) -> Iterator[tuple[Item, str]]:
         """What each node of the head does, one sentence a node, in order; of nodes that are drawn as one, one sentence for all."""
@@ -73,7 +74,7 @@ class Words:
             if output.value is not None and output.value >= 0:
                 produced.setdefault(output.value, []).append(key_words(output.key))
         self._name_parts(graph, produced)
-        contributions = _Contributions(graph, self.flows[-1], produced, self._whose)
+        contributions = _Contributions(graph, self.flows[g], produced, self._whose)
         for item in self.items:
             if item.graph != g or item.kind not in (Kind.NODE, Kind.COLLAPSED):
                 continue
@@ -108,12 +109,12 @@ class Words:
         return f"the cotangent of {names}" if owners else ""
 
     def _passing(self, g: int, node: int) -> str:
-        case, places = self.document.graphs[g].case(node), self.places(g, node)
+        case, places = self.graph(g).case(node), self.places(g, node)
         if case.mask is None:
             return self.phrase(g, node).what
         active = [self.name(place) for place, on in zip(places, case.mask, strict=True) if on]
         held = [self.name(place) for place, on in zip(places, case.mask, strict=True) if not on]
-        backward = any(self.flows[g][value] is Flow.COTANGENT for value in results(self.document.graphs[g], node))
+        backward = any(self.flows[g][value] is Flow.COTANGENT for value in results(self.graph(g), node))
         if case.op == self.primitives.add and len(active) > 1:
             return f"the {'cotangents' if backward else 'tangents'} {_and(active)} add up"
         way = f"{'goes' if len(active) == 1 else 'go'} {'back' if backward else 'forward'}{self.phrase(g, node).passing}"
@@ -175,14 +176,18 @@ class _Contributions:
         return _and(told)
 
 
-def _names(document: Document, flows: Sequence[Sequence[Flow]]) -> list[list[str]]:
+def _names(shown: Picture) -> list[list[str]]:
+    """Names of values. Those of graphs within nodes are like those of others: each has a picture of its own."""
     taken: Counter[str] = Counter()
     names: list[list[str]] = []
-    for g, graph in enumerate(document.graphs):
-        residual = not graph.inputs and not graph.outputs and g < len(document.graphs) - 1
+    for g, frame in enumerate(shown.frames):
+        graph = frame.graph
+        if frame.owner is not None:
+            taken = Counter()
+        residual = not graph.inputs and not graph.outputs and g < len(shown.document.graphs) - 1
         own = []
-        for value, flow in enumerate(flows[g]):
-            if value < len(graph.inputs) and flow is Flow.PRIMAL:
+        for value, flow in enumerate(shown.flows[g]):
+            if value < len(graph.inputs) and (flow is Flow.PRIMAL or frame.owner is not None):
                 own.append(name(graph.inputs[value].key))
                 continue
             candidate = f"{'r' if residual else _LETTERS[flow]}{value}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, cast
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.errors import MissingRuleError, TypeRuleError, placed
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type
@@ -50,7 +50,7 @@ class Templates(dict[Hashable, Template]):
         try:
             template = self[key] = self.template(graph.code[node], tuple(map(bool, active)))
         except MissingRuleError as error:
-            raise MissingRuleError(f"{graph.describe(node)}: {error}") from None
+            raise MissingRuleError(placed(graph.describe(node), error)) from None
         return template
 
 
