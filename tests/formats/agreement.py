@@ -12,7 +12,7 @@ import jsonschema
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.shape.document import type_reader
-from tidu_cli.formats.shape.ops import definitions, op_data
+from tidu_cli.formats.shape.ops import definitions
 from tidu_cli.formats.shape.outline import judged
 from tidu_cli.formats.shape.schema import json_schema
 from tidu_cli.formats.shape.types import record_types
@@ -56,7 +56,7 @@ def refusal_of_shape(plain: Any) -> str | None:
     try:
         records = record_types(plain["types"], {}) if "types" in plain else {}
         judged(plain, type_reader(records))
-        definitions(op_data(plain.get("ops", {}), records))
+        definitions(plain.get("ops", {}), records)
         for node in _nodes(plain):
             if node["op"] in BUILTIN.primitives:
                 BUILTIN.primitives[node["op"]].domain.attrs.parse(node.get("attrs", {}), records)

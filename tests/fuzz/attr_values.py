@@ -83,7 +83,10 @@ def _dtypes(primitive: Primitive) -> list[str]:
 
 def _instance(example: Example, dtype: str) -> tuple[dict[str, Any], list[str]]:
     """The attrs and operand types of an example."""
-    attrs = {name: dtype if value == "T" else value for name, value in deepcopy(example.attrs() if callable(example.attrs) else example.attrs).items()}
+    attrs = {
+        name: dtype if value == "T" else value
+        for name, value in deepcopy(example.attrs() if callable(example.attrs) else example.attrs).items()
+    }
     return attrs, [_GENERIC.sub(dtype, operand) for operand in example.operands]
 
 

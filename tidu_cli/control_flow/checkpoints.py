@@ -7,7 +7,7 @@ Walther, "Evaluating Derivatives", ch. 12, with two levels). Steps that are left
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,6 +164,14 @@ class Checkpointed:
         return concatenate(*ordered, dimension=0) if len(ordered) > 1 else parts[0]
 
 
+def segmented(
+    one: Any, other: Any, links: Sequence[int | None], kept: Sequence[int], steps: Callable[[int], int]
+) -> Checkpointed | None:
+    """Two scans in segments; None where there is nothing to store less of."""
+    found = Checkpointed(one, other, links, kept, max(steps(one.length), 1))
+    return found if found.applies else None
+
+
 def _split(attrs: Any, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     first, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
     return list(values[:first]), list(values[first:end]), list(values[end:])
@@ -195,7 +203,7 @@ def _in_segments(
     carry: Sequence[Term],
     xs: Sequence[Term | None],
 ) -> tuple[list[Term], list[Term]]:
-    """A scan over segments, each a scan over steps. It gives what is carried into each segment, and then the slices as one array."""
+    """A scan over segments, each a scan over steps. Gives what is carried into each segment, and then the slices as one array."""
     scanned = [x for x in xs if x is not None]
     n, n_carry = len(consts), len(carry)
 

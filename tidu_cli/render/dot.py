@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 
 from tidu_cli.errors import printable
 from tidu_cli.graph.graph import Document, Externals, Place
@@ -18,6 +19,13 @@ COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b
 FILLS = {Flow.PRIMAL: "#e8f1f8", Flow.TANGENT: "#fbece2", Flow.COTANGENT: "#f1e8f6"}
 """Pale forms of the same colours, in inputs and outputs and in the adds that accumulate."""
 
+# Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
+_DEFAULTS = (
+    "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;",
+    '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];',
+    '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
+    'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];',
+)
 _FADED = "#d0d0d0"
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
@@ -42,37 +50,16 @@ def dot_text(
 
     Without `slots`, edges are not numbered by operand: where labels are formulas, these say it.
     """
-    return "\n".join(_lines(shown, types, label, slots, numbers or {})) + "\n"
-
-
-def _lines(
-    shown: Picture, types: bool, label: Callable[[Item], str | None], slots: bool, numbers: Mapping[Place, str]
-) -> Iterator[str]:
-    document, items = shown.document, iter(shown.items)
-    yield "digraph tidu {"
-    # Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
-    yield "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;"
-    yield '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];'
-    yield (
-        '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
-        'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];'
-    )
-    item = next(items, None)
-    for g in range(len(document.graphs)):
-        yield f"  subgraph cluster_{g} {{"
-        place = "" if document.graphs[g].outputs else "labelloc=t; "
+    items = {g: [_item(shown, item, label(item)) for item in own] for g, own in groupby(shown.items, lambda item: item.graph)}
+    lines = ["digraph tidu {", *_DEFAULTS]
+    for g, graph in enumerate(shown.document.graphs):
+        place = "" if graph.outputs else "labelloc=t; "
         style = 'fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
-        yield f"    label={_quoted(_title(document, g))}; {place}{style}"
-        while item is not None and item.graph == g:
-            yield f"    {_item(shown, item, label(item))}"
-            item = next(items, None)
-        yield "  }"
-    while item is not None:
-        yield f"  {_item(shown, item, label(item))}"
-        item = next(items, None)
-    for edge in shown.edges:
-        yield _edge(shown, edge, types, slots, numbers)
-    yield "}"
+        lines += [f"  subgraph cluster_{g} {{", f"    label={_quoted(_title(shown.document, g))}; {place}{style}"]
+        lines += [*(f"    {line}" for line in items.get(g, ())), "  }"]
+    lines += [f"  {line}" for line in items.get(Externals.DETACHED, ())]
+    lines += [_edge(shown, edge, types, slots, numbers or {}) for edge in shown.edges]
+    return "\n".join([*lines, "}", ""])
 
 
 def _title(document: Document, g: int) -> str:

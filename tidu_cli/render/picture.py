@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import chain, groupby, pairwise
+from itertools import chain, compress, groupby, pairwise
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -156,12 +156,8 @@ def _flows(document: Document) -> list[list[Flow]]:
         own = [_flow_of(i.key) for i in graph.inputs]
         flows.append(own)
         for case, arguments in graph.nodes():
-            flow = Flow.PRIMAL
-            if case.mask is not None:
-                for argument, active in zip(arguments, case.mask, strict=True):
-                    if active:
-                        flow = max(flow, _flow_at(flows, graph.place(g, argument)), key=order.index)
-            own.extend([flow] * len(case.results))
+            carried = (_flow_at(flows, graph.place(g, argument)) for argument in compress(arguments, case.mask or ()))
+            own.extend([max(carried, key=order.index, default=Flow.PRIMAL)] * len(case.results))
     return flows
 
 
@@ -177,10 +173,8 @@ def _items(document: Document, g: int, flows: Sequence[Sequence[Flow]], leaders:
     members: dict[int, list[int]] = {}
     for node, leader in enumerate(leaders):
         members.setdefault(leader, []).append(node)
-    value = len(graph.inputs)
     for node, (case, _) in enumerate(graph.nodes()):
-        flow = flows[g][value] if case.results else Flow.PRIMAL
-        value += len(case.results)
+        flow = flows[g][graph.first_result(node)] if case.results else Flow.PRIMAL
         if len(nodes := members.get(node, ())) > 1:
             yield Item(f"g{g}n{node}", Kind.COLLAPSED, g, node, flow, nodes=tuple(nodes))
         elif nodes:
@@ -232,11 +226,9 @@ def _slots(case: Case) -> Sequence[int | str | None]:
 
 
 def _binding_edges(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
-    bound = {b.key: (b.graph, b.value) for b in document.bindings}
     for g, graph in enumerate(document.graphs):
         for i, declared in enumerate(graph.inputs):
-            if declared.key in bound:
-                place = bound[declared.key]
+            if (place := document.bound.get(declared.key)) is not None:
                 yield Edge(_id_of(document, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
 
 

@@ -18,7 +18,6 @@ from tidu_cli.formats.shape.document import TypeReader
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Column, Detached
 from tidu_cli.graph.types import Type
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.recording.linearity import zeros_due
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -96,8 +95,7 @@ class Numbering:
             raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
         number = self._row_number.get(key)
         if number is None:
-            if op in BUILTIN.primitives:
-                refuse_clash(op, self.primitives.plugins)
+            refuse_clash(op, self.primitives.plugins)
             try:
                 parsed = self.primitives.parse_attrs(op, self._with_closed(op, attrs or {}))
             except UnknownNameError as error:
