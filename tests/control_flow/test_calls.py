@@ -1,4 +1,4 @@
-"""The calls that people make, on loops and branches: shorthands, chosen outputs, other types of tangents, integers, memory."""
+"""What people call, on loops and branches: shorthands, outputs that are chosen, other tangents, integers, less memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from tests.control_flow.laws import assert_alike, hold, longer, run, tolerance_of, wrt
 from tests.control_flow.strategies import CONDITIONED, looping
@@ -21,6 +22,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
+from tidu_cli.transforms.memory.checkpoints import Segments
 from tidu_cli.transforms.memory.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
@@ -107,7 +109,7 @@ def test_recomputation_changes_no_value(times: int) -> None:
         single = materialize(turned)
         assert same(run(recompute(single, policy), at), run(single, at))
 
-    hold(30 * times, law, looping(), seeds, policies)
+    hold(30 * times, law, looping(), seeds, st.one_of(policies, st.builds(Segments, st.integers(1, 2))))
 
 
 @longer
@@ -118,8 +120,9 @@ def test_reverse_mode_through_a_while_is_refused_in_one_line(times: int) -> None
         linear = linearize(doc, wrt(doc))
         try:
             turned = transpose(linear)
-        except MissingRuleError as error:
-            assert "while" in str(error) and "use scan" in str(error) and "\n" not in str(error)
+        except MissingRuleError:
+            with pytest.raises(MissingRuleError, match=r"^[^\n]*while[^\n]*use scan[^\n]*$"):
+                transpose(linear)
             return
         at = random_inputs(turned, seed)
         assert all(
