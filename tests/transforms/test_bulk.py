@@ -23,7 +23,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns import blocks as columns
 from tidu_cli.graph.columns import dataflow as flow
-from tidu_cli.graph.columns import hashes, large
+from tidu_cli.graph.columns import large
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
@@ -58,7 +58,6 @@ def large_from(n_nodes: float, *, few: int = 64, block: int = 2**15, searches: i
         patch.object(flow, "FEW", few),
         patch.object(columns, "BLOCK", block),
         patch.object(equal, "SEARCHES", searches),
-        patch.object(hashes, "FEW", few),
     ):
         yield
 
