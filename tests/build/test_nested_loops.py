@@ -112,3 +112,9 @@ def test_loops_in_loops_are_as_if_unrolled(program, x, y):
     if "while" not in str(program):
         for derive in (lambda d: tidu.grad(d, ["x", "z"]), lambda d: tidu.hvp(d, "x")):
             same(derive(found), derive(expected), at | moves)
+
+
+def test_a_carry_times_zero_is_zero():
+    """0·c of a carry that begins without a tangent is a product of two zeros."""
+    graph = tidu.trace(lambda x: tidu.scan(lambda c, t: (np.sin(x) + 0.0 * c, t * c), -0.8, ROWS)[0], "f64[]")
+    assert tidu.evaluate(tidu.grad(graph, "x"), x=0.3)["x@-1"] == pytest.approx(np.cos(0.3), rel=1e-14)

@@ -110,7 +110,11 @@ def _of_one(primitives: PrimitiveSet, case: Case, operands: Dependences) -> Depe
     both = tuple(map(operator.or_, zero, linear))
     for mask in (linear, both) if any(linear) and not others else ():
         found = [Dependence.LINEAR if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), found, strict=True)]
-    return tuple([Dependence.ZERO if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=zero)), found, strict=True)])
+    # A sum is zero if all its operands are, a product if one is.
+    alone = [tuple([j == k for j in range(len(zero))]) for k, z in enumerate(zero) if z] if sum(zero) > 1 else []
+    for mask in (zero, *alone):
+        found = [Dependence.ZERO if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), found, strict=True)]
+    return tuple(found)
 
 
 def _vanishes(primitives: PrimitiveSet, case: Case) -> Sequence[bool]:
