@@ -95,6 +95,34 @@ def invariant(a: Any, w: Any, xs: Any) -> Any:
     return lax.scan(step, jnp.zeros(3), xs)
 
 
+def counted(a: Any, x: Any) -> Any:
+    """fori_loop, which is a scan where both ends are known."""
+    return lax.fori_loop(0, 5, lambda k, s: jnp.sin(a * s) + k * x, x)
+
+
+def pytree(params: dict[str, Any], xs: dict[str, Any]) -> Any:
+    def step(carry: dict[str, Any], x: dict[str, Any]) -> Any:
+        h = jnp.tanh(params["w"] @ carry["h"] + x["u"] * carry["c"])
+        return {"h": h, "c": carry["c"] * x["v"] + 1}, {"out": h.sum()}
+
+    last, ys = lax.scan(step, {"h": jnp.ones(3), "c": jnp.float64(0.5)}, xs)
+    return last["h"].sum() * last["c"], ys["out"]
+
+
+def associative(x: Any) -> Any:
+    """Prefix products of 2 × 2 matrices, in a logarithmic number of rounds."""
+    return lax.associative_scan(lambda a, b: jnp.einsum("kij,kjl->kil", b, a), x)
+
+
+def mapped(x: Any) -> Any:
+    return lax.map(lambda row: jnp.cumsum(row) * jnp.exp(row[0]), x)
+
+
+def holding(x: Any) -> Any:
+    """A while of which an item may be done before its first step, and would give NaN if it went on."""
+    return lax.while_loop(lambda c: c[0] > 0.5, lambda c: (c[0] - 1.0, c[1] + jnp.log(c[0])), (x, 0.0 * x))[1]
+
+
 def array(*shape: int, seed: int = 0, dtype: Any = np.float64) -> Any:
     rng = np.random.default_rng(seed)
     return rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype is complex else 0)
@@ -116,6 +144,20 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], bool]] = {
     "batched scan": (jax.vmap(recurrence, (None, 0, 0)), (F(0.7), array(4) * 0.3, array(4, 5) * 0.3), True),
     "batched constants": (jax.vmap(recurrence, (0, None, None)), (array(4), F(0.3), array(5) * 0.3), True),
     "batched branch": (jax.vmap(branches), (array(6) * 2, array(6)), True),
+    "fori_loop": (counted, (F(0.7), F(0.3)), True),
+    "pytrees": (
+        lambda w, u, v: pytree({"w": w}, {"u": u, "v": v}),
+        (array(3, 3), array(4, 3, seed=1), array(4, seed=2)),
+        True,
+    ),
+    "associative": (associative, (array(5, 2, 2),), True),
+    "map": (mapped, (array(3, 4),), True),
+    "no steps": (recurrence, (F(0.7), F(0.3), np.zeros(0)), True),
+    "batched while": (jax.vmap(newton), (array(4) ** 2 + 1, np.array([1.0, 3.0, 0.5, 2.0])), False),
+    "batched while of one root": (jax.vmap(newton, (None, 0)), (F(2.0), np.array([1.0, 1.4, 30.0])), False),
+    "finished items": (jax.vmap(holding), (np.array([0.25, 4.0, 1.5, 2.0]),), False),
+    "batched loop in loop": (jax.vmap(loop_in_loop, (0, None)), (array(3) ** 2 + 1, F(1.0)), False),
+    "batched twice": (jax.vmap(jax.vmap(recurrence, (None, 0, None)), (0, None, None)), (array(2), array(3), array(5) * 0.3), True),
     "batched nested": (jax.vmap(nested, (0, None)), (array(4), F(0.6)), True),
 }
 
@@ -125,3 +167,10 @@ def test_agrees_with_jax(name: str) -> None:
     function, args, reverse = CASES[name]
     for kind, distance in compared(function, *args, reverse=reverse).items():
         assert distance < 1e-12, f"{kind}: {distance}"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_agrees_with_jax_in_single_precision(dtype: Any) -> None:
+    args = [np.asarray(a, dtype) for a in (0.7, 0.3, array(5) * 0.3)]
+    for kind, distance in compared(recurrence, *args).items():
+        assert distance < 2e-5, f"{kind}: {distance}"
