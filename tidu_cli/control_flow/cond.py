@@ -267,7 +267,7 @@ PRIMITIVES = (
         flops=_flops,
         caption=words.cond_caption,
         parts=words.cond_parts,
-        formula="branches[index](operands)",
+        formula="branches[index] (operands)",
         examples=(Example(("i32[]", "f64[3]"), examples.two_branches, ((0, 2), (-2.0, 2.0))),),
         summary="the branch of that number, clamped to those there are; false is 0, true 1",
     ),
