@@ -44,19 +44,19 @@ campaign: $(STAMP)  ## the long runs that the ordinary suite leaves out
 	$(BIN)/python -m pytest -m campaign
 
 schemas: $(STAMP)  ## write schemas/ anew
-	$(BIN)/python -m tidu_cli.formats.shape.schema > schemas/document.schema.json
+	$(BIN)/tidu schema > schemas/document.schema.json
 
 index: $(STAMP)  ## write anew which file of tidu_cli/lax/ has an op
 	$(BIN)/python tools/index.py
 
 man: $(STAMP)  ## write man/ anew
-	$(BIN)/python -m tidu_cli.cli.manual man
+	$(BIN)/python tools/manual.py man
 
 catalogue: $(STAMP)  ## write docs/primitives.md anew
-	$(BIN)/python -m tidu_cli.checking.catalogue > docs/primitives.md
+	$(BIN)/python tools/catalogue.py > docs/primitives.md
 
 commands: $(STAMP)  ## write docs/commands.md anew
-	$(BIN)/python -m tidu_cli.cli.reference > docs/commands.md
+	$(BIN)/python tools/reference.py > docs/commands.md
 
 clean:
 	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "build": COMMON | {"graph", "rules", "lax"},
     "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime"},
     "cli": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "checking", "build"},
-    "arguments": {"errors", "graph"},
+    "arguments": {"errors", "graph", "limits"},
     "api": COMMON | {"arguments", "graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "build"},
     "__init__": {"api"},
     "__main__": {"cli"},

@@ -152,8 +152,8 @@ def materialize(
         from tidu_cli.runtime.inputs import input_constant
 
         require_inputs(document, set)
-        types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
-        document = bind_constants(document, {k: input_constant(k, types[k], v) for k, v in set.items()})
+        constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
+        document = bind_constants(document, constants)
     found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs)
     return _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs) if inline else found
 
@@ -234,7 +234,7 @@ def evaluate(
     """
     from tidu_cli.runtime.evaluate import evaluate as run
 
-    given, limit = {**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, _limit(max_memory)
+    given, limit = {**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, cast("int | None", max_memory)
     head = materialize(document, output).head
     if batch:
         if moves:
@@ -299,7 +299,7 @@ class Compiled:
         if max_memory not in self._fits:
             from tidu_cli.runtime.memory import check_memory
 
-            check_memory(self._program, _limit(max_memory))
+            check_memory(self._program, cast("int | None", max_memory))
             self._fits.add(max_memory)
         found = call(self._program, given)
         if out:
@@ -315,18 +315,12 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     return Compiled(compile_graph(materialize(document, output).head))
 
 
-def _limit(max_memory: int | str | None) -> int | None:
-    from tidu_cli.limits import parse_size
-
-    return parse_size(max_memory) if isinstance(max_memory, str) else max_memory
-
-
 def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, object]:
     if not moves:
         return {}
     from tidu_cli.runtime.retraction import moved_inputs
 
-    declared = {i.key for graph in document.graphs for i in graph.inputs}
+    declared = document.inputs
     require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in moves])
     return moved_inputs(declared, moves)
 

@@ -14,6 +14,7 @@ from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
+from tidu_cli.limits import parse_size
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Check = Callable[[str, Any], Any]
@@ -160,8 +161,8 @@ def _renumbering(name: str, value: Any) -> Any:
 
 
 def size(name: str, value: Any) -> Any:
-    """A check: a number of bytes, or text such as "512M"."""
-    return value if isinstance(value, str) else _count(name, value)
+    """A check: a number of bytes, or text such as "512M", which becomes one."""
+    return parse_size(value) if isinstance(value, str) else _count(name, value)
 
 
 _keys = _list_of(lambda name, key: a_key(key, name), "a key, text such as 'x' or 'y@-1', or a list of keys", (str, Key))

@@ -97,3 +97,8 @@ def did_you_mean(word: str, known: "list[str]") -> str:
     likely = (name for name in known if len(word) <= 2 * len(name) <= 4 * len(word))
     close = difflib.get_close_matches(word, list(islice(likely, MOST_HINTS)), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import islice
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -31,7 +30,7 @@ class Listener(Protocol):
 
 
 class Watched(Protocol):
-    """What `watch` gives: it passes items on."""
+    """What `watch` gives: it passes items on, each when it is asked for: what comes next may depend on what is done with it."""
 
     def __call__(self, items: Iterable[T], /) -> Iterable[T]:
         """The same items in the same order."""
@@ -74,7 +73,10 @@ class _Telling:
         self.listener = listener
 
     def __call__(self, items: Iterable[T], /) -> Iterable[T]:
-        iterator = iter(items)
-        while chunk := tuple(islice(iterator, CHUNK)):
-            yield from chunk
-            self.listener.advance(len(chunk))
+        done = 0
+        for done, item in enumerate(items, 1):
+            yield item
+            if done % CHUNK == 0:
+                self.listener.advance(CHUNK)
+        if done % CHUNK:
+            self.listener.advance(done % CHUNK)

@@ -17,10 +17,9 @@ from tidu_cli.checking.comparing.values import PLACES, Comparison, compare
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, column
 from tidu_cli.graph.identity import digests
-from tidu_cli.graph.link import link
+from tidu_cli.graph.link import Application, Definitions, link
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.render.words.expression import expression
 from tidu_cli.transforms.linearize import linearize
@@ -152,7 +151,7 @@ def mutated(doc: Document, at: int, what: str) -> Document | None:
         except Exception:  # other types do not go together
             return None
     live = logical.depends_on(
-        logical.lookup[g][o.value] for g, graph in enumerate(doc.graphs) for o in graph.outputs if o.value is not None
+        logical.flat_id(g, o.value) for g, graph in enumerate(doc.graphs) for o in graph.outputs if o.value is not None
     )
     nodes = [
         (g, n)
@@ -316,7 +315,7 @@ def test_inputs_outputs_and_their_types() -> None:
     b = f(lambda x, z: {"y": x, "v": x}, x="f64[3]", z="f64[]")
     found = compare(a, b)
     assert found.inputs_only == ((), (key("z"),)) and found.outputs_only == ((key("u"),), (key("v"),))
-    assert [(str(d.key), str(d.a), str(d.b)) for d in (*found.input_types, *found.output_types)] == [
+    assert [(str(d.of), str(d.a), str(d.b)) for d in (*found.input_types, *found.output_types)] == [
         ("x", "f64[2]", "f64[3]"),
         ("y", "f64[2]", "f64[3]"),
     ]

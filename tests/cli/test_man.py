@@ -9,7 +9,7 @@ import pytest
 from tests.cli.running import ROOT
 from tests.programs import needs
 from tidu_cli.cli.main import COMMANDS
-from tidu_cli.cli.manual import escaped, pages
+from tools.manual import escaped, pages
 
 PAGES = dict(pages())
 

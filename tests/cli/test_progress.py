@@ -126,3 +126,11 @@ def test_watched_loops_are_told_of_and_unchanged():
         assert list(watch("counting", len(items))(items)) == items
     assert recorder.events == [("counting", len(items)), CHUNK, CHUNK, 3]
     assert watch("counting")(items) is items, "nobody listens any more"
+
+
+def test_watched_loops_see_what_they_do_themselves():
+    values = [1]
+    with listening(Recorder()):
+        for value in watch("doubling")(values[k] for k in range(CHUNK + 2)):
+            values.append(value + 1)
+    assert values[-1] == CHUNK + 3

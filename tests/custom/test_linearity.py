@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.custom.making import body, primitives_of, unary
-from tidu_cli.checking.numeric.examples import example_cases, interval_of
+from tidu_cli.checking.numeric.examples import example_cases, of_operand
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -80,7 +80,7 @@ def test_what_is_linear_is_zero_and_additive(op):
             linear = found_linear(case, moving)
             if not any(linear):
                 continue
-            x, y = ([drawn(rng, t, interval_of(example, k)) for k, t in enumerate(operands)] for _ in range(2))
+            x, y = ([drawn(rng, t, of_operand(example.within, k)) for k, t in enumerate(operands)] for _ in range(2))
             y = [b if m else a for a, b, m in zip(x, y, moving, strict=True)]
             at_zero = run([of_each(lambda a: a * 0, a) if m else a for a, m in zip(x, moving, strict=True)])
             both = run([of_each(lambda a, b: 2 * a - b, a, b) if m else a for a, b, m in zip(x, y, moving, strict=True)])

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidu_cli.custom.patterns import TensorPattern, concrete, fits, instance, match_all, parse_pattern, variables_of
+from tidu_cli.custom.patterns import TensorPattern, fits, instance, match_all, parse_pattern, variables_of
 from tidu_cli.errors import TypeRuleError, TypeTextError
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType
 
+P, X = Key("p"), Key("x")
 RECORDS = {"Point": RecordType("Point", (("x", TensorType("f64")),))}
 
 
@@ -91,19 +93,18 @@ def generalized(draw):
 def test_a_pattern_fits_what_it_generalizes_and_gives_it_back(drawn):
     type_, pattern, variables = drawn
     assert parse_pattern(str(pattern), {}) == pattern
-    assert match_all(["x"], [pattern], [type_]) == variables
+    assert match_all({X: pattern}, [type_]) == variables
     assert set(variables_of(pattern)) == set(variables)
     assert instance(pattern, variables) == type_
-    assert concrete(pattern) == (None if variables else type_)
 
 
 def test_records_fit_themselves_only():
     point, spelled_out = RECORDS["Point"], parse_value_type("{x: f64[]}")
     any_tensor = parse_pattern("T[...]", RECORDS)
-    assert fits(point, point, {}) and instance(point, {}) == concrete(point) == point and variables_of(point) == []
+    assert fits(point, point, {}) and instance(point, {}) == point and variables_of(point) == []
     assert not fits(point, spelled_out, {}) and not fits(any_tensor, point, {}) and not fits(point, TensorType("f64"), {})
-    assert match_all(["p", "x"], [point, any_tensor], [point, TensorType("f64", (2,))]) == {"T": "f64", "...": (2,)}
+    assert match_all({P: point, X: any_tensor}, [point, TensorType("f64", (2,))]) == {"T": "f64", "...": (2,)}
     with pytest.raises(TypeRuleError, match=r"input 'p' is \{x: f64\[\]\}, which does not fit Point$"):
-        match_all(["p"], [point], [spelled_out])
+        match_all({P: point}, [spelled_out])
     with pytest.raises(TypeRuleError, match=r"input 'x' is Point, which does not fit T\[\.\.\.\]$"):
-        match_all(["x"], [any_tensor], [point])
+        match_all({X: any_tensor}, [point])

@@ -10,12 +10,12 @@ import pytest
 
 from tests.docs.blocks import NOT_RUN, PAGES, ROOT, blocks
 from tidu_cli.cli.main import COMMANDS
-from tidu_cli.cli.reference import to_markdown
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.dot import to_dot
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
+from tools.reference import to_markdown
 
 LINK = re.compile(r"\]\(([^()\s]+)\)|(?:href|src)=\"([^\"]+)\"")
 PROSE = {page: re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S) for page in PAGES}

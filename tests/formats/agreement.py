@@ -11,7 +11,7 @@ import jsonschema
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.shape.document import ClosedGraphData, shaped, type_reader
-from tidu_cli.formats.shape.ops import definitions, op_data
+from tidu_cli.formats.shape.ops import definitions
 from tidu_cli.formats.shape.outline import judged
 from tidu_cli.formats.shape.schema import json_schema
 from tidu_cli.formats.shape.types import record_types
@@ -60,7 +60,7 @@ def refusal_of_shape(plain: Any) -> str | None:
     try:
         records = record_types(plain["types"], {}) if "types" in plain else {}
         judged(plain, type_reader(records))
-        definitions(op_data(plain.get("ops", {}), records), "", PrimitiveSet.parse_attrs)
+        definitions(plain.get("ops", {}), records, PrimitiveSet.parse_attrs)
         for graph in plain["graphs"]:
             _check_nodes(graph, records)
             for output in graph["outputs"]:

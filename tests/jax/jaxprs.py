@@ -59,7 +59,7 @@ SPREADING = {
 """Equations that take scalars beside arrays."""
 
 
-class UnknownEquation(Exception):
+class UnknownEquationError(Exception):
     """An equation that tidu has no primitive for."""
 
 
@@ -77,8 +77,7 @@ def graph_of(jaxpr: Any, consts: Sequence[Any]) -> Graph:
     sources = [trace.source(t, linear=False) for t in types]
     results = _emitted(trace, jaxpr, consts, sources)
     inputs = [Input(Key(f"x{k}"), t) for k, t in enumerate(types)]
-    graph = recorded(trace, "f", inputs, [Output(Key(f"y{k}"), r.slot, r.value_type) for k, r in enumerate(results)])
-    return graph
+    return recorded(trace, "f", inputs, [Output(Key(f"y{k}"), r.slot, r.value_type) for k, r in enumerate(results)])
 
 
 def _emitted(trace: Trace, jaxpr: Any, consts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
@@ -94,7 +93,7 @@ def _emitted(trace: Trace, jaxpr: Any, consts: Sequence[Any], operands: Sequence
         if name in NAMES or name not in KNOWN.primitives:
             inner = next((equation.params[p] for p in ("jaxpr", "call_jaxpr", "fun_jaxpr") if p in equation.params), None)
             if inner is None:
-                raise UnknownEquation(name)
+                raise UnknownEquationError(name)
             found = _emitted(trace, getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
         else:
             if equation.primitive.name in SPREADING:

@@ -16,7 +16,7 @@ import pytest
 from tests.jax.derivatives import KINDS, Problem, of_jax, of_tidu, problem
 from tests.jax.differences import COMPARED_WITH, DIFFERENCES, Difference
 from tests.jax.edges import edges, elementwise
-from tidu_cli.checking.numeric.examples import diagonal_of, example_cases, interval_of, with_diagonal
+from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
@@ -38,7 +38,9 @@ def drawn(example: Example, case: Case) -> list[Any]:
     """Operands of an example, from its intervals."""
     rng = np.random.default_rng(len(case.operands))
     types = [t for t in case.operands if t is not None]
-    return [with_diagonal(_draw(rng, t, *interval_of(example, k)), diagonal_of(example, k)) for k, t in enumerate(types)]
+    return [
+        with_diagonal(_draw(rng, t, *of_operand(example.within, k)), of_operand(example.diagonals, k)) for k, t in enumerate(types)
+    ]
 
 
 def _draw(rng: Any, type_: TensorType, low: float, high: float) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from tests.interpret import tree
 from tests.lax.samples import SAMPLES
 from tests.templates import apply, batch, make_case, type_of
-from tidu_cli.checking.numeric.examples import diagonal_of, example_cases, interval_of, with_diagonal
+from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, leaves, storage_dtype
@@ -107,7 +107,7 @@ def batches(case, example, size=3):
     """For each operand `size` arrays."""
     rng = np.random.default_rng([size, len(case.op)])
     return [
-        [with_diagonal(drawn(rng, t, interval_of(example, k)), diagonal_of(example, k)) for _ in range(max(size, 1))]
+        [with_diagonal(drawn(rng, t, of_operand(example.within, k)), of_operand(example.diagonals, k)) for _ in range(max(size, 1))]
         for k, t in enumerate(case.operands)
     ]
 

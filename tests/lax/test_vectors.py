@@ -18,7 +18,7 @@ from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.lax.records.record_types import with_records
+from tidu_cli.lax.vocabulary import with_records
 from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.rules.tangents.types import admitted, chosen, structural
 from tidu_cli.transforms.linearize import linearize

@@ -14,7 +14,7 @@ from tests.render.test_phrases import case_of
 from tests.render.test_view import data_of
 from tidu_cli.checking.numeric.cotangents import cotangent_owners
 from tidu_cli.formats.read import parse_document
-from tidu_cli.graph.definition import Definitions
+from tidu_cli.graph.link import Definitions
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.render.dot import to_dot

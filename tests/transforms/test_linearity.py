@@ -19,7 +19,7 @@ from tests.strategies import ANY, documents
 from tests.transforms.test_bulk import large_from
 from tests.transforms.test_laws import law, wrt_of
 from tests.transforms.test_recompute import policies
-from tidu_cli.checking.numeric.examples import example_cases, interval_of, one_node_document
+from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
@@ -100,7 +100,7 @@ def is_right(primitive, example, case: Case, due: tuple[int, ...], seed: int = 1
     """Whether a case is linear in its active operands where those `due` are zero: at zero, and at 2a - b for drawn a and b."""
     rng = np.random.default_rng(seed)
     compute = primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)
-    a, b = ([draw(rng, t, interval_of(example, k)) for k, t in enumerate(case.operands)] for _ in range(2))
+    a, b = ([draw(rng, t, of_operand(example.within, k)) for k, t in enumerate(case.operands)] for _ in range(2))
     a = [x * 0 if k in due else x for k, x in enumerate(a)]
     b = [y if active else x for x, y, active in zip(a, b, case.mask, strict=True)]
 

@@ -16,6 +16,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
+from tidu_cli.watching import listening
 
 X = key("x")
 sin, cos, exp, integer_pow = map(op, ("sin", "cos", "exp", "integer_pow"))
@@ -181,3 +182,15 @@ def test_the_result_shares_nothing_with_other_types() -> None:
         str(TensorType("f64", (2,))),
         str(TensorType("f64")),
     ]
+
+
+def test_a_graph_is_the_same_while_somebody_listens() -> None:
+    class Listener:
+        def begin(self, stage: str, total: int | None) -> None: ...
+
+        def advance(self, n: int) -> None: ...
+
+    doc = linearize(function("f", {"x": "f64[]"}, lambda x: sin(x) * cos(sin(x))), [X])
+    with listening(Listener()):
+        heard = materialize(doc)
+    assert structure(heard) == structure(materialize(doc))

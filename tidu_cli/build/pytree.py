@@ -121,8 +121,7 @@ def _type(value: Any, path: str) -> Type:
 def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
     """What a function returned, by the keys of outputs; one array is called `alone`. Raises BuildError for what is no array."""
     found: dict[str, Array] = {}
-    for path, value in _leaves(result, "", alone, 0):
-        key = path
+    for key, value in _leaves(result, "", alone, 0):
         if value is None:
             raise BuildError(f"output '{key}' is None; write return, with what the function computes")
         if isinstance(value, Record):

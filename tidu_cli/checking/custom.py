@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.arrays import apart, together
 from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.checking.static import Finding, dead_nodes, used_values
 from tidu_cli.custom.attrs import CustomAttrs
@@ -25,7 +24,6 @@ from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.link import link
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.contract import ValueTypes
-from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
@@ -109,7 +107,7 @@ def judged(use: Use, primitives: PrimitiveSet, seed: int) -> list[Verdict]:
     from tidu_cli.checking.numeric.laws import check_numerically  # it needs NumPy
 
     linear = use.definition.linear_in
-    fixed = {k for k, is_linear in zip(use.definition.input_keys, linear, strict=True) if any(linear) and not is_linear}
+    fixed = {k for k, is_linear in zip(use.definition.inputs, linear, strict=True) if any(linear) and not is_linear}
     verdicts = check_numerically(one_use_document(use, primitives), primitives, fixed=fixed, seed=seed)
     kind = next((kind for kind in KINDS[1:] if kind in use.definition.graphs), None)
     return [*verdicts, _zero(use, kind, primitives, seed)] if verdicts and kind else verdicts
@@ -117,31 +115,25 @@ def judged(use: Use, primitives: PrimitiveSet, seed: int) -> list[Verdict]:
 
 def one_use_document(use: Use, primitives: PrimitiveSet) -> Document:
     """A document of one node, the op, with its names for inputs and outputs."""
-    return one_node_document(case_of(use, primitives), primitives, use.definition.input_keys, use.definition.output_keys)
+    return one_node_document(case_of(use, primitives), primitives, [*use.definition.inputs], [*use.definition.outputs])
 
 
 def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     import numpy as np
 
-    from tidu_cli.checking.numeric.laws import Verdict, drawn_inputs
-    from tidu_cli.checking.numeric.sampling import shown
+    from tidu_cli.checking.numeric.laws import Verdict
+    from tidu_cli.checking.numeric.maps import Map
+    from tidu_cli.checking.numeric.sampling import Drawing, shown
+    from tidu_cli.runtime.plans.program import compile_graph
 
-    graph = use.graph(kind, primitives)
-    document = one_use_document(use, primitives)
-    x = drawn_inputs(document, primitives, seed)
-    if x is None or all(o.value is None for o in graph.outputs):
-        return Verdict("zero", None if x is None else 0.0, 0.0)
-    operands = [x[key] for key in use.definition.input_keys]
-    results = kernel(np, use.graph("forward", primitives), primitives)(*operands)
-    outputs = use.definition.output_keys
-    values = dict(x) | dict(zip(outputs, (results,) if len(outputs) == 1 else results, strict=True))
-    given = [values[i.key] if i.key in values else together({}, i.key, i.type) for i in graph.inputs]
-    found = kernel(np, graph, primitives)(*given)
-    computed = [o for o in graph.outputs if o.value is not None]
-    arrays = apart(computed, (found,) if len(computed) == 1 else found).values()
-    greatest = max(float(np.abs(a).max(initial=0)) for a in arrays)
-    inputs = document.head.inputs
-    return Verdict("zero", greatest, 0.0, at=shown(apart(inputs, x.values()), inputs) if greatest else None)
+    graph = one_use_document(use, primitives).head
+    f = Map(compile_graph(graph, primitives))
+    x = Drawing(graph.inputs, {}, {}, {}, seed).finite_point(f, np.random.default_rng([seed, 0]))
+    if x is None:
+        return Verdict("zero", None, 0.0)
+    derivative = Map(compile_graph(use.graph(kind, primitives), primitives))
+    greatest = max(float(np.abs(a).max(initial=0)) for a in derivative(x | f(x)).values())
+    return Verdict("zero", greatest, 0.0, at=shown(x, graph.inputs) if greatest else None)
 
 
 def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[Type | None]) -> Use | None:
@@ -182,7 +174,7 @@ def _trials(definition: OpDefinition, primitives: PrimitiveSet) -> Iterator[tupl
     except TiduError:
         return
     assert isinstance(attrs, CustomAttrs)
-    patterns = [p.pattern for p in definition.inputs]
+    patterns = definition.inputs.values()
     variables = {name for p in patterns for name in variables_of(p)}
     sizes = {name: 2 + k for k, name in enumerate(sorted(variables - {ANY_AXES, ANY_DTYPE}))}
     axes = _AXES if ANY_AXES in variables else _AXES[:1]

@@ -15,7 +15,7 @@ import click
 from tidu_cli.cli.messages import detail, is_verbose
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
-from tidu_cli.errors import KeyTextError, TiduError, printable
+from tidu_cli.errors import KeyTextError, TiduError, counted, printable
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
@@ -268,10 +268,7 @@ def emit(document: Document, out: str | None, format_: str | None, came_in: str,
 
     chosen = chosen_format(out, format_, came_in)
     require_printable(out, chosen)
-    length = _written(formatted(document, chosen, **how), out)
-    if is_verbose():
-        detail(f"result: {chosen}, {_told(document)}")
-    _tell_of(length, out)
+    _write(formatted(document, chosen, **how), out, f"result: {chosen}, {_told(document)}")
 
 
 def on_document(function: Callable[..., Document]) -> Callable[..., None]:
@@ -293,18 +290,16 @@ def require_printable(out: str | None, format_: str) -> None:
 
 def emit_bytes(data: bytes, out: str | None) -> None:
     """Write finished data to OUT or standard output."""
-    _tell_of(_written((data,), out), out)
+    _write((data,), out)
 
 
-def _written(pieces: Iterable[Piece], out: str | None) -> int:
+def _write(pieces: Iterable[Piece], out: str | None, *details: str) -> None:
     from tidu_cli.formats.files import write_pieces
 
     with paused() if is_terminal(sys.stdout) else nullcontext():
-        return write_pieces(pieces, out)
-
-
-def _tell_of(length: int, out: str | None) -> None:
-    detail(f"wrote {'stdout' if out in (None, '-') else out}: {counted(length, 'byte')}")
+        length = write_pieces(pieces, out)
+    for told in (*details, f"wrote {'stdout' if out in (None, '-') else out}: {counted(length, 'byte')}"):
+        detail(told)
 
 
 def emit_text(text: str) -> None:
@@ -322,8 +317,3 @@ def emit_json(value: object, out: str | None = None, indent: int | None = None) 
     from tidu_cli.formats.json.text import json_text
 
     emit_bytes(f"{json_text(value, indent)}\n".encode(), out)
-
-
-def counted(n: int, noun: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -15,6 +15,8 @@ from typing import TextIO
 
 import click
 
+from tidu_cli.errors import counted
+
 AFTER = 1.0
 """Seconds of work before the bar is shown."""
 
@@ -50,7 +52,7 @@ class Progress:
         """So many more items are done."""
         self.done += n
         if self.done == self.total:
-            self.tell(f"{self.stage}: {self.total} node{'s' if self.total != 1 else ''}, {time.monotonic() - self.began:.3f} s")
+            self.tell(f"{self.stage}: {counted(self.total, 'node')}, {time.monotonic() - self.began:.3f} s")
 
     def close(self) -> None:
         """Erase the bar and end its thread."""

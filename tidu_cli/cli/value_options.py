@@ -69,7 +69,7 @@ inputs_option = click.option(
 
 def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
-    types = _declared(document)
+    types = input_types(document)
     return file_values(files, types) | _assigned(document, settings, types, "--set", "set")
 
 
@@ -79,7 +79,7 @@ def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str,
         return {}
     from tidu_cli.runtime.retraction import moved_inputs
 
-    types = _declared(document)
+    types = input_types(document)
     passes = {abs(step) for key in document.every_key() for step in key.path} | {1, document.next_pass()}
     steps = {Key(key.name, (*key.path, sign * p)): type_ for key, type_ in types.items() for p in passes for sign in (1, -1)}
     of_files = {key: tangent for file in files for key, tangent in moved_inputs(types, file_values((file,), steps | types)).items()}
@@ -100,12 +100,13 @@ def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, 
     """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
     from tidu_cli.runtime.inputs import input_constant
 
-    types = _declared(document)
-    return {key: input_constant(key, types[key], value) for key, value in _assigned(document, settings, types, "--set").items()}
+    assigned = _assigned(document, settings, input_types(document), "--set")
+    return {key: input_constant(key, document.inputs[key].type, value) for key, value in assigned.items()}
 
 
-def _declared(document: Document) -> dict[Key, Type]:
-    return {i.key: i.type for graph in document.graphs for i in graph.inputs}
+def input_types(document: Document) -> dict[Key, Type]:
+    """The types of a document's inputs, by key."""
+    return {key: declared.type for key, declared in document.inputs.items()}
 
 
 def file_values(files: tuple[str, ...], types: Mapping[Key, Type]) -> dict[Key, object]:
@@ -122,10 +123,9 @@ def _assigned(
     """What the values of an option assign to inputs; where it says `what` these are to be, they must not be bound."""
     from tidu_cli.formats.values import parse_assignment
 
-    declared = _declared(document)
+    declared = document.inputs
     assigned = dict(parse_assignment(setting, declared, types, option=option) for setting in settings)
-    for binding in document.bindings:
-        if what and binding.key in assigned:
-            graph = document.graphs[binding.graph].name
-            raise TransformError(f"input '{binding.key}' is bound to a value of graph '{graph}', so it cannot be {what}")
+    for key, (g, _) in document.bound.items():
+        if what and key in assigned:
+            raise TransformError(f"input '{key}' is bound to a value of graph '{document.graphs[g].name}', so it cannot be {what}")
     return assigned

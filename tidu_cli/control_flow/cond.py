@@ -23,6 +23,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.kernels import cond_kernel
+from tidu_cli.control_flow.narrowed_branches import merged_conds, narrowed_cond
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -264,6 +265,8 @@ PRIMITIVES = (
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,
+        narrowed=narrowed_cond,
+        merged=merged_conds,
         flops=_flops,
         caption=words.cond_caption,
         parts=words.cond_parts,

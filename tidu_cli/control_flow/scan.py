@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import examples, words
+from tidu_cli.control_flow.checkpoints import segmented
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -376,6 +377,7 @@ PRIMITIVES = (
         dependence=_dependence,
         narrowed=narrowed,
         merged=merged,
+        segmented=segmented,
         carried=lambda attrs: attrs.carried,
         flops=_flops,
         caption=words.scan_caption,

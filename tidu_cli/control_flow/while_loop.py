@@ -28,6 +28,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.kernels import while_kernel
+from tidu_cli.control_flow.narrowed_branches import narrowed_while
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch, tangent_type
@@ -293,6 +294,7 @@ PRIMITIVES = (
         batch=_batch,
         irreversible=NO_REVERSE,
         dependence=_dependence,
+        narrowed=narrowed_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
         caption=words.while_caption,

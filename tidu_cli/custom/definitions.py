@@ -63,25 +63,17 @@ class SourceGraph:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
-    """An input or output of a custom operation."""
-
-    name: str
-    pattern: Pattern
-
-
 @dataclass(frozen=True, eq=False)
 class OpDefinition:
-    """A custom operation: its ports, the defaults of its attrs (`REQUIRED` for none), and its graphs by kind.
+    """A custom operation: patterns of its inputs and outputs, in order, defaults of attrs (`REQUIRED` for none), graphs by kind.
 
     `read_attrs` reads those of its graphs' nodes. `origin` names the library that it comes from; it is empty for what stands in the
     document itself. `typed` has its graphs at types and attrs, as far as they have been asked for.
     """
 
     name: str
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: Mapping[Key, Pattern]
+    outputs: Mapping[Key, Pattern]
     attrs: AttrValues
     graphs: Mapping[str, SourceGraph]
     read_attrs: AttrsReader
@@ -90,21 +82,11 @@ class OpDefinition:
     typed: dict[object, Graph] = field(default_factory=dict, repr=False)
 
     @property
-    def input_keys(self) -> tuple[Key, ...]:
-        """The keys of the inputs."""
-        return tuple(Key(p.name) for p in self.inputs)
-
-    @property
-    def output_keys(self) -> tuple[Key, ...]:
-        """The keys of the outputs."""
-        return tuple(Key(p.name) for p in self.outputs)
-
-    @property
     def linear_in(self) -> tuple[bool, ...]:
         """Of each input, whether `transpose` gives its cotangent: the op is linear in these together."""
         graph = self.graphs.get("transpose")
         given = {key for key, _ in graph.outputs} if graph else set()
-        return tuple(key.cotangent(PASS) in given for key in self.input_keys)
+        return tuple(key.cotangent(PASS) in given for key in self.inputs)
 
     @cached_property
     def uses(self) -> tuple[str, ...]:
@@ -113,7 +95,7 @@ class OpDefinition:
 
     def ports_of(self, kind: str) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
         """The keys that a graph of that kind may take, and those that it must give."""
-        x, y = self.input_keys, self.output_keys
+        x, y = tuple(self.inputs), tuple(self.outputs)
         if kind == "forward":
             return x, y
         if kind == "jvp":
@@ -128,8 +110,8 @@ class OpDefinition:
     def to_data(self) -> dict[str, Any]:
         """The file form, without meta: plain data, the same for definitions that are the same."""
         data: dict[str, Any] = {
-            "inputs": [{"key": p.name, "type": str(p.pattern)} for p in self.inputs],
-            "outputs": [{"key": p.name, "type": str(p.pattern)} for p in self.outputs],
+            "inputs": [{"key": key.name, "type": str(pattern)} for key, pattern in self.inputs.items()],
+            "outputs": [{"key": key.name, "type": str(pattern)} for key, pattern in self.outputs.items()],
         }
         if self.attrs:
             data["attrs"] = {k: None if v is REQUIRED else v for k, v in self.attrs.items()}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidu_cli.custom.attrs import AttrValues, CustomAttrs, substituted
-from tidu_cli.custom.definitions import PASS, AttrsReader, OpDefinition, Port, SourceGraph
-from tidu_cli.custom.patterns import Variables, fits, match_all
+from tidu_cli.custom.definitions import PASS, AttrsReader, OpDefinition, SourceGraph
+from tidu_cli.custom.patterns import Pattern, Variables, fits, match_all
 from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, placed
 from tidu_cli.graph.columns.garbage_collection import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph, Input, Output
@@ -40,8 +40,8 @@ def typed_graph(definition: OpDefinition, kind: str, primitives: PrimitiveSet, a
 
 @no_collection()
 def _typed(definition: OpDefinition, kind: str, primitives: PrimitiveSet, attrs: CustomAttrs, operands: ValueTypes) -> Graph:
-    variables = match_all([p.name for p in definition.inputs], [p.pattern for p in definition.inputs], operands)
-    types: dict[Key, Type] = dict(zip(definition.input_keys, operands, strict=True))
+    variables = match_all(definition.inputs, operands)
+    types: dict[Key, Type] = dict(zip(definition.inputs, operands, strict=True))
     if kind != "forward":
         forward = typed_graph(definition, "forward", primitives, attrs, operands)
         types |= {o.key: o.type for o in forward.outputs}
@@ -56,7 +56,7 @@ def _typed(definition: OpDefinition, kind: str, primitives: PrimitiveSet, attrs:
     except TiduError as error:
         raise TypeRuleError(f"its {kind}: {error}") from None
     if kind == "forward":
-        outputs = [_output(port, found[key], variables) for key, port in zip(due, definition.outputs, strict=True)]
+        outputs = [_output(key, pattern, found[key], variables) for key, pattern in definition.outputs.items()]
     else:
         outputs = [_natural_output(kind, key, found[key], types) for key in due]
     graph = recorded(trace, f"{kind} of {definition.name}", inputs, outputs)
@@ -65,7 +65,7 @@ def _typed(definition: OpDefinition, kind: str, primitives: PrimitiveSet, attrs:
         active = [k >= len(taken) - n_moving for k in range(len(taken))]
         _check_linear(kind, primitives, graph, active, "tangents" if kind == "jvp" else "cotangents")
     if kind == "transpose":
-        names = [p.name for p, is_linear in zip(definition.inputs, definition.linear_in, strict=True) if is_linear]
+        names = [key.name for key, is_linear in zip(definition.inputs, definition.linear_in, strict=True) if is_linear]
         _check_linear("forward", primitives, forward, definition.linear_in, f"input{'s' * (len(names) > 1)} {', '.join(names)}")
     return graph
 
@@ -94,13 +94,13 @@ def _emitted(
     return {key: None if value is None else values[value] for key, value in source.outputs}
 
 
-def _output(port: Port, found: Term | None, variables: Variables) -> Output:
+def _output(key: Key, pattern: Pattern, found: Term | None, variables: Variables) -> Output:
     """An output of `forward`. Raises TypeRuleError for one that is zero, or of a type that does not fit."""
     if found is None:
-        raise TypeRuleError(f"its forward gives null for the output '{port.name}'; write the zeros as a value")
-    if not fits(port.pattern, found.value_type, variables):
-        raise TypeRuleError(f"its forward gives '{port.name}' the type {found.value_type}, which does not fit {port.pattern}")
-    return Output(Key(port.name), found.slot, found.value_type)
+        raise TypeRuleError(f"its forward gives null for the output '{key.name}'; write the zeros as a value")
+    if not fits(pattern, found.value_type, variables):
+        raise TypeRuleError(f"its forward gives '{key.name}' the type {found.value_type}, which does not fit {pattern}")
+    return Output(key, found.slot, found.value_type)
 
 
 def _natural_output(kind: str, key: Key, found: Term | None, types: Mapping[Key, Type]) -> Output:

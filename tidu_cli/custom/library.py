@@ -11,11 +11,10 @@ from tidu_cli.custom.attrs import CustomAttrs, substituted
 from tidu_cli.custom.definitions import OpDefinition, SourceNode
 from tidu_cli.custom.graphs import check_references, typed_graph
 from tidu_cli.custom.packages import refuse_clash
-from tidu_cli.custom.patterns import concrete
+from tidu_cli.custom.patterns import instance, variables_of
 from tidu_cli.custom.rules import JVP_SUFFIX, Sets, custom_primitives
 from tidu_cli.custom.sizes import require_written_out, sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 MAX_NESTING = 64
@@ -66,7 +65,8 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
                 raise UnknownNameError(f"{place} takes '{key}'{did_you_mean(str(key), known)} (it may take {', '.join(known)})")
         outputs = dict.fromkeys(key for key, _ in graph.outputs)
         if kind == "transpose" and not given:
-            raise UnknownNameError(f"{place} gives no cotangent of an input, such as '{definition.input_keys[0].cotangent(1)}'")
+            first = next(iter(definition.inputs))
+            raise UnknownNameError(f"{place} gives no cotangent of an input, such as '{first.cotangent(1)}'")
         for key in given:
             if key not in outputs:
                 way_out = "" if kind == "forward" else "; write null if it is zero"
@@ -77,8 +77,7 @@ def _check_names(definition: OpDefinition, primitives: PrimitiveSet) -> None:
         n_values: int | None = len(graph.inputs)
         for number, node in enumerate(graph.nodes):
             try:
-                if node.op in BUILTIN.primitives:
-                    refuse_clash(node.op, primitives.plugins)
+                refuse_clash(node.op, primitives.plugins)
                 primitives[node.op]
             except (UnknownNameError, PluginError) as error:
                 raise type(error)(f"{place}, node {number}: {error}") from None
@@ -133,17 +132,16 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
 
 def _check_concrete(definition: OpDefinition, primitives: PrimitiveSet) -> None:
     """Type the graphs of an op whose types have no variables and whose attrs have defaults. Others wait for their use."""
-    types = [concrete(p.pattern) for p in definition.inputs]
+    patterns = definition.inputs.values()
+    if any(map(variables_of, patterns)):
+        return
     try:
         parsed = primitives.parse_attrs(definition.name, {})
     except TypeRuleError:
         return
-    known = tuple(t for t in types if t is not None)
-    if len(known) < len(types):
-        return
     assert isinstance(parsed, CustomAttrs)
     for kind in definition.graphs:
         try:
-            typed_graph(definition, kind, primitives, parsed, known)
+            typed_graph(definition, kind, primitives, parsed, tuple(instance(pattern, {}) for pattern in patterns))
         except TiduError as error:
             raise TypeRuleError(f"op '{definition.name}': {error}") from None

@@ -46,16 +46,11 @@ class Package:
     def __str__(self) -> str:
         return f"{self.name} {self.version}".rstrip()
 
-    def is_in(self, named: Named) -> bool:
-        """Whether it is one of these."""
-        return _normalized(self.name) in named
-
 
 @dataclass(frozen=True)
 class Announced:
     """An op that packages announce, each by its entry point. More than one that are named clash."""
 
-    op: str
     by: tuple[tuple[Package, EntryPoint], ...]
 
     @property
@@ -65,7 +60,7 @@ class Announced:
 
     def among(self, named: Named) -> tuple[Package, ...]:
         """Those of the packages that may be imported."""
-        return tuple(package for package in self.packages if package.is_in(named))
+        return tuple(package for package in self.packages if _normalized(package.name) in named)
 
 
 @cache
@@ -77,7 +72,7 @@ def announced() -> dict[str, Announced]:
     for distribution in _distributions():
         for point in _entry_points(distribution):
             found.setdefault(point.name, []).append((_package(distribution, point), point))
-    return {op: Announced(op, tuple(sorted(found[op], key=lambda by: str(by[0])))) for op in sorted(found)}
+    return {op: Announced(tuple(sorted(found[op], key=lambda by: str(by[0])))) for op in sorted(found)}
 
 
 def known_with(plugins: Iterable[str] = ()) -> PrimitiveSet:
@@ -106,11 +101,10 @@ def installed(op: str, named: Named) -> Primitive | None:
 
     And where all packages that bring it are none of those that may be imported.
     """
-    known = announced().get(op)
-    if known is None:
+    if op not in announced():
         return None
-    among = known.among(named)
-    if not among:
+    known = announced()[op]
+    if not (among := known.among(named)):
         raise PluginError(f"op '{op}': {not_named(known)}")
     if clash := _clash(op, among, is_built_in=False):
         raise PluginError(clash)
@@ -154,8 +148,9 @@ def clashes(built_in: Collection[str], named: Named) -> Iterator[tuple[str, str]
 
 
 def refuse_clash(op: str, named: Named) -> None:
-    """Raises PluginError if one of these packages announces this op, which tidu has built in."""
-    if named and op in announced() and (clash := _clash(op, announced()[op].among(named), is_built_in=True)):
+    """Raises PluginError if one of these packages announces an op that tidu has built in."""
+    known = announced().get(op) if named and op in BUILTIN.primitives else None
+    if known and (clash := _clash(op, known.among(named), is_built_in=True)):
         raise PluginError(clash)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, MAX_RANK, TIMES, RecordType, TensorType, Type, parse_type
 
 _TEXT = re.compile(r"([A-Za-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[([^\[\]]*)\]")
@@ -36,15 +37,6 @@ Pattern = TensorPattern | RecordType
 
 Variables = dict[str, object]
 """What variables stand for: sizes by name, the axes of `...`, and the dtype of `T`."""
-
-
-def concrete(pattern: Pattern) -> Type | None:
-    """The one type that a pattern is, or None where it has variables."""
-    if isinstance(pattern, RecordType):
-        return pattern
-    if pattern.dtype == ANY_DTYPE or not all(isinstance(n, int) for n in pattern.sizes):
-        return None
-    return TensorType(pattern.dtype, pattern.sizes)  # type: ignore[arg-type]
 
 
 def variables_of(pattern: Pattern) -> list[str]:
@@ -85,7 +77,7 @@ def parse_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
     if sizes.count(ANY_AXES) > 1:
         raise TypeTextError(f"unknown type {text[:60]!r}: '...' may stand once")
     pattern = TensorPattern(dtype, sizes)
-    if concrete(pattern) is not None:
+    if not variables_of(pattern):
         parse_type(str(pattern))
     return pattern
 
@@ -99,14 +91,14 @@ def _type_as_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
     return TensorPattern(type_.dtype, type_.shape) if isinstance(type_, TensorType) else type_
 
 
-def match_all(names: Sequence[str], patterns: Sequence[Pattern], types: Sequence[Type]) -> Variables:
+def match_all(patterns: Mapping[Key, Pattern], types: Sequence[Type]) -> Variables:
     """What the variables stand for where these inputs have these types. Raises TypeRuleError naming the input."""
     found: Variables = {}
-    for name, pattern, type_ in zip(names, patterns, types, strict=True):
+    for (key, pattern), type_ in zip(patterns.items(), types, strict=True):
         if not _matches(pattern, type_, found):
             known = [f"{k} is {_shown(v)}" for k, v in found.items() if k in variables_of(pattern)]
             where = f", where {' and '.join(known)}" if known else ""
-            raise TypeRuleError(f"input '{name}' is {type_}, which does not fit {pattern}{where}")
+            raise TypeRuleError(f"input '{key.name}' is {type_}, which does not fit {pattern}{where}")
     return found
 
 

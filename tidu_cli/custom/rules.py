@@ -156,7 +156,7 @@ class _Op(_ByGraphs):
             rules["jvp"] = self.jvp_by_graph
         if "backward" in definition.graphs:
             rules |= {"jvp": self.jvp_by_derivative, "transpose": None}
-        formula = f"{self.name}({', '.join(p.name for p in definition.inputs)})"
+        formula = f"{self.name}({', '.join(key.name for key in definition.inputs)})"
         return self.made(len(definition.inputs), definition.attrs, **rules, formula=formula, summary="defined in the document")
 
     def graph(self, attrs: CustomAttrs, operands: Sequence[Type | None]) -> Graph:
@@ -176,9 +176,9 @@ class _Op(_ByGraphs):
         return self.definition.linear_in
 
     def hidden(self, attrs: CustomAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
-        patterns = [p.pattern for p in self.definition.outputs]
+        patterns = self.definition.outputs.values()
         results = zip(patterns, declared, strict=True) if declared is not None and len(declared) == len(patterns) else ()
-        return completed([p.pattern for p in self.definition.inputs], operands, [*results])
+        return completed([*self.definition.inputs.values()], operands, [*results])
 
     def inlined(self, attrs: CustomAttrs, operands: Sequence[Term]) -> Sequence[Term]:
         linear = [t.linear for t in operands]
@@ -231,7 +231,7 @@ class _Derivative(_ByGraphs):
 
     def hidden(self, attrs: CustomAttrs, operands: Sequence[Type | None], declared: ValueTypes | None) -> Sequence[Type | None]:
         """By the patterns of the op. Those of tangents have their shapes, and another dtype where it is of integers, or any."""
-        inputs, outputs = ([p.pattern for p in ports] for ports in (self.definition.inputs, self.definition.outputs))
+        inputs, outputs = self.definition.inputs.values(), self.definition.outputs.values()
         _, active = self.split(attrs)
         moving = [pattern for pattern, a in zip(inputs, active, strict=True) if a]
         if len(operands) != self.n_primal + len(moving) or (declared is not None and len(declared) != len(outputs)):
@@ -252,7 +252,7 @@ class _Derivative(_ByGraphs):
         return self._graphs[identity]
 
     def _transposed_reverse(self, attrs: CustomAttrs, operands: ValueTypes) -> Graph:
-        x, y = self.definition.input_keys, self.definition.output_keys
+        x, y = self.definition.inputs, self.definition.outputs
         _, active = self.split(attrs)
         due = [tangent_type(t) for t, a in zip(operands, active, strict=False) if a]
         if len(operands) != self.n_primal + len(due) or list(operands[self.n_primal :]) != due:

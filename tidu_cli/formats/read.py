@@ -45,7 +45,7 @@ def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = 
     Raises DocumentError, one line that begins with `where` and names graph, node, input or output; OSError as the source does.
     """
     with _errors_of(where), no_collection():
-        plain, found = _parsed(data)
+        plain, found = parse(data)
         return _read(plain, primitives), found
 
 
@@ -55,14 +55,14 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = K
     Raises as `parse_document` does.
     """
     with _errors_of(where), no_collection():
-        plain, found = _parsed(data)
+        plain, found = parse(data)
         return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
 
 
 def parse_library(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> PrimitiveSet:
     """`primitives` with the record types and ops of a document, which need not have graphs. Raises as `parse_document` does."""
     with _errors_of(where):
-        return _read_library(_parsed(data)[0], where, primitives)
+        return _read_library(parse(data)[0], where, primitives)
 
 
 @contextmanager
@@ -75,20 +75,15 @@ def _errors_of(where: str) -> Iterator[None]:
         raise DocumentError(one_line(f"{where}: nests too deeply")) from None
 
 
-def _parsed(data: bytes | Source) -> tuple[object, str]:
-    source = data if isinstance(data, Source) else Source(data)
-    source.head(1)  # here it is waited for those who write into a pipe
-    watch("parsing")
-    return parse(source)
-
-
-def parse(source: Source) -> tuple[object, str]:
-    """The plain data of a source, read to its end, and its format: "json" or "msgpack".
+def parse(data: bytes | Source) -> tuple[object, str]:
+    """The plain data of what is read, read to its end, and its format: "json" or "msgpack".
 
     What there may be millions of is compact: `Listed` nodes, and `columns` of packed ones. Raises DocumentError if it is neither
     format, or malformed.
     """
-    first = source.head(1)
+    source = data if isinstance(data, Source) else Source(data)
+    first = source.head(1)  # here it is waited for those who write into a pipe
+    watch("parsing")
     if first and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
         # The heads of msgpack's maps, none of which begins UTF-8 text.
         from tidu_cli.formats.msgpack.reader import unpacked
@@ -138,7 +133,7 @@ def _with_types(primitives: PrimitiveSet, plain: object, origin: str = "") -> Pr
     if not isinstance(plain, dict) or "types" not in plain or plain.get("tidu") != VERSION:
         return primitives
     from tidu_cli.formats.shape.types import record_types
-    from tidu_cli.lax.records.record_types import with_records
+    from tidu_cli.lax.vocabulary import with_records
 
     declared = record_types(plain["types"], primitives.records)
     return with_records(primitives, declared, dict.fromkeys(declared, origin) if origin else {})
@@ -148,9 +143,9 @@ def _with_ops(primitives: PrimitiveSet, ops: Mapping[str, Any], origin: str = ""
     if not ops:
         return primitives
     from tidu_cli.custom.library import extended
-    from tidu_cli.formats.shape.ops import definitions, op_data
+    from tidu_cli.formats.shape.ops import definitions
 
-    return extended(primitives, definitions(op_data(ops, primitives.records), origin, _node_attrs))
+    return extended(primitives, definitions(ops, primitives.records, _node_attrs, origin))
 
 
 def _checked_version(plain: object) -> dict[str, Any]:
@@ -177,16 +172,12 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
             graphs.append(_graph(graph, its_nodes, _inputs(graph, declared), numbering, graphs))
     require("nodes", sum(graph.n_nodes for graph in graphs) + numbering.n_within, "the document")
     bindings = tuple(_bindings(data.bindings or (), graphs))
-    check_zeros(graphs, bindings, numbering.zeros_due, numbering.primitives)
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
-    _check_passes(document)
-    return document
-
-
-def _check_passes(document: Document) -> None:
+    check_zeros(document, numbering.zeros_due, numbering.primitives)
     unused = document.passes.keys() - document.used_passes() if document.passes else ()
     if unused:
         raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
+    return document
 
 
 def _inputs(graph: GraphData | ClosedGraphData, declared: dict[Key, tuple[Input, str]]) -> tuple[Input, ...]:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.formats.json.numerals import require_finite, wants_text
 from tidu_cli.formats.json.text import json_text
+from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.npy import read_array
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE, spelled
@@ -32,7 +34,7 @@ from tidu_cli.rules.attrs.literals import literal_from_file
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 
 NO_TYPES: Mapping[Key, Type] = {}
 
@@ -40,7 +42,6 @@ FORMATS = ("json", "npz", "msgpack")
 """The formats of values files."""
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")  # which no JSON begins with
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that zip knows: files are to depend on values alone
 
 
 def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = None) -> dict[Key, object]:
@@ -177,15 +178,13 @@ def _part(x: object, where: str, short: bool) -> float:
 
 
 def _parse_json(data: bytes | str, source: str, *, by_text: bool) -> object:
-    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        return _unique(pairs, source)
-
     def refuse(constant: str) -> NoReturn:
         raise DocumentError(f'{source}: malformed JSON: {constant} is written as a string, "{constant}"')
 
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        return json.loads(text, object_pairs_hook=members, parse_constant=refuse, parse_float=number if by_text else None)
+        once = partial(_unique, source)
+        return json.loads(text, object_pairs_hook=once, parse_constant=refuse, parse_float=number if by_text else None)
     except RecursionError:
         raise DocumentError(f"{source}: malformed JSON: nested too deeply") from None
     except ValueError as error:
@@ -195,21 +194,16 @@ def _parse_json(data: bytes | str, source: str, *, by_text: bool) -> object:
 def _parse_msgpack(data: bytes, source: str) -> object:
     import msgpack
 
-    def members(pairs: Iterable[tuple[object, object]]) -> dict[object, object]:
-        return _unique(pairs, source)
-
     try:
-        return msgpack.unpackb(data, object_pairs_hook=members, strict_map_key=True, use_list=True)
+        return msgpack.unpackb(data, object_pairs_hook=partial(_unique, source), strict_map_key=True, use_list=True)
     except (ValueError, msgpack.UnpackException) as error:
         raise DocumentError(f"{source}: malformed msgpack: {_line(error)}") from None
 
 
-def _unique(pairs: Iterable[tuple[K, object]], source: str) -> dict[K, object]:
-    found: dict[K, object] = {}
-    for key, value in pairs:
-        if key in found:
-            raise DocumentError(f"{source}: the key {_short(repr(key))} occurs twice")
-        found[key] = value
+def _unique(source: str, pairs: list[tuple[K, object]]) -> dict[K, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise DocumentError(f"{source}: the key {_short(repr(repeated(key for key, _ in pairs)))} occurs twice")
     return found
 
 
@@ -301,7 +295,7 @@ def _npz(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> bytes:
             if name in names:
                 raise DocumentError(f"two values would be called '{_short(name)}' in an npz file; write JSON or msgpack")
             names.add(name)
-            info = ZipInfo("", _EPOCH)
+            info = ZipInfo()  # of the earliest time that zip knows: files are to depend on values alone
             info.filename = info.orig_filename = f"{name}.npy"  # ZipInfo itself would cut a name at a NUL
             array = np.asarray(_stored(value, type_), order="C")
             if array.dtype.name == "bfloat16":

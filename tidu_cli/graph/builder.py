@@ -8,13 +8,13 @@ from tidu_cli.graph.graph import CaseTable, Column, Externals, Graph, Input, Met
 
 
 class GraphBuilder:
-    """A graph under construction. `code` and `args` may be extended directly on hot paths."""
+    """A graph under construction. Its columns are lists, which grow faster, unless they are set as a whole."""
 
     def __init__(self, cases: CaseTable, inputs: Iterable[Input] = ()) -> None:
         self.cases = cases
         self.inputs = list(inputs)
-        self.code: Column[int] = column()
-        self.args: Column[int] = column()
+        self.code: list[int] | Column[int] = []
+        self.args: list[int] | Column[int] = []
         self.external = Externals()
         self.n_values = len(self.inputs)
         self._external_number: dict[tuple[int, int], int] = {}
@@ -37,6 +37,11 @@ class GraphBuilder:
         self.n_values = first + self.cases.n_results[code]
         return first
 
+    def columns(self) -> tuple[Column[int], Column[int]]:
+        """The columns `code` and `args` as they are now."""
+        code, args = (part if isinstance(part, Column) else column(part) for part in (self.code, self.args))
+        return code, args
+
     def build(
         self,
         name: str,
@@ -47,6 +52,5 @@ class GraphBuilder:
         node_meta: Mapping[int, Meta] | None = None,
     ) -> Graph:
         """The finished graph. The builder must not be used after."""
-        return Graph(
-            name, tuple(self.inputs), tuple(outputs), self.cases, self.code, self.args, self.external, linear, meta, node_meta or {}
-        )
+        code, args = (part if isinstance(part, Column) else column(part) for part in (self.code, self.args))
+        return Graph(name, tuple(self.inputs), tuple(outputs), self.cases, code, args, self.external, linear, meta, node_meta or {})

@@ -36,20 +36,17 @@ class Key:
 
     def tangent(self, pass_number: int) -> Key:
         """The key of this key's tangent in a pass. Raises KeyTextError past 64 levels."""
-        return self._under(pass_number)
+        if len(self.path) >= MAX_NESTING:
+            raise KeyTextError(f"key '{self}' nests {MAX_NESTING} passes already, and more are not supported")
+        return Key(self.name, (*self.path, pass_number))
 
     def cotangent(self, pass_number: int) -> Key:
         """The key of this key's cotangent in a pass. Raises KeyTextError past 64 levels."""
-        return self._under(-pass_number)
+        return self.tangent(-pass_number)
 
     def dual(self) -> Key:
         """The cotangent for a tangent, and the tangent for a cotangent, of the same pass."""
         return Key(self.name, (*self.path[:-1], -self.path[-1]))
-
-    def _under(self, step: int) -> Key:
-        if len(self.path) >= MAX_NESTING:
-            raise KeyTextError(f"key '{self}' nests {MAX_NESTING} passes already, and more are not supported")
-        return Key(self.name, (*self.path, step))
 
     def __str__(self) -> str:
         """The text form: `@` within the name is doubled."""
@@ -83,9 +80,7 @@ def key_from_json(value: object) -> Key:
     """
     path: list[int] = []
     while not isinstance(value, str):
-        if not isinstance(value, dict) or len(value) != 1:
-            raise KeyTextError('a key is a string, {"tangent": {"of": KEY, "pass": p}} or {"cotangent": {...}}')
-        ((kind, inner),) = value.items()
+        kind, inner = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", None)
         if kind not in ("tangent", "cotangent") or not isinstance(inner, dict) or set(inner) != {"of", "pass"}:
             raise KeyTextError('a key is a string, {"tangent": {"of": KEY, "pass": p}} or {"cotangent": {...}}')
         pass_number = checked_pass(inner["pass"])

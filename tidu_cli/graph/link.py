@@ -3,6 +3,8 @@
 Transforms see one numbering of values, *flat ids*: the values of graph 0, then those of graph 1, and so on, then the
 detached values. Inputs that share a key, and inputs that a binding makes equal to a value, share that value's flat id.
 Flat ids grow along every dependency but those on detached values, so increasing order is a topological order.
+
+What looks at single values only asks `Definitions`, which follows references one step at a time.
 """
 
 from __future__ import annotations
@@ -11,15 +13,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
 from tidu_cli.graph.columns.large import by_columns
-from tidu_cli.graph.graph import Column, Document, Externals, Output, column
+from tidu_cli.graph.graph import Case, Column, Detached, Document, Externals, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import Type
-from tidu_cli.graph.walk import backwards
+from tidu_cli.graph.walk import mark_dependencies
 
 if TYPE_CHECKING:
     from tidu_cli.graph.columns.dataflow import Flow
@@ -45,22 +47,20 @@ class LogicalGraph:
         is_outside = argument < len(self.document.graphs[graph].inputs)
         return self.outside[graph][argument] if is_outside else self.base[graph] + argument
 
-    @cached_property
-    def lookup(self) -> Sequence[Column[int]]:
-        """`lookup[g][a]` is the flat id of argument `a` of graph g, as a table of all: for those who walk the nodes."""
-        return [self._table(g, len(graph.inputs)) for g, graph in enumerate(self.document.graphs)]
-
-    def _table(self, g: int, n_inputs: int) -> Column[int]:
-        table, outside = counting(self.base[g], self.base[g + 1]), self.outside[g]
-        table[:n_inputs] = outside[:n_inputs]
-        table.extend(outside[n_inputs:])
-        return table
+    def by_argument(self, g: int, of_flat: Sequence[int]) -> list[int]:
+        """What this holds for the flat ids that arguments of graph g stand for, as a table for those who walk its nodes."""
+        n_inputs, found = len(self.document.graphs[g].inputs), [*map(of_flat.__getitem__, self.outside[g])]
+        found[n_inputs:n_inputs] = of_flat[self.base[g] + n_inputs : self.base[g + 1]]
+        return found
 
     @cached_property
     def args(self) -> Sequence[Column[int]]:
         """The column `args` of each graph in flat ids."""
-        pairs = zip(self.lookup, self.document.graphs, strict=True)
-        return [column(map(table.__getitem__, graph.args)) for table, graph in pairs]
+        flat, own = range(self.n_values), column(range(len(self.document.graphs[0].inputs)))
+        return [
+            graph.args if g == 0 and self.outside[0] == own else column([*map(self.by_argument(g, flat).__getitem__, graph.args)])
+            for g, graph in enumerate(self.document.graphs)
+        ]
 
     @cached_property
     def flow(self) -> Flow | None:
@@ -108,10 +108,13 @@ class LogicalGraph:
         for value in values:
             needed[value] = 1
         for g in range(len(self.document.graphs) - 1, -1, -1):
-            for _, operands, first, end in backwards(self.document.graphs[g], self.args[g], self.base[g]):
-                if needed[first] or 1 in needed[first:end]:
-                    for operand in operands:
-                        needed[operand] = 1
+            graph, marked = self.document.graphs[g], self.by_argument(g, needed)
+            mark_dependencies(graph, marked)
+            n_inputs = len(graph.inputs)
+            needed[self.base[g] + n_inputs : self.base[g + 1]] = bytes(marked[n_inputs : graph.n_values])
+            del marked[n_inputs : graph.n_values]
+            for flat in compress(self.outside[g], marked):
+                needed[flat] = 1
         return needed
 
 
@@ -139,16 +142,45 @@ def flow_of(document: Document, base: Sequence[int], outside: Sequence[Column[in
     return None
 
 
-@by_columns("tidu_cli.graph.columns.blocks", lambda first, end: end - first)
-def counting(first: int, end: int) -> Column[int]:
-    """The numbers from `first` to before `end`."""
-    return column(range(first, end))
-
-
 @by_columns("tidu_cli.graph.columns.dataflow", lambda external, *_: len(external))
 def externals_in_flat_ids(
     external: Externals, base: Sequence[int], outside: Sequence[Column[int]], n_inputs: Sequence[int]
 ) -> Column[int]:
     """What externals stand for, which are values of graphs that have been linked, or detached."""
     n_inputs = [*n_inputs, 0]  # graph -1, of which detached values are, has none, and the last base
-    return column(outside[g][v] if v < n_inputs[g] else base[g] + v for g, v in external)
+    return column([outside[g][v] if v < n_inputs[g] else base[g] + v for g, v in external])
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Result `slot` of node number `node` of graph number `graph`: its case applied to the values at `operands`."""
+
+    graph: int
+    node: int
+    case: Case
+    operands: tuple[Place, ...]
+    slot: int
+
+
+Definition = Application | Input | Detached
+
+
+@dataclass(frozen=True, eq=False)
+class Definitions:
+    """Looks up what the values of a document are."""
+
+    document: Document
+
+    def __getitem__(self, place: Place) -> Definition:
+        """A node's result, a free input, or a detached value."""
+        g, value = place
+        while g != Externals.DETACHED:
+            graph = self.document.graphs[g]
+            if value >= len(graph.inputs):
+                node, slot = graph.producer(value)
+                return Application(g, node, graph.case(node), tuple(graph.place(g, a) for a in graph.operands(node)), slot)
+            declared = graph.inputs[value]
+            if declared.key not in self.document.bound:
+                return declared
+            g, value = self.document.bound[declared.key]
+        return self.document.detached[value]

@@ -65,8 +65,9 @@ def literal_from_numbers(type_: TensorType, numbers: list[object]) -> Literal:
     try:
         if part in FLOATS:
             floats = [_as_float(x, type_) for x in numbers]
-            if part != "f64":
-                _require_range(part, floats, type_)
+            past = [x for x in floats if part != "f64" and _OVERFLOW[part] <= abs(x) < math.inf]
+            if past:
+                raise TypeTextError(f"constant of type {type_}: {past[0]!r} is out of its range")
             return Literal(type_, pack_floats(part, floats))
         as_exact = _as_instant if dtype in DATETIMES else _as_exact
         return Literal(type_, struct.pack(f"<{expected}{_FORMAT[part]}", *[as_exact(x, type_) for x in numbers]))
@@ -112,34 +113,24 @@ def filled(type_: TensorType, value: float | int | bool | complex) -> Literal:
 
 def pack_floats(dtype: str, values: list[float]) -> bytes:
     """Little-endian bytes of floats in `dtype`, rounded to nearest even; values past the range become infinite."""
-    if dtype in ("f64", "bf16"):
-        packed = struct.pack(f"<{len(values)}d", *values)
-        return packed if dtype == "f64" else _bf16_from_doubles(packed)
+    if dtype == "f64":
+        return struct.pack(f"<{len(values)}d", *values)
+    if dtype == "bf16":  # the upper half of an f32
+        return b"".join(struct.pack("<f", _as_bf16(x))[2:] for x in values)
     # struct refuses what rounds past the greatest float; IEEE 754 makes it infinite.
     overflow = _OVERFLOW[dtype]
     fit = [math.copysign(math.inf, x) if abs(x) >= overflow else x for x in values]
     return struct.pack(f"<{len(values)}{_FORMAT[dtype]}", *fit)
 
 
-def _bf16_from_doubles(packed: bytes) -> bytes:
-    # Rounding f64 to bf16 through f32 would round twice. Round-to-odd in the first step makes the second exact
-    # (Boldo and Melquiond, "When double rounding is odd", 2005).
-    out = []
-    for (x,) in struct.iter_unpack("<d", packed):
-        if x != x:
-            out.append(0x7FC0)
-            continue
-        if abs(x) >= _OVERFLOW["bf16"]:
-            out.append(0x7F80 if x > 0 else 0xFF80)
-            continue
-        (bits32,) = struct.unpack("<I", struct.pack("<f", x))
-        (rounded,) = struct.unpack("<f", struct.pack("<I", bits32))
-        if rounded != x:
-            if abs(rounded) > abs(x):
-                bits32 -= 1  # truncate towards zero, then mark as inexact
-            bits32 |= 1
-        out.append((bits32 + 0x7FFF + ((bits32 >> 16) & 1)) >> 16)
-    return struct.pack(f"<{len(out)}H", *out)
+def _as_bf16(x: float) -> float:
+    """The bf16 next to a double, ties to even; it is rounded once, as scaling by powers of 2 is exact."""
+    if x != x:
+        return math.nan
+    if abs(x) >= _OVERFLOW["bf16"]:
+        return math.copysign(math.inf, x)
+    last_digit = 2.0 ** (max(math.frexp(x)[1], -125) - 8)  # of normal numbers the eighth; subnormal ones have it at 2^-133
+    return math.copysign(round(x / last_digit) * last_digit, x)
 
 
 def _as_float(x: object, type_: TensorType) -> float:
@@ -149,13 +140,6 @@ def _as_float(x: object, type_: TensorType) -> float:
     elif isinstance(x, int | float) and not isinstance(x, bool):
         return float(x) if real_dtype(storage_dtype(type_.dtype)) == "f64" else to_be_shortened(x)
     raise TypeTextError(f'constant of type {type_}: {x!r} is not a number, "NaN", "Infinity" or "-Infinity"')
-
-
-def _require_range(dtype: str, floats: list[float], type_: TensorType) -> None:
-    overflow = _OVERFLOW[dtype]
-    for x in floats:
-        if overflow <= abs(x) < math.inf:
-            raise TypeTextError(f"constant of type {type_}: {x!r} is out of its range")
 
 
 def _as_exact(x: object, type_: TensorType) -> int:

@@ -128,7 +128,7 @@ def _columns(logical: LogicalGraph, kind_of: Column[int], flat: Mapping[int, int
 @by_columns("tidu_cli.graph.columns.blocks", lambda values, _: len(values))
 def encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
     """Integers, or the entries of a table that they number, as little-endian bytes."""
-    found = column(values if table is None else map(table.__getitem__, values))
+    found = column(values if table is None else [*map(table.tolist().__getitem__, values)])
     if sys.byteorder == "big":
         found.byteswap()
     yield found.tobytes()

@@ -43,6 +43,24 @@ REALS = INTEGERS | FLOATS
 NUMERIC = INTEGERS | INEXACT
 ANY = ALL | TIMES
 
+_CLASSES = {
+    FLOATS: "floats",
+    COMPLEXES: "complex numbers",
+    INEXACT: "floats and complex numbers",
+    INTEGERS: "integers",
+    SIGNED: "signed integers",
+    REALS: "integers and floats",
+    NUMERIC: "numbers",
+    REALS | {"bool"}: "integers, floats and bools",
+    INTEGERS | {"bool"}: "integers and bools",
+    REALS | {"bool"} | TIMES: "integers, floats, bools and times",
+    REALS | TIMES: "integers, floats and times",
+    NUMERIC | DURATIONS: "numbers and durations",
+    NUMERIC | TIMES: "numbers and times",
+    ALL: "numbers and bools",
+    ANY: "all dtypes",
+}
+
 OPEN_SHAPE = (-1,)
 """The shape of a tensor type whose text leaves it out, where that is allowed: that of another type, as of a tangent its primal."""
 
@@ -222,6 +240,11 @@ def map_leaves(type_: Type, change: Callable[[TensorType], TensorType]) -> Type:
     return type_ if fields == type_.fields else RecordType(type_.name if type_.tangent else "", fields, type_.tangent)
 
 
+def spelled_out(type_: Type) -> Type:
+    """A type with the fields of every record in it instead of its name, `{a: {x: f64[]}}`."""
+    return type_ if isinstance(type_, TensorType) else RecordType("", tuple((name, spelled_out(t)) for name, t in type_.fields))
+
+
 def of_batch(type_: Type, size: int) -> Type:
     """The type of so many values of a type together: the batch is the first axis of each array.
 
@@ -238,6 +261,11 @@ def of_batch(type_: Type, size: int) -> Type:
 def itemsize(dtype: str) -> int:
     """The bytes that an element of a dtype takes."""
     return 8 if dtype in TIMES else ITEMSIZE[dtype]
+
+
+def dtype_class(dtypes: frozenset[str]) -> str:
+    """How messages and the catalogue name a set of dtypes."""
+    return _CLASSES.get(dtypes) or ", ".join(sorted(dtypes))
 
 
 def storage_dtype(dtype: str) -> str:

@@ -20,10 +20,9 @@ def folds(graph: Graph, apart: Container[int] = ()) -> list[int]:
     and, in linear nodes, inactive operands, which are held fixed. Nodes computed of constants alone join one another, and
     together their reader, if they have one only. The nodes `apart` are in no fold.
     """
-    producers = _producers(graph)
-    feeding, constant = _feeding(graph, producers)
+    feeding, constant = _feeding(graph)
     component = _components(feeding, constant)
-    reader = _readers(graph, producers, feeding, constant, component)
+    reader = _readers(graph, component)
     leader = list(range(graph.n_nodes))
     for node in range(graph.n_nodes - 1, -1, -1):
         if component[node] != node:
@@ -35,30 +34,21 @@ def folds(graph: Graph, apart: Container[int] = ()) -> list[int]:
     return leader
 
 
-def _producers(graph: Graph) -> list[int]:
-    """Of each local value the node that makes it, -1 for inputs."""
-    producers = [-1] * len(graph.inputs)
-    for node, code in enumerate(graph.code):
-        producers += [node] * graph.cases.n_results[code]
-    return producers
+def _made_by(graph: Graph, argument: int) -> int:
+    """The node of this graph that makes what an argument stands for; -1 for inputs and values of other graphs."""
+    return graph.producer(argument)[0] if argument >= len(graph.inputs) else -1
 
 
-def _feeding(graph: Graph, producers: list[int]) -> tuple[list[tuple[set[int], set[int]]], list[bool]]:
+def _feeding(graph: Graph) -> tuple[list[tuple[set[int], set[int]]], list[bool]]:
     """Of each node the constant nodes that it reads, and those it depends on, -1 for inputs; and whether it is constant itself."""
     feeding: list[tuple[set[int], set[int]]] = []
     constant: list[bool] = []
     for case, arguments in graph.nodes():
-        fixed, moving, alone = set(), set(), True
-        for slot, argument in enumerate(arguments):
-            node = producers[argument] if argument >= 0 else -1
-            if node >= 0 and constant[node]:
-                fixed.add(node)
-                continue
-            alone = False
-            if case.mask is None or case.mask[slot]:
-                moving.add(node)
+        nodes = [_made_by(graph, argument) for argument in arguments]
+        fixed = {node for node in nodes if node >= 0 and constant[node]}
+        moving = {n for slot, n in enumerate(nodes) if n not in fixed and (case.mask is None or case.mask[slot])}
         feeding.append((fixed, moving))
-        constant.append(alone)
+        constant.append(fixed.issuperset(nodes))
     return feeding, constant
 
 
@@ -78,21 +68,20 @@ def _components(feeding: list[tuple[set[int], set[int]]], constant: list[bool]) 
     return [last(node) for node in range(len(feeding))]
 
 
-def _readers(
-    graph: Graph, producers: list[int], feeding: list[tuple[set[int], set[int]]], constant: list[bool], component: list[int]
-) -> list[int]:
+def _readers(graph: Graph, component: list[int]) -> list[int]:
     """Of each component the only node outside it that reads it, -1 if none does, or _SEVERAL."""
     reader = [-1] * graph.n_nodes
 
-    def read(value_of: int, by: int) -> None:
-        one = component[value_of]
-        reader[one] = by if reader[one] in (-1, by) else _SEVERAL
+    def read(argument: int, by: int) -> None:
+        node = _made_by(graph, argument)
+        if node >= 0 and (by < 0 or component[node] != component[by]):
+            one = component[node]
+            reader[one] = by if reader[one] in (-1, by) else _SEVERAL
 
     for node, (_, arguments) in enumerate(graph.nodes()):
         for argument in arguments:
-            if argument >= 0 and (made_by := producers[argument]) >= 0 and component[made_by] != component[node]:
-                read(made_by, node)
+            read(argument, node)
     for output in graph.outputs:
-        if output.value is not None and output.value >= 0 and producers[output.value] >= 0:
-            reader[component[producers[output.value]]] = _SEVERAL
+        if output.value is not None:
+            read(output.value, _SEVERAL)
     return reader

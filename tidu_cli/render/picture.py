@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import chain, groupby, pairwise
+from itertools import chain, compress, groupby, pairwise
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -189,14 +189,10 @@ def _flows(frames: Sequence[Frame]) -> list[list[Flow]]:
         graph, own = frame.graph, _input_flows(frames, frame, flows)
         flows.append(own)
         for case, arguments in graph.nodes():
-            flow = Flow.PRIMAL
             # Within a node it shows which operands are active: they are what is no primal.
-            mask = case.mask if frame.owner is None else [True] * len(arguments)
-            if mask is not None:
-                for argument, active in zip(arguments, mask, strict=True):
-                    if active:
-                        flow = max(flow, _flow_at(flows, graph.place(g, argument)), key=order.index)
-            own.extend([flow] * len(case.results))
+            mask = case.mask or () if frame.owner is None else [True] * len(arguments)
+            carried = (_flow_at(flows, graph.place(g, argument)) for argument in compress(arguments, mask))
+            own.extend([max(carried, key=order.index, default=Flow.PRIMAL)] * len(case.results))
     return flows
 
 
@@ -222,10 +218,8 @@ def _items(graph: Graph, g: int, flows: Sequence[Sequence[Flow]], leaders: Seque
     members: dict[int, list[int]] = {}
     for node, leader in enumerate(leaders):
         members.setdefault(leader, []).append(node)
-    value = len(graph.inputs)
     for node, (case, _) in enumerate(graph.nodes()):
-        flow = flows[g][value] if case.results else Flow.PRIMAL
-        value += len(case.results)
+        flow = flows[g][graph.first_result(node)] if case.results else Flow.PRIMAL
         if len(nodes := members.get(node, ())) > 1:
             yield Item(f"g{g}n{node}", Kind.COLLAPSED, g, node, flow, nodes=tuple(nodes))
         elif nodes:
@@ -307,12 +301,11 @@ def _slots(case: Case) -> Sequence[int | str | None]:
 
 
 def _binding_edges(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
-    bound, graphs = {b.key: (b.graph, b.value) for b in document.bindings}, [Frame(graph) for graph in document.graphs]
+    frames = [Frame(graph) for graph in document.graphs]
     for g, graph in enumerate(document.graphs):
         for i, declared in enumerate(graph.inputs):
-            if declared.key in bound:
-                place = bound[declared.key]
-                yield Edge(_id_of(graphs, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
+            if (place := document.bound.get(declared.key)) is not None:
+                yield Edge(_id_of(frames, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
 
 
 def _off_path(document: Document, items: Sequence[Item], edges: Sequence[Edge], highlight: Sequence[Key]) -> frozenset[str]:

@@ -40,9 +40,10 @@ def preceded(entry: Any) -> AttrShift:
     return lambda entries, size: None if entries is None else (entry, *entries)
 
 
-def stacked(node: Batching, k: int) -> Term:
-    """Operand k with the batch as its first axis; a shared one is broadcast."""
-    return node.operands[k] if node.batched[k] else repeated(node.operands[k], node.size)
+def stacked(node: Batching, k: int, part: Term | None = None) -> Term:
+    """Operand k, or a part of it, with the batch as its first axis; a shared one is broadcast."""
+    x = part or node.operands[k]
+    return x if node.batched[k] else repeated(x, node.size)
 
 
 def repeated(x: Term, size: int) -> Term:

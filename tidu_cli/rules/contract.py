@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 from typing import Literal as OneOf
 
 from tidu_cli.graph.literals import Literal
@@ -110,6 +110,23 @@ NarrowingRule = Callable[[Narrowing], "Sequence[Term | None] | None"]
 
 MergingRule = Callable[[Any, Any, Sequence["Term"]], "Sequence[Term] | None"]
 """From the attrs of two nodes and the operands that both read to the results of both, one after the other; None to leave them."""
+
+
+class Segmented(Protocol):
+    """Two loops, of which the second reads what the first stores, in segments."""
+
+    def first(self, operands: Sequence[Term]) -> tuple[Sequence[Term | None], Sequence[Term]]:
+        """The results of the first, None for those that only the second reads, and the states that it stores."""
+        ...
+
+    def second(self, operands: Sequence[Term], of_first: Sequence[Term], states: Sequence[Term]) -> Sequence[Term]:
+        """The results of the second, from its operands but for what it read of the first, the first's operands, and the states."""
+        ...
+
+
+SegmentedRule = Callable[[Any, Any, Sequence["int | None"], Sequence[int], Callable[[int], int]], "Segmented | None"]
+"""From the attrs of two loops; which result of the first each operand of the second is, or None; which of these others need, too;
+and from the number of steps to that of a segment. None where that cannot be."""
 
 ReadingRule = Callable[[Any, "Term", Sequence["Term"]], "Term"]
 """From (attrs, an array in the place of operand 0, the other operands) to the elements of it that the result has.
@@ -236,6 +253,8 @@ class Rules:
     """What computes some results of a node that holds graphs, and as little else as can be."""
     merged: MergingRule | None = None
     """What computes the results of two nodes that hold graphs and read the same."""
+    segmented: SegmentedRule | None = None
+    """How a loop that stores values for a linear one stores fewer, of which that computes them anew."""
     inlined: Inlining | None = None
     """What an operation of a document stands for, in terms of others."""
     dependence: DependenceRule | None = None

@@ -15,21 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import (
-    ALL,
-    ANY,
-    COMPLEXES,
-    DATETIMES,
-    DURATIONS,
-    FLOATS,
-    INEXACT,
-    INTEGERS,
-    NUMERIC,
-    REALS,
-    SIGNED,
-    TIMES,
-    TensorType,
-)
+from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, TIMES, RecordType, TensorType, dtype_class, real_dtype
 from tidu_cli.rules.batching import AttrShift, itself
 from tidu_cli.rules.contract import (
     EACH,
@@ -52,25 +38,8 @@ from tidu_cli.rules.contract import (
     in_span,
 )
 from tidu_cli.rules.flops import free
+from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Term, op
-
-_CLASSES = {
-    FLOATS: "floats",
-    COMPLEXES: "complex numbers",
-    INEXACT: "floats and complex numbers",
-    INTEGERS: "integers",
-    SIGNED: "signed integers",
-    REALS: "integers and floats",
-    NUMERIC: "numbers",
-    REALS | {"bool"}: "integers, floats and bools",
-    INTEGERS | {"bool"}: "integers and bools",
-    REALS | {"bool"} | TIMES: "integers, floats, bools and times",
-    REALS | TIMES: "integers, floats and times",
-    NUMERIC | DURATIONS: "numbers and durations",
-    NUMERIC | TIMES: "numbers and times",
-    ALL: "numbers and bools",
-    ANY: "all dtypes",
-}
 
 _OPERATORS: dict[str, Kernel] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg, "divide": operator.truediv,
@@ -99,11 +68,6 @@ _conj, convert = op("conj"), op("convert_element_type")
 def conj(x: Term) -> Term:
     """The complex conjugate; of a real value, itself."""
     return _conj(x) if x.type.complex else x
-
-
-def dtype_class(dtypes: frozenset[str]) -> str:
-    """How messages and the catalogue name a set of dtypes."""
-    return _CLASSES.get(dtypes) or ", ".join(sorted(dtypes))
 
 
 def require_dtype(dtypes: frozenset[str], types: Types, what: str = "input") -> None:
@@ -151,6 +115,11 @@ def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorTyp
         return (result(operands[0]),)
 
     return types
+
+
+def real_of(t: TensorType) -> TensorType:
+    """The type of real parts, and of magnitudes."""
+    return t.with_dtype(real_dtype(t.dtype))
 
 
 def computed(function: Kernel) -> KernelRule:
@@ -219,15 +188,24 @@ def summed(terms: Sequence[Term | None]) -> Term | None:
     return total
 
 
+def minus(x: Term | None, y: Term | None) -> Term | None:
+    """x - y for tangents of one type, of records field by field; None is zero."""
+    if y is None:
+        return x
+    if isinstance(y.value_type, RecordType):
+        return fieldwise(y.value_type, lambda name, _: minus(x and field(x, name), field(y, name)))
+    return -y if x is None else x - y
+
+
 _FACETS = {"domain": Domain, "evaluation": Evaluation, "rules": Rules, "catalogue": Catalogue}
-_FACET_OF = {field.name: facet for facet, kind in _FACETS.items() for field in fields(kind)}
+_FACET_OF = {part.name: facet for facet, kind in _FACETS.items() for part in fields(kind)}
 
 
 def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Fields by the facets that have them."""
     found: dict[str, dict[str, Any]] = {}
-    for field, value in told.items():
-        found.setdefault(_FACET_OF[field], {})[field] = value
+    for name, value in told.items():
+        found.setdefault(_FACET_OF[name], {})[name] = value
     return found
 
 

@@ -10,9 +10,8 @@ from typing import Any, TypeVar, cast
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
-from tidu_cli.graph.types import RecordType, Type, require_possible
-from tidu_cli.rules.contract import Attrs, BatchRule, JVPRule, Primitive, TransposeRule, Types, ValueTypes
-from tidu_cli.rules.hidden_types import as_declared, with_hidden_types
+from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
+from tidu_cli.rules.contract import Attrs, BatchRule, Domain, JVPRule, Primitive, TransposeRule, Types, ValueTypes
 from tidu_cli.rules.tangents.types import joined
 
 R = TypeVar("R")
@@ -126,9 +125,9 @@ class PrimitiveSet:
             raise TypeRuleError(f"takes {domain.arity} input{'s' if domain.arity != 1 else ''}, got {n}")
         if mask is not None and len(mask) != n:
             raise TypeRuleError(f"active mask has {len(mask)} entries for {n} inputs")
-        operands = with_hidden_types(domain, attrs, operands, declared) if None in operands else operands
+        operands = _with_hidden_types(domain, attrs, operands, declared) if None in operands else operands
         if None in operands:
-            return Case(op, attrs, mask, tuple(operands), as_declared(domain, attrs, n, declared))
+            return Case(op, attrs, mask, tuple(operands), _as_declared(domain, attrs, n, declared))
         known = cast(ValueTypes, tuple(operands))
         if not domain.records:
             for k, type_ in enumerate(known):
@@ -176,3 +175,64 @@ def _required(rule: R | None, kind: str, op: str) -> R:
 
 def _join(types: ValueTypes) -> str:
     return ", ".join(map(str, types))
+
+
+# Operand types that a detached reference hides, found by what else a node says: its other operands, and its result types.
+
+
+def _with_hidden_types(
+    domain: Domain, attrs: CaseAttrs, operands: Sequence[Type | None], declared: ValueTypes | None
+) -> Sequence[Type | None]:
+    """Operand types, of those that are None as many as the domain of the primitive can tell."""
+    if domain.one_type:
+        type_ = next((t for t in operands if t is not None), None) or _one_type(domain, attrs, len(operands), declared)
+        operands = operands if type_ is None else _completed(domain, attrs, operands, type_, declared)
+    return domain.hidden(attrs, operands, declared) if None in operands and domain.hidden is not None else operands
+
+
+def _as_declared(domain: Domain, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> ValueTypes:
+    """The result types of a node of n operands some of whose types stay hidden: those that it declares. Raises TypeRuleError."""
+    if declared is None:
+        raise TypeRuleError(
+            "reads a detached value, so its result types cannot be inferred; give the node's types or resolve first"
+        )
+    due = domain.n_results(attrs, n)
+    if len(declared) != due:
+        raise TypeRuleError(f"declares {len(declared)} result types, but has {due} result{'' if due == 1 else 's'}")
+    return declared
+
+
+def _completed(
+    domain: Domain, attrs: CaseAttrs, operands: Sequence[Type | None], type_: Type, declared: ValueTypes | None
+) -> Sequence[Type | None]:
+    """Operand types with this one for those that are hidden; or with one that gives what is declared: a number that scales, say.
+
+    Unchanged where the primitive takes no operands of that one type.
+    """
+    others = () if declared is None or isinstance(type_, RecordType) else (type_.with_dtype("f64"),)
+    found = operands
+    for candidate in (type_, *others, *(declared or ())):
+        completed = [candidate if t is None else t for t in operands]
+        try:
+            results = domain.types(attrs, cast(Types, tuple(completed)))
+        except TypeRuleError:
+            continue  # the primitive does not take it
+        if declared is None or results == declared:
+            return completed
+        found = completed if candidate == type_ else found  # which says what is wrong with the declaration
+    return found
+
+
+def _one_type(domain: Domain, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> Type | None:
+    """The type of n operands of one type that gives the declared results; None where there is none, or more than one."""
+    if declared is None or len(declared) != 1 or not isinstance(declared[0], TensorType):
+        return None
+    found: list[TensorType] = []
+    for dtype in domain.dtypes:
+        candidate = declared[0].with_dtype(dtype)
+        try:
+            if domain.types(attrs, (candidate,) * n) == declared:
+                found.append(candidate)
+        except TypeRuleError:
+            continue  # the primitive does not take it
+    return found[0] if len(found) == 1 else None

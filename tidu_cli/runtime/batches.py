@@ -7,6 +7,8 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.errors import EvaluationError, TypeRuleError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
@@ -16,7 +18,7 @@ from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
-from tidu_cli.runtime.plans.interpreter import owned
+from tidu_cli.runtime.plans.interpreter import each, owned
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, needed_inputs, plain_program
 from tidu_cli.watching import watch
 
@@ -56,8 +58,6 @@ def evaluate_batch(
     for bit those of the items one by one; sums and products of matrices may be added in another order. Raises EvaluationError for
     axes that are not there and batches of different sizes, and MissingRuleError.
     """
-    import numpy as np
-
     needed = needed_inputs(graph)
     require_given([i for i in graph.inputs if i.key in axes or i.key in needed], inputs)
     items: dict[Key, Any] = {}
@@ -70,9 +70,12 @@ def evaluate_batch(
             items[i.key], size_of[i.key] = _batch(f"input {i.key}", i.type, axes[i.key], value)
         else:
             items[i.key] = value_of_input(i.key, i.type, value)
-    size = _one_size(size_of, axes)
     if not size_of:
         raise EvaluationError(f"graph '{graph.name}': no input of it has a batch; leave --batch out")
+    size = max(size_of.values())
+    if min(size_of.values()) < size:
+        told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
+        raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
     types = {o.key: _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
     run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
     found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
@@ -80,19 +83,11 @@ def evaluate_batch(
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
         chosen = itemgetter(slice(begin, begin + chunk))
-        part = {key: _each(np.ascontiguousarray, _each(chosen, items[key])) for key in needed & size_of.keys()}
+        part = {key: each(np.ascontiguousarray, each(chosen, items[key])) for key in needed & size_of.keys()}
         part |= {key: items[key] for key in needed - size_of.keys()}
         for target, value in zip(found, run(part), strict=True):
             _fill(target, begin, begin + chunk, value)
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
-
-
-def _one_size(size_of: Mapping[Key, int], axes: Mapping[Key, int]) -> int:
-    sizes = set(size_of.values())
-    if len(sizes) > 1:
-        told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
-        raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
-    return max(sizes, default=0)
 
 
 def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None) -> tuple[Run, int] | None:
@@ -122,7 +117,7 @@ def _vectorized(
     def run(part: Mapping[Key, Any]) -> list[Any]:
         # What is the same for all items gets an axis for them.
         found = zip(program.run(part), depend, strict=True)
-        return [value if depends else _each(lambda x: x[None], value) for value, depends in found]
+        return [value if depends else each(lambda x: x[None], value) for value, depends in found]
 
     return run, chunk
 
@@ -139,8 +134,6 @@ def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_me
 
 def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
     """A batch of values, as arrays whose first axis it is, and its size."""
-    import numpy as np
-
     sizes = dict.fromkeys(_sizes(place, type_, axis, value))
     if len(sizes) != 1:
         raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
@@ -151,7 +144,7 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
         at = axis % (t.rank + 1)
         return t.with_shape((*t.shape[:at], size, *t.shape[at:]))
 
-    return _each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
+    return each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
 
 
 def _of_batch(place: str, type_: Type, size: int) -> Type:
@@ -190,13 +183,6 @@ def _shape(value: object) -> tuple[int, ...]:
     if isinstance(value, list):
         return (len(value), *_shape(value[0])) if value else (0,)
     return tuple(getattr(value, "shape", ()))
-
-
-def _each(function: Callable[[Any], Any], value: Any) -> Any:
-    """A function of arrays applied to each array of a value; what is structurally zero stays so."""
-    if isinstance(value, tuple):
-        return tuple(_each(function, field) for field in value)
-    return None if value is None else function(value)
 
 
 def _fill(target: Any, begin: int, end: int, value: Any) -> None:

@@ -42,13 +42,13 @@ def flops(graph: Graph, primitives: PrimitiveSet | None = None) -> Flops:
     return _flops(graph.cases.cases, Counter(graph.code), primitives or vocabulary(graph.cases))
 
 
-def evaluation(document: Document, primitives: PrimitiveSet | None = None) -> Evaluation:
+def evaluation(document: Document) -> Evaluation:
     """What evaluating the head's outputs takes, nodes being run in order, and each value let go of after its last use.
 
     The estimate is that of `estimate_memory` for the materialized document, except that nodes that compute the same count each.
     """
-    primitives = primitives or vocabulary(document.cases)
-    logical, cases, head = link(document), document.cases.cases, len(document.graphs) - 1
+    primitives, cases = vocabulary(document.cases), document.cases.cases
+    logical, head = link(document), len(document.graphs) - 1
     depth, alive = _depth(logical), Liveness(logical, primitives)
     made = zip(logical.base, logical.base[1:], strict=False)
     used = {code: n for code, n in enumerate(alive.count) if n}

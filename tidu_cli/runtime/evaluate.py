@@ -11,7 +11,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, storage_dtype, unit_of
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.runtime.inputs import is_as_declared, value_of_input
+from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory, fits
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
@@ -64,7 +64,7 @@ def call(
     It may be called again, and then runs the quicker for what is kept, unless this is `once`.
     """
     require_given(program.inputs, inputs)
-    given = {i.key: _taken(i, inputs[i.key]) for i in program.inputs}
+    given = {i.key: value_of_input(i.key, i.type, inputs[i.key]) for i in program.inputs}
     if moves:
         from tidu_cli.runtime.retraction import moved
 
@@ -73,10 +73,6 @@ def call(
                 given[i.key] = moved(program.primitives, i.key, i.type, given[i.key], moves[i.key])
     found = program.run(given, once=once) if isinstance(program, GroupedProgram) else program.run(given)
     return {o.key: outward(o.type, value) for o, value in zip(program.outputs, found, strict=True)}
-
-
-def _taken(declared: Input, value: object) -> Any:
-    return value if is_as_declared(declared.type, value) else value_of_input(declared.key, declared.type, value)
 
 
 def require_given(declared: Sequence[Input], inputs: Container[Key]) -> None:

@@ -17,23 +17,31 @@ from tidu_cli.graph.types import (
     COMPLEXES,
     DATETIMES,
     DURATIONS,
+    INEXACT,
+    INTEGERS,
+    ITEMSIZE,
     TIMES,
     UNITS,
     RecordType,
     TensorType,
     Type,
+    real_dtype,
     unit_of,
 )
 from tidu_cli.lax.arrays.structural import dtype_name, literal_array, numpy_dtype
 from tidu_cli.lax.records.records import zeros
-from tidu_cli.runtime.widening import widened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+"""The binary digits of floats, the leading one included."""
+
 
 def value_of_input(key: Key, type_: Type, value: object) -> Any:
     """What a user gave for an input, as `input_value`; of a tangent or cotangent null is zero. Raises EvaluationError."""
+    if is_as_declared(type_, value):
+        return value
     if is_zero_seed(key, type_, value):
         import numpy as np
 
@@ -60,7 +68,10 @@ def input_value(place: str, type_: Type, value: object) -> Any:
         if name not in given:
             zero = ", or null for zero" if type_.inexact else ""
             raise EvaluationError(f"{place}.{name}: missing; {field_type} is due{zero}")
-    return tuple(_field(f"{place}.{name}", field_type, given[name], type_.inexact) for name, field_type in type_.fields)
+    return tuple(
+        None if given[name] is None and type_.inexact else input_value(f"{place}.{name}", field_type, given[name])
+        for name, field_type in type_.fields
+    )
 
 
 def is_as_declared(type_: Type, value: object) -> bool:
@@ -74,10 +85,6 @@ def is_as_declared(type_: Type, value: object) -> bool:
         and value.dtype is numpy_dtype(np, type_.dtype)  # by identity, as all arrays of a native dtype share one
         and type_.dtype not in DATETIMES  # whose counts are looked at
     )
-
-
-def _field(place: str, type_: Type, value: object, may_be_zero: bool) -> Any:
-    return None if value is None and may_be_zero else input_value(place, type_, value)
 
 
 def record_fields(place: str, type_: RecordType, value: object) -> Mapping[str, object]:
@@ -119,7 +126,7 @@ def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
         array: NDArray[Any] = literal_array(np, value)
         if value.type == type_:
             return array
-        wide = widened(place, type_, value.type, array)
+        wide = _widened(place, type_, value.type, array)
         return _in_unit(place, type_, value.type, array) if wide is None else wide
     if not isinstance(value, np.ndarray | np.generic):
         return _converted(place, type_, value)
@@ -131,13 +138,51 @@ def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
         array = array.view(numpy_dtype(np, "bf16"))  # as .npy files hold it: they have no name for bf16
     if array.dtype != numpy_dtype(np, type_.dtype) or array.shape != type_.shape:
         given = TensorType(dtype_name(array.dtype), array.shape)
-        wide = widened(place, type_, given, array)
+        wide = _widened(place, type_, given, array)
         if wide is None:
             raise _mismatch(place, type_, str(given))
         return wide
     if type_.dtype in DATETIMES:
         _require_times(place, type_, array)
     return array
+
+
+def _widened(place: str, type_: TensorType, given: TensorType, array: NDArray[Any]) -> NDArray[Any] | None:
+    """An array of type `given` as one of `type_`, if that is wider: of floats, or of complex numbers.
+
+    None where it is not, or of another shape. Raises EvaluationError for an integer that would be rounded.
+    """
+    import numpy as np
+
+    if given.shape != type_.shape or not _is_wider(type_.dtype, given.dtype):
+        return None
+    with np.errstate(over="ignore"):  # what is out of range is told below
+        found: NDArray[Any] = array.astype(numpy_dtype(np, type_.dtype))
+    part = real_dtype(type_.dtype)
+    if given.dtype in INTEGERS and (lost := _inexact(array, found, part)).any():
+        raise EvaluationError(f"{place}: expected {type_}, got {given}, and {array[lost][0]} is no {part} unless it is rounded")
+    return found
+
+
+def _is_wider(target: str, given: str) -> bool:
+    if target not in INEXACT or given in INTEGERS:
+        return target in INEXACT
+    if given not in INEXACT or (given.startswith("c") and not target.startswith("c")):
+        return False
+    part, given_part = real_dtype(target), real_dtype(given)
+    return part == given_part or ITEMSIZE[part] > ITEMSIZE[given_part]
+
+
+def _inexact(integers: NDArray[Any], floats: NDArray[Any], part: str) -> NDArray[Any]:
+    """Which integers have more digits than floats of this dtype have, from their first 1 to their last; or are out of range."""
+    import numpy as np
+
+    # Without a look at the floats, which past 2**63 could not be converted back.
+    size = np.abs(integers.astype(np.int64)).view(np.uint64) if integers.dtype.kind == "i" else integers.astype(np.uint64)
+    size = np.maximum(size, np.uint64(1))  # 0 is as exact as 1
+    last = size & ~(size - np.uint64(1))
+    found: NDArray[Any] = (size // last >= np.uint64(1 << _DIGITS[part])) | ~np.isfinite(floats)
+    return found
 
 
 def input_constant(key: Key, type_: Type, value: object) -> Constant:

@@ -16,7 +16,7 @@ from itertools import chain
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.link import LogicalGraph, link
-from tidu_cli.graph.types import Path, RecordType, Type, leaves
+from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
 from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -24,11 +24,11 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A tensor of a value (a flat id): the value itself, or what is at `path` in a record; and its bytes."""
+    """A tensor of a value (a flat id): the value itself, or what is at `path` in a record; and its type."""
 
     flat: int
     path: Path
-    nbytes: int
+    type: TensorType
 
 
 Arrays = tuple[Array | None, ...]
@@ -61,7 +61,8 @@ class Liveness:
         self.shared = _shared(logical, sharing) if sharing else {}
         self._operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
         self._result_bytes = [[0 if code in sharing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
-        self._within = [alive_within(case, primitives) for case in cases]
+        # While a loop runs, its steps hold values of their own.
+        self._work = [alive_within(case, primitives) for case in cases]
         bound = {b.key for b in document.bindings}
         self.is_given = {flat for key, flat in logical.source.items() if key not in bound} | {*range(logical.base[-1], n_values)}
         parts = chain.from_iterable(self.shared.values())
@@ -81,7 +82,7 @@ class Liveness:
     def _walk(self, g: int) -> None:
         """Walk back through the nodes of graph g."""
         last, count, operand_bytes, made = self.last, self.count, self._operand_bytes, list(map(sum, self._result_bytes))
-        special, within, live, peak, at = self._special, self._within, self._live, self.peak, self.at
+        special, work, live, peak, at = self._special, self._work, self._live, self.peak, self.at
         for code, args, first, end in backwards(self.logical.document.graphs[g], self.logical.args[g], self.logical.base[g]):
             if end == first + 1:
                 if last[first] < 0:
@@ -101,8 +102,8 @@ class Liveness:
                     size = self._live
                 last[a] = first
                 live += size
-            if live + within[code] >= peak:
-                peak, at = live + within[code], first
+            if live + work[code] >= peak:
+                peak, at = live + work[code], first
             live -= made[code]
         self._live, self.peak, self.at = live, peak, at
 
@@ -121,11 +122,11 @@ class Liveness:
 
     def _use_part(self, part: Array, by: int) -> None:
         if not part.path:
-            self._use(part.flat, part.nbytes, by)
+            self._use(part.flat, part.type.nbytes, by)
         elif self.last[part.flat] < 0 and part.flat not in self.is_given and part not in self.last_of_part:
             self.last_of_part[part] = by
-            self.outliving[part.flat] += part.nbytes
-            self._live += part.nbytes
+            self.outliving[part.flat] += part.type.nbytes
+            self._live += part.type.nbytes
 
     def at_peak(self) -> Iterator[Array]:
         """What is alive at the peak beside what is given, of a document of one graph."""
@@ -140,12 +141,12 @@ class Liveness:
 
 
 def alive_within(case: Case, primitives: PrimitiveSet) -> int:
-    """The bytes that are alive at once in one of the graphs in a node's attrs, beside its inputs: at most, of several graphs."""
-    return max([Liveness(link(closed.document), primitives).peak for closed in closed_graphs(case.attrs)], default=0)
+    """The bytes that the graphs in a node hold at most, beside what they are given."""
+    return max((Liveness(link(graph.document), primitives).peak for graph in closed_graphs(case.attrs)), default=0)
 
 
 def _arrays(flat: int, type_: Type | None) -> tuple[Array, ...]:
-    return () if type_ is None else tuple(Array(flat, path, tensor.nbytes) for path, tensor in leaves(type_))
+    return () if type_ is None else tuple(Array(flat, path, tensor) for path, tensor in leaves(type_))
 
 
 def _shared(logical: LogicalGraph, sharing: Mapping[int, Sharing]) -> dict[int, Arrays]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Document, Graph, column
 from tidu_cli.graph.link import link
-from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.limits import format_size, limits, more_than
 from tidu_cli.runtime.liveness import Liveness, alive_within
 from tidu_cli.runtime.plans.groups import GroupedProgram
@@ -39,12 +38,8 @@ def estimate_memory(program: Program) -> Estimate:
     values += [(o.type.nbytes, f"output {o.key} {o.type}") for o in graph.outputs if o.value is None]
     for array in alive.at_peak():
         step, _ = graph.producer(array.flat)
-        type_: Type | None = graph.type_of(array.flat)
-        for name in array.path:
-            assert isinstance(type_, RecordType)
-            type_ = type_.get(name)
         node = f"graph '{graph.name}', node {program.node[step]} ({graph.case(step).op})"
-        values.append((array.nbytes, f"{node}{''.join(f'.{name}' for name in array.path)} {type_}"))
+        values.append((array.type.nbytes, f"{node}{''.join(f'.{name}' for name in array.path)} {array.type}"))
     return Estimate(alive.given + alive.peak, tuple(sorted(values, key=lambda value: -value[0])))
 
 

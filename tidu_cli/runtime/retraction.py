@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.errors import EvaluationError, TypeRuleError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
@@ -43,8 +45,6 @@ def moved(primitives: PrimitiveSet, key: Key, type_: Type, value: Any, tangent: 
     found = _tangent(f"move of {key}", type_, tangent)
     if found is None:
         return value
-    import numpy as np
-
     given, along = found
     case = primitives.case("retract", NoAttrs(), None, (type_, given))
     kernel = primitives["retract"].evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
@@ -75,8 +75,6 @@ def _tangent(place: str, primal: Type, given: object) -> tuple[Type, Any] | None
 
 
 def _holds_nan(tangent: Any) -> bool:
-    import numpy as np
-
     parts = tangent if isinstance(tangent, tuple) else (tangent,)
     return any(_holds_nan(part) if isinstance(part, tuple) else part is not None and bool(np.isnan(part).any()) for part in parts)
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from tidu_cli.graph.graph import Case, CaseTable, Graph, column
+from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.rules.contract import Types
 from tidu_cli.rules.recording.scattered import merging_template, operand_type, positions_template, reads_few
@@ -63,37 +63,30 @@ class Cotangents:
         self.stamper = stamper
         self.templates = templates
         self.primitives = primitives
-        self._so_far = column([0]) * head.n_values
-        self._waiting: dict[int, _Parts] = {}
-        self._part_read: dict[int, str | None] = {}
-        self._add_of_type: dict[Type | None, int] = {}
+        self.so_far = [0] * head.n_values
+        self.waiting: dict[int, _Parts] = {}
+        self._add_of_type: dict[int, tuple[Type | None, int]] = {}  # by id, as to hash a type takes long; it stays alive here
         self._positions: dict[int, Template] = {}
         self._merging: dict[tuple[TensorType, Types, bool], Template] = {}
 
     def of(self, first: int, end: int) -> Sequence[int]:
         """The handles of the cotangents of the values from `first` to before `end`."""
-        if self._waiting:
+        if self.waiting:
             for value in range(first, end):
                 self._settle(value)
-        return self._so_far[first:end]
+        return self.so_far[first:end]
 
     def add(self, value: int, contribution: int, type_: Type | None) -> None:
         """Add a contribution to the cotangent of a value of this type."""
-        if self._waiting:
+        if self.waiting:
             self._settle(value)
-        so_far = self._so_far[value]
-        self._so_far[value] = self._sum(so_far, contribution, type_) if so_far else contribution
+        so_far = self.so_far[value]
+        self.so_far[value] = self._sum(so_far, contribution, type_) if so_far else contribution
 
-    def wait(self, node: int, arguments: Sequence[int], operands: Sequence[int], incoming: Sequence[int]) -> bool:
-        """Whether the node, of which these are the arguments, their handles and its cotangents, reads a part; then that waits."""
-        code = self.head.code[node]
-        if code not in self._part_read:
-            self._part_read[code] = self._part_of(self.head.cases[code])
-        part = self._part_read[code]
-        if part is None:
-            return False
-        case, whole, cotangent = self.head.cases[code], arguments[0], incoming[0]
-        parts = self._waiting.setdefault(whole, _Parts())
+    def wait(self, node: int, part: str, operands: Sequence[int], cotangent: int) -> None:
+        """A node that reads this part of the value `operands[0]` contributes later."""
+        code, whole, case = self.head.code[node], operands[0], self.head.case(node)
+        parts = self.waiting.setdefault(whole, _Parts())
         if part == _ELEMENTS:
             parts.reads.append(_Read(node, code, operands, cotangent))
             parts.n_elements += case.results[0].size
@@ -101,10 +94,10 @@ class Cotangents:
                 self._settle(whole)
         else:
             parts.fields[part] = self._sum(parts.fields.get(part, 0), cotangent, case.results[0])
-        return True
 
-    def _part_of(self, case: Case) -> str | None:
-        """What a node reads of its operand: the field of this name, `_ELEMENTS`, or None for the whole."""
+    def part_read(self, code: int) -> str | None:
+        """What a node of this case reads of its operand: the field of this name, `_ELEMENTS`, or None for the whole."""
+        case = self.head.cases[code]
         if reads_few(self.primitives, case):
             return _ELEMENTS
         takes = self.primitives[case.op].domain.takes
@@ -112,27 +105,29 @@ class Cotangents:
 
     def _settle(self, value: int) -> None:
         """Add what waits for a value."""
-        if value in self._waiting:
-            parts, so_far = self._waiting.pop(value), self._so_far[value]
+        if value in self.waiting:
+            parts, so_far = self.waiting.pop(value), self.so_far[value]
             if parts.reads:
-                self._so_far[value] = self._with_elements(so_far, parts.reads)
+                self.so_far[value] = self._with_elements(so_far, parts.reads)
             else:
                 type_ = cast(RecordType, self.head.type_of(value))
-                self._so_far[value] = self._sum(so_far, self._record(type_, parts.fields), type_)
+                self.so_far[value] = self._sum(so_far, self._record(type_, parts.fields), type_)
 
     def _sum(self, one: int, other: int, type_: Type | None) -> int:
         """The handle of the sum of two cotangents of this type, of which the first may be zero."""
         if one == 0:
             return other
         fields = self.stamper.fields
-        if isinstance(type_, RecordType) and one in fields and other in fields:
+        if fields and isinstance(type_, RecordType) and one in fields and other in fields:
             merged = dict(fields[one])
             for name, contribution in fields[other].items():
                 merged[name] = self._sum(merged.get(name, 0), contribution, type_.get(name))
             return self._record(type_, merged)
-        if type_ not in self._add_of_type:
-            self._add_of_type[type_] = addition(self.primitives, self.head.cases, type_)
-        return self.stamper.linear.append(self._add_of_type[type_], (one, other)).start
+        known = self._add_of_type.get(id(type_))
+        if known is None:
+            known = self._add_of_type[id(type_)] = type_, addition(self.primitives, self.head.cases, type_)
+        target = self.stamper.linear
+        return target.first + target.step * target.graph.append(known[1], (one, other))
 
     def _record(self, type_: RecordType, fields: Mapping[str, int]) -> int:
         """The handle of the record of this type with these cotangents; the other fields are zero."""

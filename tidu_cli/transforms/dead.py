@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Externals, Graph, column
-from tidu_cli.graph.walk import backwards, forwards
+from tidu_cli.graph.walk import forwards, mark_dependencies
 
 
 def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
@@ -16,7 +16,7 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
     `graphs` are a linear graph, or a residual graph and its linear graph, numbered on from `first_number`. All inputs stay.
     """
     *before, last = graphs
-    last, _ = live_part(last, column(o.value for o in last.outputs if o.value is not None))
+    last, _ = live_part(last, column([o.value for o in last.outputs if o.value is not None]))
     if not before:
         return [last]
     residual, new_id = live_part(before[0], values_of(last.external, first_number))
@@ -28,27 +28,22 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
     return [residual, last]
 
 
-@by_columns("tidu_cli.transforms.columns.dead", lambda external, _: len(external))
+@by_columns("tidu_cli.transforms.columns.kept", lambda external, _: len(external))
 def values_of(external: Externals, number: int) -> Column[int]:
     """Those of these externals that are values of the graph of this number."""
-    return column(v for g, v in external if g == number)
+    return column([v for g, v in external if g == number])
 
 
-@by_columns("tidu_cli.transforms.columns.dead", lambda graph, _: graph.n_nodes)
+@by_columns("tidu_cli.transforms.columns.kept", lambda graph, _: graph.n_nodes)
 def live_part(graph: Graph, roots: Column[int]) -> tuple[Graph, Column[int] | None]:
     """The graph without the nodes that no root depends on, and the new local id of each old one; None where nothing is dead."""
     # If every value is read, or a root, then the last one is a root, and so all are live.
     if {*graph.args, *roots}.issuperset(range(len(graph.inputs), graph.n_values)):
         return graph, None
-    live = bytearray(graph.n_values)
+    live = [0] * (graph.n_values + len(graph.external))
     for root in roots:
-        if root >= 0:
-            live[root] = 1
-    for _, arguments, first, end in backwards(graph, graph.args):
-        if 1 in live[first:end]:
-            for argument in arguments:
-                if argument >= 0:
-                    live[argument] = 1
+        live[root] = 1
+    mark_dependencies(graph, live)
 
     codes, args = column(), column()
     externals, new_external = Externals(), dict[int, int]()

@@ -7,15 +7,16 @@ and -1-v for local value v of the linear graph.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Externals, Input, Output, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name
+from tidu_cli.limits import require
 from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.stamp import Stamper, Target
 
@@ -32,17 +33,27 @@ class Derivative:
 
     def list_externals(self) -> None:
         """Once all is stamped: make arguments of handles, where what is outside of a graph is listed in the order of first use."""
-        starts = [*self.logical.base, self.logical.n_values]
-        graphs = [*range(len(self.logical.document.graphs)), Externals.DETACHED, self.n_before]
-        for target in (self.stamper.linear, self.stamper.residual):
-            graph, first, step = target.graph, target.first, target.step
-            handles = graph.args.tolist()
-            local = [(handle - first) * step for handle in handles]  # negative for what is outside
-            number = {h: -1 - k for k, h in enumerate(dict.fromkeys(h for h, v in zip(handles, local, strict=True) if v < 0))}
-            graph.args = column([v if v >= 0 else number[h] for h, v in zip(handles, local, strict=True)])
-            at = [bisect_right(starts, handle) - 1 for handle in number]
-            graph.external.graph.extend([graphs[k] for k in at])
-            graph.external.value.extend([handle - starts[k] for handle, k in zip(number, at, strict=True)])
+        require("nodes", len(self.linear.code) + len(self.residual.code), self.stamper.what)
+        n_flat, n_residual = self.logical.n_values, self.residual.n_values
+        starts = [*self.logical.base, n_flat, n_flat + n_residual]
+        graph_of, start_of = list[int](), list[int]()
+        for number, (start, end) in zip(
+            [*range(len(self.logical.document.graphs)), Externals.DETACHED, self.n_before], pairwise(starts), strict=True
+        ):
+            graph_of += [number] * (end - start)
+            start_of += [start] * (end - start)
+        # By handle its argument. Those of the linear graph are negative, and so count from the end.
+        linear = [*range(self.linear.n_values)][::-1]
+        for builder, argument, n_outside in (
+            (self.linear, [0] * (n_flat + n_residual) + linear, n_flat + n_residual),
+            (self.residual, [0] * n_flat + [*range(n_residual)], n_flat),
+        ):
+            outside = [handle for handle in dict.fromkeys(builder.args) if 0 <= handle < n_outside]
+            for k, handle in enumerate(outside):
+                argument[handle] = -1 - k
+            builder.args = [*map(argument.__getitem__, builder.args)]
+            values = [handle - start_of[handle] for handle in outside]
+            builder.external = Externals(column([graph_of[handle] for handle in outside]), column(values))
 
     def value(self, handle: int) -> int | None:
         """The local value of the linear graph that a handle stands for; None for zero."""

@@ -7,21 +7,23 @@ derivative needs values that the primal graph does not have. Primal values are r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 
 from tidu_cli.graph.columns.large import by_columns
-from tidu_cli.graph.graph import Column, Document, Output, column
+from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.passes import Call
 from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.graph.walk import forwards
+from tidu_cli.graph.walk import are_marked, first_results, operands
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.recording.templates import Templates, jvp_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.derivative import Derivative
 from tidu_cli.transforms.directions import natural_seeds, require_known_paths, tangent_inputs
+from tidu_cli.transforms.stamp import Stamp
 from tidu_cli.watching import watch
 
 
@@ -61,24 +63,31 @@ def linearize(
 
 
 @by_columns("tidu_cli.transforms.columns.linearize", lambda derivative, *_: derivative.logical.n_nodes)
-def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytearray, primitives: PrimitiveSet) -> Column[int]:
+def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytearray, primitives: PrimitiveSet) -> Sequence[int]:
     """The handle of each flat id's tangent, 0 for zero."""
-    logical, stamp = derivative.logical, derivative.stamper.stamp
+    logical, stamper = derivative.logical, derivative.stamper
     templates = Templates(partial(jvp_template, primitives, logical.document.cases))
-    tangent = column([0]) * logical.n_values
+    tangent = [0] * logical.n_values
     for flat, handle in seeds.items():
         tangent[flat] = handle
+    stamps: dict[Hashable, Stamp] = {}
     watched = watch("linearizing", logical.n_nodes)
     for graph, args, base in zip(logical.document.graphs, logical.args, logical.base, strict=False):
-        for node, (code, operands, first, end) in enumerate(watched(forwards(graph, args, base))):
-            if not (needed[first] or 1 in needed[first:end]):
-                continue
-            tangents = [tangent[x] for x in operands]
-            if not any(tangents):
-                continue
-            key = code, all(tangents) or tuple(map(bool, tangents))
-            template = templates.get(key) or templates.record(graph, node, key, tangents)
-            for result, handle in enumerate(stamp(template, [*operands, *range(first, end), *tangents]), first):
-                tangent[result] = handle
+        firsts, carried = first_results(graph, base), operands(graph, graph.code, map(tangent.__getitem__, args))
+        nodes = watched(zip(graph.code, operands(graph, graph.code, args), carried, firsts, firsts[1:], strict=False))
+        for code, reads, tangents, first, end in compress(nodes, are_marked(needed, firsts, firsts[1:])):
+            key: Hashable = code
+            if 0 in tangents or not tangents:
+                if not any(tangents):
+                    continue
+                key = code, *map(bool, tangents)
+            stamp = stamps.get(key)
+            if stamp is None:
+                template = templates.record(graph, graph.producer(first - base)[0], key, tangents)
+                stamp = stamps[key] = stamper.stamp_of(template)
+            if end - first == 1:
+                (tangent[first],) = stamp([*reads, first, *tangents])
+            else:
+                tangent[first:end] = stamp([*reads, *range(first, end), *tangents])
     derivative.list_externals()
     return tangent

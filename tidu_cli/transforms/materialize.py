@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, compress
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.large import by_columns
-from tidu_cli.graph.graph import Column, Document, Externals, Meta, column
+from tidu_cli.graph.graph import Document, Externals, Meta
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
-from tidu_cli.graph.walk import forwards
+from tidu_cli.graph.walk import are_marked, first_results, whole_nodes
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.transforms.simplify import holds_graphs, simplified
 from tidu_cli.watching import watch
@@ -25,7 +26,7 @@ class Trace:
     document: Document
     logical: LogicalGraph
     needed: bytearray
-    new_id: Column[int]
+    new_id: Sequence[int]
 
     def value(self, graph: int, argument: int) -> int | None:
         """The new local id of what an argument of a graph stands for; None if no output needs it."""
@@ -75,31 +76,44 @@ def materialize_traced(
     return found, Trace(document, logical, needed, new_id)
 
 
-@by_columns("tidu_cli.transforms.columns.materialize", lambda logical, *_: logical.n_nodes)
+@by_columns("tidu_cli.transforms.columns.kept", lambda logical, *_: logical.n_nodes)
 def copy_nodes(
     logical: LogicalGraph, needed: bytearray, builder: GraphBuilder, inputs: Mapping[int, int], node_meta: dict[int, Meta]
-) -> Column[int]:
+) -> Sequence[int]:
     """Copy the nodes that are needed. Gives the new local id of each flat id that is needed."""
-    new_id = column([0]) * logical.n_values
-    for flat, number in inputs.items():
-        new_id[flat] = number
+    new_id = [-1] * logical.n_values
+    for value, number in inputs.items():
+        new_id[value] = number
     # Hash-consing: a node is known by its case and the new ids of what it reads, which are equal just for equal ValueKeys.
-    first_of: dict[tuple[int, Sequence[int]], int] = {}
+    first_of: dict[tuple[int, ...], int] = {}
+    codes, args, n_values = list[int](), list[int](), builder.n_values
     watched = watch("materializing", logical.n_nodes)
-    for graph, args, base in zip(logical.document.graphs, logical.args, logical.base, strict=False):
-        operands = map(new_id.__getitem__, args)
-        for node, (code, reads, first, end) in enumerate(watched(forwards(graph, operands, base))):
-            if not (needed[first] or 1 in needed[first:end]):
-                continue
-            value = first_of.get((code, reads))
-            if value is None:
-                if node in graph.node_meta:
-                    node_meta[len(builder.code)] = graph.node_meta[node]
-                value = first_of[code, reads] = builder.append(code, reads)
-            new_id[first] = value
+    for g, (graph, base) in enumerate(zip(logical.document.graphs, logical.base, strict=False)):
+        ids, firsts, flat = logical.by_argument(g, new_id), first_results(graph), first_results(graph, base)
+        nodes = zip(whole_nodes(graph, map(ids.__getitem__, graph.args)), firsts, firsts[1:], strict=False)
+        for node, first, end in compress(watched(nodes), are_marked(needed, flat, flat[1:])):
+            value = ids[first] = first_of.setdefault(node, n_values)
+            if value == n_values:
+                n_values += end - first
+                codes.append(node[0])
+                args += node[1:]
             if end - first > 1:
-                new_id[first:end] = column(range(value, value + end - first))
+                ids[first:end] = range(value, value + end - first)
+        new_id[base : base + graph.n_values] = ids[: graph.n_values]
+    builder.code, builder.args, builder.n_values = codes, args, n_values
+    _keep_meta(logical, new_id, first_of.values(), node_meta)
     return new_id
+
+
+def _keep_meta(logical: LogicalGraph, new_id: Sequence[int], values: Iterable[int], node_meta: dict[int, Meta]) -> None:
+    """Enter the meta of nodes that are the first of their kind. Those that have been copied make these values, in order."""
+    if any(graph.node_meta for graph in logical.document.graphs):
+        node_of, newest = {value: node for node, value in enumerate(values)}, [-1, *accumulate(new_id, max)]
+        for graph, base in zip(logical.document.graphs, logical.base, strict=False):
+            for node, meta in graph.node_meta.items():
+                flat = base + graph.first_result(node)
+                if new_id[flat] > newest[flat]:
+                    node_meta[node_of[new_id[flat]]] = meta
 
 
 def _require_no_detached(logical: LogicalGraph, needed: bytearray) -> None:

@@ -39,7 +39,7 @@ class _Array:
     start: int | None
 
 
-def matrix(document: Document, *, holomorphic: bool = False, primitives: PrimitiveSet | None = None) -> Document:
+def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     """Replace the linear head by the graph of its matrix, which has no input.
 
     For each output y and each input x of the derivative there is one block, named `y/x`, with the axes of y and then those of x,
@@ -48,7 +48,7 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
     complex function is, so that its derivative is a matrix of complex numbers: in general it is linear over the real numbers only,
     and complex inputs are refused. Raises TransformError, and MissingRuleError naming the node.
     """
-    primitives = primitives or vocabulary(document.cases)
+    primitives = vocabulary(document.cases)
     linked_linear_head(document, "tidu matrix")
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)
@@ -81,10 +81,14 @@ def matrix(document: Document, *, holomorphic: bool = False, primitives: Primiti
         template = block_template(primitives, cases, stacked, path, unit.start, unit.type, by_rows=by_rows)
         return Output(key, stamper.stamp(template, [images[value]])[0], type_)
 
-    blocks = [block(*pair) for pair in product(inputs, outputs)] if by_rows else [block(u, i) for i, u in product(outputs, inputs)]
-    _require_distinct(head, blocks)
+    pairs = product(inputs, outputs) if by_rows else ((unit, image) for image, unit in product(outputs, inputs))
+    blocks: dict[Key, Output] = {}
+    for found in (block(unit, image) for unit, image in pairs):
+        if found.key in blocks:
+            raise TransformError(f"graph '{head.name}': two blocks of its matrix would be '{found.key}'; rename an input or output")
+        blocks[found.key] = found
     rest = replace(document, graphs=document.graphs[:-1])
-    graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks)
+    graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks.values())
     if any(image.path for image in outputs):  # records that were only there to be put out
         (graph,) = drop_dead_nodes([graph], first_number=len(rest.graphs))
     return with_used_passes(replace(document, graphs=(*rest.graphs, graph)), document.passes)
@@ -152,11 +156,3 @@ def _require_possible(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_
             require_possible(block_type(image.type, unit.type, by_rows=by_rows))
     except TypeRuleError as error:
         raise TransformError(f"graph '{head.name}': its matrix would need more than an array holds: {error}") from None
-
-
-def _require_distinct(head: Graph, blocks: Sequence[Output]) -> None:
-    seen: set[Key] = set()
-    for block in blocks:
-        if block.key in seen:
-            raise TransformError(f"graph '{head.name}': two blocks of its matrix would be '{block.key}'; rename an input or output")
-        seen.add(block.key)

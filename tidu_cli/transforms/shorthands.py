@@ -119,7 +119,7 @@ def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int =
     Each pass is materialized: what it repeats of those before is merged then, and not derived again by all that come.
     """
     require_inputs(document, [wrt])
-    type_ = next(i.type for graph in document.graphs for i in graph.inputs if i.key == wrt)
+    type_ = document.inputs[wrt].type
     if isinstance(type_, RecordType) or type_.rank:
         raise TransformError(f"input '{wrt}' is {type_}; a derivative is by one number: take the jacobian, or jvp for a direction")
     run = Pipeline(document)

@@ -6,15 +6,14 @@ arguments are handles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain
 from operator import itemgetter
 
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Column, column
 from tidu_cli.limits import limits, require
-from tidu_cli.rules.recording.trace import Template
+from tidu_cli.rules.recording.trace import Emitted, Template
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,21 +30,8 @@ class Target:
         return range(self.first + self.step * before, self.first + self.step * self.graph.n_values, self.step)
 
 
-Choice = Callable[[Sequence[int]], Sequence[int]]
-"""From an environment to what is in some of its slots."""
-
-_Run = tuple[Target, "Column[int]", Choice, int]
-"""Nodes of a template that go to one graph, one after the other: their codes, what they read, and how many results they have."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Stencil:
-    """A template as it is written: the handles of its closed nodes, runs of the others, and the results."""
-
-    closed: list[int]
-    runs: list[_Run]
-    results: Choice
-    n_nodes: int
+Stamp = Callable[[list[int]], Sequence[int]]
+"""What writes a template for the handles of its sources, a list that it extends, and gives those of its results, 0 for zeros."""
 
 
 class Stamper:
@@ -60,8 +46,7 @@ class Stamper:
         self.residual = residual
         self.what = what
         self.fields: dict[int, dict[str, int]] = {}
-        self._most, self._n_nodes = limits().nodes, 0
-        self._stencils: dict[Template, _Stencil] = {}
+        self._stamps: dict[Template, Stamp] = {}
         self._constants: dict[tuple[int, ...], range] = {}
 
     @classmethod
@@ -72,47 +57,82 @@ class Stamper:
 
     def stamp(self, template: Template, sources: Sequence[int]) -> Sequence[int]:
         """Write the template's nodes for these sources. Gives the handles of its results, 0 for zeros. Raises LimitError."""
-        if template.takes is not None and sources[template.takes[0]] in self.fields:
-            record, name = template.takes
-            return [self.fields[sources[record]].get(name, 0)]
-        stencil = self._stencils.get(template) or self._prepared(template)
-        environment = [*sources, *stencil.closed]
-        for target, codes, read, n_results in stencil.runs:
-            graph, step = target.graph, target.step
-            first = target.first + step * graph.n_values
-            environment += range(first, first + step * n_results, step)
-            graph.n_values += n_results
-            graph.code.extend(codes)
-            graph.args.extend(read(environment))
-        self._n_nodes += stencil.n_nodes
-        if self._n_nodes > self._most:
-            require("nodes", self._n_nodes, self.what)
-        for slot, fields in template.made:
-            self.fields[environment[slot]] = {name: environment[read] for name, read in fields.items()}
-        environment.append(0)
-        return stencil.results(environment)
+        return self.stamp_of(template)([*sources])
 
-    def _prepared(self, template: Template) -> _Stencil:
+    def stamp_of(self, template: Template) -> Stamp:
+        """What writes this template. Its constants are written now, if no template had them before."""
+        if template not in self._stamps:
+            self._stamps[template] = self._made_up(template)
+        return self._stamps[template]
+
+    def _made_up(self, template: Template) -> Stamp:
+        # In the environment come sources, constants and the 0 of zeros, then what is made: first what linear nodes read.
+        constants = [*self._constants_of(template), 0]
+        place: dict[int | None, int] = {slot: slot for slot in range(template.n_sources + len(constants) - 1)}
+        place[None] = first = len(place)
+        made: dict[Target, list[tuple[Emitted, int]]] = {self.residual: [], self.linear: []}
+        for node in template.nodes:
+            made[self.linear if node.linear else self.residual].append((node, first))
+            first += node.n_results
+        for node, first in chain.from_iterable(made.values()):
+            for slot in range(first, first + node.n_results):
+                place[slot] = len(place)
+        runs = []
+        for target, nodes in made.items():
+            if nodes:
+                n_results = sum(node.n_results for node, _ in nodes)
+                others = [target.step * k for k in range(1, n_results)]
+                read = choice([place[slot] for node, _ in nodes for slot in node.reads])
+                runs.append((target.graph, target.first, target.step, [node.code for node, _ in nodes], n_results, others, read))
+        results, most = choice([place[slot] for slot in template.results]), limits().nodes
+
+        def stamp(environment: list[int]) -> Sequence[int]:
+            environment += constants
+            for graph, first, step, codes, n_results, others, read in runs:
+                handle = first + step * graph.n_values
+                environment.append(handle)
+                for k in others:
+                    environment.append(handle + k)
+                graph.n_values += n_results
+                graph.args.extend(read(environment))
+                graph.code.extend(codes)
+                if len(graph.code) > most:
+                    require("nodes", len(graph.code), self.what)
+            return results(environment)
+
+        return self._with_fields(template, stamp, place) if template.made or template.takes else stamp
+
+    def _with_fields(self, template: Template, stamp: Stamp, place: Mapping[int | None, int]) -> Stamp:
+        """The same for a template that puts records together, or takes a field of one, which may be known."""
+
+        def with_fields(environment: list[int]) -> Sequence[int]:
+            if template.takes is not None and environment[template.takes[0]] in self.fields:
+                record, name = template.takes
+                return [self.fields[environment[record]].get(name, 0)]
+            results = stamp(environment)
+            for slot, fields in template.made:
+                self.fields[environment[place[slot]]] = {name: environment[place[read]] for name, read in fields.items()}
+            return results
+
+        return with_fields
+
+    def _constants_of(self, template: Template) -> list[int]:
+        """The handles of its constants, which templates of different cases share."""
         environment = [0] * template.n_sources
         for node in template.closed:
             reads = [environment[slot] for slot in node.reads]
-            constant = (node.code, *reads)  # templates of different cases share their constants
+            constant = (node.code, *reads)
             if constant not in self._constants:
                 self._constants[constant] = self.residual.append(node.code, reads)
             environment += self._constants[constant]
-        runs = []
-        for target, same in groupby(template.nodes, lambda node: self.linear if node.linear else self.residual):
-            nodes = list(same)
-            read = _choice([slot for node in nodes for slot in node.reads])
-            runs.append((target, column(node.code for node in nodes), read, sum(node.n_results for node in nodes)))
-        results = _choice([-1 if slot is None else slot for slot in template.results])  # the last slot holds the 0 of zeros
-        stencil = _Stencil(environment[template.n_sources :], runs, results, len(template.nodes))
-        self._stencils[template] = stencil
-        return stencil
+        return environment[template.n_sources :]
 
 
-def _choice(slots: Sequence[int]) -> Choice:
-    if len(slots) == 1:
+def choice(slots: Sequence[int]) -> Callable[[list[int]], Sequence[int]]:
+    """From an environment to what is in these slots."""
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    if slots:
         (slot,) = slots
         return lambda environment: (environment[slot],)
-    return itemgetter(*slots) if slots else lambda _: ()
+    return lambda _: ()

@@ -7,9 +7,10 @@ that read a few elements of an array, or a field of a record, are gathered first
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.columns.large import by_columns
@@ -20,6 +21,7 @@ from tidu_cli.rules.recording.templates import Templates, transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.cotangents import Cotangents
 from tidu_cli.transforms.derivative import Derivative, linked_linear_head
+from tidu_cli.transforms.stamp import Stamp
 from tidu_cli.watching import watch
 
 
@@ -48,7 +50,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
 @by_columns("tidu_cli.transforms.columns.transpose", lambda derivative, head, *_: head.n_nodes)
 def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> Sequence[int]:
     """The handle of the cotangent of each of the head's inputs, 0 for zero."""
-    cases, flat_id, stamp = head.cases, derivative.logical.lookup[-1], derivative.stamper.stamp
+    cases, logical = head.cases, derivative.logical
     templates = Templates(partial(transpose_template, primitives, cases))
     cotangents = Cotangents(head, derivative.stamper, templates, primitives)
     for k, output in enumerate(head.outputs):
@@ -60,39 +62,52 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
             )
         cotangents.add(output.value, -1 - k, output.type)
 
-    nodes = watch("transposing", head.n_nodes)(backwards(head, head.args))
-    for node, (code, arguments, first, end) in zip(range(head.n_nodes - 1, -1, -1), nodes, strict=True):
-        incoming = cotangents.of(first, end)
+    so_far, waiting, stamps = cotangents.so_far, cotangents.waiting, dict[Hashable, Stamp]()
+    parts = {code: part for code in set(head.code) if (part := cotangents.part_read(code)) is not None}
+    is_linear = _reads_tangents_as_masks_say(head)
+    # What rules may read is outside, and stands for flat ids. The other operands are those that get contributions.
+    operands = [*range(head.n_values), *logical.outside[-1][len(head.inputs) :]]
+    nodes = backwards(head, [*map(operands.__getitem__, head.args)])
+    for code, reads, first, end in watch("transposing", head.n_nodes)(nodes):
+        incoming = cotangents.of(first, end) if waiting else so_far[first:end]
         if not any(incoming):
             continue
-        case = cases.cases[code]
-        # In a linear graph every local value depends on the tangents, and no other does.
-        if case.mask != tuple(map(_is_local, arguments)):
-            raise TransformError(f"{head.describe(node)}: {_not_linear(arguments, case.mask)}")
-        operands = [*map(flat_id.__getitem__, arguments)]
-        if cotangents.wait(node, arguments, operands, incoming):
+        if not is_linear:
+            _require_linear(head, head.producer(first)[0])
+        if code in parts:
+            cotangents.wait(head.producer(first)[0], parts[code], reads, incoming[0])
             continue
-        key = code, all(incoming) or tuple(map(bool, incoming))
-        template = templates.get(key) or templates.record(head, node, key, incoming)
-        contributions = stamp(template, [*operands, *incoming])
-        for argument, contribution, type_ in zip(arguments, contributions, case.operands, strict=True):
+        key = (code, *map(bool, incoming)) if 0 in incoming else code
+        stamp = stamps.get(key)
+        if stamp is None:
+            template = templates.record(head, head.producer(first)[0], key, incoming)
+            stamp = stamps[key] = derivative.stamper.stamp_of(template)
+        for k, contribution in enumerate(stamp([*reads, *incoming])):
             if contribution:
-                cotangents.add(argument, contribution, type_)
+                argument = reads[k]
+                if waiting or so_far[argument]:
+                    cotangents.add(argument, contribution, cases[code].operands[k])
+                else:
+                    so_far[argument] = contribution
     found = cotangents.of(0, len(head.inputs))
     derivative.list_externals()
     return found
 
 
-_is_local = (-1).__lt__
+def _reads_tangents_as_masks_say(head: Graph) -> bool:
+    """Whether nodes are active in local values, which all depend on the tangents, and in no others."""
+    mask = {code: head.cases[code].mask or [None] for code in set(head.code)}
+    return [*chain.from_iterable(map(mask.__getitem__, head.code))] == [a >= 0 for a in head.args]
 
 
-def _not_linear(arguments: Sequence[int], mask: tuple[bool, ...] | None) -> str:
+def _require_linear(head: Graph, node: int) -> None:
+    mask = head.case(node).mask
     if mask is None:
-        return "it is primary, in a linear graph"
-    wrong = next(k for k, argument in enumerate(arguments) if mask[k] != (argument >= 0))
-    return f"input {wrong} is " + (
-        "active, but it is a value of another graph" if mask[wrong] else "inactive, but it depends on the tangents"
-    )
+        raise TransformError(f"{head.describe(node)}: it is primary, in a linear graph")
+    for k, argument in enumerate(head.operands(node)):
+        if mask[k] != (argument >= 0):
+            wrong = "active, but it is a value of another graph" if mask[k] else "inactive, but it depends on the tangents"
+            raise TransformError(f"{head.describe(node)}: input {k} is {wrong}")
 
 
 def _dual_name(name: str, pass_number: int) -> str:

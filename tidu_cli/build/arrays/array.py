@@ -188,10 +188,6 @@ class Array:
         axes = tuple(permutation)
         return self if axes == tuple(range(self.ndim)) else self.emit("transpose", permutation=axes)
 
-    def _call(self, name: str, *args: Any, **options: Any) -> Array:
-        found: Array = self.recorder.numpy[name](self, *args, **options)
-        return found
-
     # Operators.
 
     __add__, __radd__, __iadd__ = _binary("add", "+")
@@ -226,14 +222,13 @@ class Array:
             raise BuildError(f"iteration over {self.shape[0]:,} elements; the most are {MAX_STEPS:,}: write it with whole arrays")
         return (self[k] for k in range(self.shape[0]))
 
-    def __getitem__(self, index: object) -> Array:
-        return self._call("item", index)
+    __getitem__ = _method("item")
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True, **options: object
     ) -> Array:
         """This as another dtype. Complex numbers lose their imaginary part where the dtype has none, as in NumPy."""
-        return self._call("astype", np.dtype(dtype), copy=copy)
+        return _method("astype")(self, np.dtype(dtype), copy=copy)
 
     __copy__ = __deepcopy__ = lambda self, *memo: self.copy()
 
@@ -247,11 +242,11 @@ class Array:
 
     def reshape(self, *shape: Any, **options: Any) -> Array:
         """As NumPy's method: the shape as one argument or as several."""
-        return self._call("reshape", shape[0] if len(shape) == 1 else shape, **options)
+        return _method("reshape")(self, shape[0] if len(shape) == 1 else shape, **options)
 
     def transpose(self, *axes: Any) -> Array:
         """As NumPy's method: no axes, one tuple, or several axes."""
-        return self._call("transpose", (axes[0] if len(axes) == 1 else axes) if axes else None)
+        return _method("transpose")(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
     def conj(self) -> Array:
         """The complex conjugate. Unlike np.conjugate, which makes i8 of them, NumPy's method leaves bools as they are."""
@@ -261,7 +256,7 @@ class Array:
 
     def flatten(self, order: str = "C") -> Array:
         """All elements in a row."""
-        return self.copy()._call("ravel", order)
+        return self.copy().ravel(order)
 
     all, any, argmax, argmin, argsort = map(_method, ("all", "any", "argmax", "argmin", "argsort"))
     clip, copy, cumprod, cumsum, diagonal = map(_method, ("clip", "copy", "cumprod", "cumsum", "diagonal"))

@@ -39,7 +39,7 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     """
     if isinstance(value, Array):
         return value if dtype is None else value.convert(dtype)
-    if isinstance(value, list | tuple) and _holds_array(value):
+    if isinstance(value, list | tuple) and arrays_in(value):
         stacked: Array = like.recorder.numpy["stack"]([lift(x, like) for x in value])
         return stacked if dtype is None else stacked.convert(dtype)
     if dtype is None:
@@ -83,10 +83,6 @@ def an_array(x: Operand, *others: Operand) -> Array:
     return lift(x, held[0])
 
 
-def _holds_array(value: object) -> bool:
-    return isinstance(value, list | tuple) and any(isinstance(x, Array) or _holds_array(x) for x in value)
-
-
 def kind(value: Operand) -> Any:
     """What decides the dtype of a result: tidu's name of a dtype, or for Python numbers, which give way (NEP 50), their class."""
     if isinstance(value, Array):
@@ -98,7 +94,7 @@ def kind(value: Operand) -> Any:
     for number in (int, float, complex):
         if isinstance(value, number):
             return number
-    if isinstance(value, list | tuple) and _holds_array(value):
+    if isinstance(value, list | tuple) and arrays_in(value):
         return name_of(array_dtype(*value))
     return known(np.asarray(value).dtype)
 

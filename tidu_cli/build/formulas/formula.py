@@ -72,8 +72,6 @@ def _assigned(walker: Walker, target: ast.expr, value: ast.expr) -> list[tuple[s
 def _parsed(text: str) -> list[ast.stmt]:
     if len(text) > MAX_LENGTH:
         raise FormulaError(f"formula: has {len(text)} characters; the most are {MAX_LENGTH}")
-    if not text.strip():
-        raise FormulaError("formula: is empty; write an expression, such as 'sum(x * x)'")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -24,21 +24,15 @@ MAX_DEPTH = 60
 """How deep a formula may nest. Chains of operators, such as a + b + c, do not nest."""
 
 _UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert"}
-_BINARY = {
-    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder", ast.Pow: "power", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor", ast.LShift: "left_shift", ast.RShift: "right_shift",
+_OPERATORS: Mapping[type[ast.AST], tuple[str, Callable[[Any, Any], Any] | None]] = {
+    ast.Add: ("add", operator.add), ast.Sub: ("subtract", operator.sub), ast.Mult: ("multiply", operator.mul),
+    ast.Div: ("divide", operator.truediv), ast.FloorDiv: ("floor_divide", operator.floordiv), ast.Mod: ("remainder", operator.mod),
+    ast.BitAnd: ("bitwise_and", operator.and_), ast.BitOr: ("bitwise_or", operator.or_), ast.BitXor: ("bitwise_xor", operator.xor),
+    ast.Pow: ("power", None), ast.MatMult: ("matmul", None), ast.LShift: ("left_shift", None), ast.RShift: ("right_shift", None),
+    ast.Lt: ("less", operator.lt), ast.LtE: ("less_equal", operator.le), ast.Gt: ("greater", operator.gt),
+    ast.GtE: ("greater_equal", operator.ge), ast.Eq: ("equal", operator.eq), ast.NotEq: ("not_equal", operator.ne),
 }  # fmt: skip
-_COMPARE = {
-    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
-}  # fmt: skip
-_NUMBERS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
-    "floor_divide": operator.floordiv, "remainder": operator.mod, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
-    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
-}  # fmt: skip
-"""Arithmetic of plain numbers, as Python has it, kept small by `_small`."""
+"""Of each operator the ufunc, and what Python computes of plain numbers, kept small by `_small`; None where that is not so."""
 
 _TAKES_TEXT = frozenset({"einsum", "indexing", "ord", "mode", "side", "method"})
 """The function whose first argument, and the options whose values, are text."""
@@ -173,16 +167,15 @@ class Walker(ast.NodeVisitor):
             left = left.left
         found = self.value(left)
         for step in reversed(spine):
-            found = self._combined(step, _BINARY[type(step.op)], found, self.value(step.right))
+            found = self._combined(step, step.op, found, self.value(step.right))
         return found
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if len(node.ops) != 1:
             self.refuse(node, "comparisons do not chain; write (a < b) & (b < c)")
-        name = _COMPARE.get(type(node.ops[0]))
-        if name is None:
+        if type(node.ops[0]) not in _OPERATORS:
             self.refuse(node, "'in' and 'is' have no place in a formula")
-        return self._combined(node, name, self.value(node.left), self.value(node.comparators[0]))
+        return self._combined(node, node.ops[0], self.value(node.left), self.value(node.comparators[0]))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         operand = self.value(node.value)
@@ -288,7 +281,8 @@ class Walker(ast.NodeVisitor):
             return slice(*ends)
         return self.value(node)
 
-    def _combined(self, node: ast.expr, name: str, left: Any, right: Any) -> Any:
+    def _combined(self, node: ast.expr, operation: ast.AST, left: Any, right: Any) -> Any:
+        name, of_numbers = _OPERATORS[type(operation)]
         for side in (left, right):
             if not isinstance(side, Array | Number | list | tuple):
                 self.refuse(node, f"{name} takes numbers and arrays")
@@ -298,9 +292,9 @@ class Walker(ast.NodeVisitor):
             return self.checked(node, name, lambda: apply_operator(name, left, right))
         if name == "power":
             return self._small(node, self._number_power(node, left, right))
-        if name not in _NUMBERS:
+        if of_numbers is None:
             self.refuse(node, f"{name} of two numbers has no place in a formula")
-        return self._small(node, self.checked(node, name, lambda: _NUMBERS[name](left, right)))
+        return self._small(node, self.checked(node, name, lambda: of_numbers(left, right)))
 
     def _number_power(self, node: ast.AST, base: Any, exponent: Any) -> Any:
         if isinstance(base, int) and isinstance(exponent, int) and exponent > 0 and base.bit_length() * exponent > 128:

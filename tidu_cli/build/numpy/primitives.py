@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -57,13 +56,10 @@ def common_shape(*shapes: Shape) -> Shape:
     """The shape that these broadcast to. Raises ValueError in the user's terms."""
     if all(s == shapes[0] for s in shapes):
         return shapes[0]
-    common = []
-    for sizes in zip_longest(*(s[::-1] for s in shapes), fillvalue=1):
-        others = set(sizes) - {1}
-        if len(others) > 1:
-            raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together")
-        common.append(others.pop() if others else 1)
-    return tuple(common[::-1])
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together") from None
 
 
 def is_given(option: Any) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
+from tidu_cli.errors import counted
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs, named_graphs
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import RecordType, Type, leaves
+from tidu_cli.graph.types import Type, leaves, spelled_out
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -25,20 +26,18 @@ def structural_differences(a: Document, b: Document) -> Iterator[str]:
         yield "the meta of the document differs"
     yield from _record_types(vocabulary(a.cases), vocabulary(b.cases))
     if len(a.graphs) != len(b.graphs):
-        yield f"A has {_graphs(a)}, B has {_graphs(b)}"
+        yield f"A has {counted(len(a.graphs), 'graph')}, B has {counted(len(b.graphs), 'graph')}"
     for g, (x, y) in enumerate(zip(a.graphs, b.graphs, strict=False)):
         if x.name != y.name:
             yield f"graph {g} is '{x.name}' in A, '{y.name}' in B"
         for difference in _of_graphs(a, x, b, y):
             yield f"graph {g} '{x.name}': {difference}"
-    bindings = [{(binding.key, binding.graph, binding.value) for binding in document.bindings} for document in (a, b)]
-    for key in sorted({str(key) for key, *_ in bindings[0] ^ bindings[1]}):
+    for key in sorted(str(key) for key in a.bound.keys() | b.bound.keys() if a.bound.get(key) != b.bound.get(key)):
         yield f"the binding of input '{key}' differs"
     for number in sorted(n for n in a.passes.keys() | b.passes.keys() if a.passes.get(n) != b.passes.get(n)):
-        yield (
-            f"pass {number} is another call of linearize in B"
-            if number in a.passes.keys() & b.passes.keys()
-            else (f"pass {number} has an identity in {'A' if number in a.passes else 'B'} only")
+        sides = [side for side, document in (("A", a), ("B", b)) if number in document.passes]
+        yield f"pass {number} " + (
+            "is another call of linearize in B" if len(sides) == 2 else f"has an identity in {sides[0]} only"
         )
 
 
@@ -49,11 +48,6 @@ def _record_types(a: PrimitiveSet, b: PrimitiveSet) -> Iterator[str]:
             yield f"record type '{name}' is declared in {'A' if other is None else 'B'} only"
         elif one != other:
             yield f"record type '{name}' is {spelled_out(one)} in A, {spelled_out(other)} in B"
-
-
-def _graphs(document: Document) -> str:
-    n = len(document.graphs)
-    return f"{n} graph{'' if n == 1 else 's'}"
 
 
 def _of_graphs(a: Document, x: Graph, b: Document, y: Graph) -> Iterator[str]:
@@ -177,11 +171,4 @@ def told_apart(a: Type, b: Type) -> str:
 def texts(a: Type, b: Type) -> dict[str, str]:
     """The texts of two types, for programs; of records of one name those of their fields."""
     same = str(a) == str(b)
-    return {side: spelled_out(type_) if same else str(type_) for side, type_ in (("a", a), ("b", b))}
-
-
-def spelled_out(type_: Type) -> str:
-    """A type with the fields of every record in it, `{a: {x: f64[]}}`."""
-    if not isinstance(type_, RecordType):
-        return str(type_)
-    return f"{{{', '.join(f'{name}: {spelled_out(field)}' for name, field in type_.fields)}}}"
+    return {side: str(spelled_out(type_) if same else type_) for side, type_ in (("a", a), ("b", b))}

@@ -7,35 +7,29 @@ difference. Where definitions differ, both are walked down together to the small
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from tidu_cli.checking.comparing.structure import first_within
-from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Document, Externals, Output, Place
 from tidu_cli.graph.identity import PREFIX, closed_digest, digests
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.link import link
+from tidu_cli.graph.link import Application, Definitions, link
 from tidu_cli.graph.types import Type
+from tidu_cli.graph.walk import forwards
+
+T = TypeVar("T")
 
 PLACES = 10
 """How many of the places where definitions differ are kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class TypesDiffer:
-    """An input or output whose type is not the same in A and in B."""
+class TypesDiffer(Generic[T]):
+    """What has not the same type in A and in B: an input or output, or a value, by its place in A, as with detached references."""
 
-    key: Key
-    a: Type
-    b: Type
-
-
-@dataclass(frozen=True, slots=True)
-class ValueTypesDiffer:
-    """A value, by its place in A, whose type is not the same in A and in B, as a detached reference lets happen."""
-
-    place: Place
+    of: T
     a: Type
     b: Type
 
@@ -64,9 +58,9 @@ class Comparison:
 
     inputs_only: tuple[tuple[Key, ...], tuple[Key, ...]]
     outputs_only: tuple[tuple[Key, ...], tuple[Key, ...]]
-    input_types: tuple[TypesDiffer, ...]
-    output_types: tuple[TypesDiffer, ...]
-    value_types: tuple[ValueTypesDiffer, ...]
+    input_types: tuple[TypesDiffer[Key], ...]
+    output_types: tuple[TypesDiffer[Key], ...]
+    value_types: tuple[TypesDiffer[Place], ...]
     computed: tuple[Key, ...]
     places: tuple[Difference, ...]
     n_places: int
@@ -95,8 +89,8 @@ def compare(a: Document, b: Document) -> Comparison:
     computed = tuple(slot[0] for slot in matched if not walk.same_output(slot))
     shared = one.values.keys() & other.values.keys()
     return Comparison(
-        inputs_only=(_missing(one.inputs, other.inputs), _missing(other.inputs, one.inputs)),
-        outputs_only=(_only(one, other), _only(other, one)),
+        inputs_only=(_without(one.inputs, other.inputs), _without(other.inputs, one.inputs)),
+        outputs_only=(_keys(_without(one.outputs, other.outputs)), _keys(_without(other.outputs, one.outputs))),
         input_types=tuple(input_types),
         output_types=tuple(TypesDiffer(x.key, x.type, y.type) for x, y in pairs if x.type != y.type),
         # Types follow from those of inputs and detached values: where inputs' types differ, so do others, and it says nothing new.
@@ -120,8 +114,7 @@ class _Side:
         self.document = document
         self.definitions = Definitions(document)
         self.digests = digests(document)
-        bound = {b.key for b in document.bindings}
-        self.inputs = {i.key: i.type for graph in document.graphs for i in graph.inputs if i.key not in bound}
+        self.inputs = {i.key: i.type for i in document.free_inputs}
         self.outputs: dict[_Slot, tuple[int, Output]] = {}
         seen: Counter[Key] = Counter()
         for g in range(len(document.graphs) - 1, -1, -1):
@@ -140,12 +133,9 @@ class _Side:
             if live[logical.base[-1] + k]:
                 values[bytes.fromhex(detached.digest.removeprefix(PREFIX))] = _DETACHED, detached.type
         for g, graph in enumerate(self.document.graphs):
-            own, flat, value = self.digests[g], logical.base[g], len(graph.inputs)
-            for code in graph.code:
-                for result in results[code]:
-                    if live[flat + value]:
-                        values[own[value]] = result
-                    value += 1
+            own, flat = self.digests[g], logical.base[g]
+            for code, _, first, after in forwards(graph, graph.args):
+                values.update((own[v], results[code][v - first]) for v in range(first, after) if live[flat + v])
         return values
 
     def digest(self, place: Place) -> bytes:
@@ -226,20 +216,20 @@ class _Walk:
             self.found.append(Difference(key, a, b, reason))
 
 
-def _missing(inputs: dict[Key, Type], others: dict[Key, Type]) -> tuple[Key, ...]:
-    return tuple(key for key in inputs if key not in others)
+def _without(ours: Iterable[T], others: Container[T]) -> tuple[T, ...]:
+    return tuple(one for one in ours if one not in others)
 
 
-def _only(side: _Side, other: _Side) -> tuple[Key, ...]:
-    return tuple(slot[0] for slot in side.outputs if slot not in other.outputs)
+def _keys(slots: Iterable[_Slot]) -> tuple[Key, ...]:
+    return tuple(key for key, _ in slots)
 
 
-def _value_types(a: _Side, b: _Side) -> Iterator[ValueTypesDiffer]:
+def _value_types(a: _Side, b: _Side) -> Iterator[TypesDiffer[Place]]:
     for digest, (_, type_) in a.values.items():
         if digest in b.values:
             other = b.values[digest][1]
             if type_ != other and type_ is not None and other is not None:
-                yield ValueTypesDiffer(a.find(digest), type_, other)
+                yield TypesDiffer(a.find(digest), type_, other)
                 return  # types of what is computed from it differ likewise
 
 

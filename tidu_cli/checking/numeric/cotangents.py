@@ -7,12 +7,13 @@ Where the given graph is not such a transpose, nothing is equal, and nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output, Place
+from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output, Place, column
+from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.types import TensorType
@@ -32,32 +33,29 @@ def cotangent_owners(document: Document) -> Mapping[int, Sequence[Place]]:
     if head.linear is None or not seeds:
         return {}
     outputs = [Key(key.name, key.path[:-1]) for key in seeds]
-    g = next((g for g in range(len(document.graphs) - 2, -1, -1) if _has(document.graphs[g], outputs)), None)
+    earlier = range(len(document.graphs) - 2, -1, -1)
+    g = next((g for g in earlier if {o.key for o in document.graphs[g].outputs}.issuperset(outputs)), None)
     if g is None:
         return {}
     wrt = [Key(o.key.name, o.key.path[:-1]) for o in head.outputs]
-    added, owners = _with_added(document, g, wrt)
+    added, owners, old = _with_added(document, g, wrt)
     try:
-        linear = linearize(added, [*wrt, *owners], outputs=outputs, pass_number=head.linear)
-        again = transpose(linear)
+        again = transpose(linearize(added, [*wrt, *owners], outputs=outputs, pass_number=head.linear))
     except TiduError:
         return {}
-    numbers: dict[Hashable, int] = {}
-    known: dict[int, list[Place]] = {}
-    of_again = _numbered(again, numbers, owners)[-1]
+    found = digests(_without_added(again, document, g, old))[-1]
+    known: dict[bytes, list[Place]] = {}
     for output in again.head.outputs:
         if output.value is not None and output.value >= 0 and (e := Key(output.key.name, output.key.path[:-1])) in owners:
-            known.setdefault(of_again[output.value], []).append((g, owners[e]))
-    given = enumerate(_numbered(document, numbers, ())[-1])
-    return {value: known[number] for value, number in given if number in known}
+            known.setdefault(found[output.value], []).append((g, owners[e]))
+    return {value: known[digest] for value, digest in enumerate(digests(document)[-1]) if digest in known}
 
 
-def _has(graph: Graph, outputs: Collection[Key]) -> bool:
-    return {o.key for o in graph.outputs}.issuperset(outputs)
+def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Document, dict[Key, int], list[int]]:
+    """The document up to graph g, with v + e for each value v of its nodes that depends on wrt.
 
-
-def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Document, dict[Key, int]]:
-    """The document up to graph g, with v + e for each value v of its nodes that depends on wrt; and the v by the keys of the e."""
+    And the v by the keys of the e; and of each value of the changed graph the one of graph g that it is where all e are 0.
+    """
     graph, logical = document.graphs[g], link(document)
     depends = computed_from(logical, wrt, any)[logical.base[g] :]
     first = len(graph.inputs)
@@ -67,6 +65,7 @@ def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Docum
     builder = GraphBuilder(document.cases, [*graph.inputs, *(Input(e, graph.type_of(v)) for e, v in owners.items())])
     e_of = {v: first + k for k, v in enumerate(chosen)}
     new = list(range(first))
+    old = [*new, *chosen]
     attrs = BUILTIN.parse_attrs(BUILTIN.add, {})
 
     def moved(argument: int) -> int:
@@ -76,12 +75,25 @@ def _with_added(document: Document, g: int, wrt: Collection[Key]) -> tuple[Docum
         made = builder.append(document.cases.intern(case), [moved(argument) for argument in arguments])
         for slot, type_ in enumerate(case.results):
             v = len(new)
+            old.append(v)
             add = document.cases.intern(BUILTIN.case(BUILTIN.add, attrs, None, [type_, type_])) if v in e_of else None
             new.append(made + slot if add is None else builder.append(add, [made + slot, e_of[v]]))
+            old += [v] * (add is not None)
     outputs = [Output(o.key, None if o.value is None else moved(o.value), o.type) for o in graph.outputs]
     changed = builder.build(graph.name, outputs)
     bindings = tuple(Binding(b.key, b.graph, new[b.value] if b.graph == g else b.value) for b in document.bindings if b.graph <= g)
-    return replace(document, graphs=(*document.graphs[:g], changed), bindings=bindings), owners
+    return replace(document, graphs=(*document.graphs[:g], changed), bindings=bindings), owners, old
+
+
+def _without_added(again: Document, document: Document, g: int, old: Sequence[int]) -> Document:
+    """A document derived of the changed one, as if derived of the given one: what it reads of the changed graph is of graph g."""
+
+    def reading_given(graph: Graph) -> Graph:
+        values = column(old[v] if of == g else v for of, v in graph.external)
+        return replace(graph, external=Externals(graph.external.graph, values))
+
+    graphs = (*document.graphs[: g + 1], *map(reading_given, again.graphs[g + 1 :]))
+    return replace(again, graphs=graphs, bindings=tuple(b for b in document.bindings if b.graph <= g))
 
 
 def computed_from(logical: LogicalGraph, inputs: Container[Key], how: Callable[[Iterable[int]], bool]) -> bytearray:
@@ -92,27 +104,4 @@ def computed_from(logical: LogicalGraph, inputs: Container[Key], how: Callable[[
     for g, graph in enumerate(logical.document.graphs):
         for _, operands, first, after in forwards(graph, logical.args[g], logical.base[g]):
             found[first:after] = bytes([how(found[operand] for operand in operands)]) * (after - first)
-    return found
-
-
-def _numbered(document: Document, numbers: dict[Hashable, int], added: Collection[Key]) -> list[list[int]]:
-    """One number for structurally equal values, also of documents that share `numbers`. v + e counts as v for each e `added`."""
-
-    def number(*structure: Hashable) -> int:
-        return numbers.setdefault(structure, len(numbers))
-
-    extra = {number("input", key) for key in added}
-    found: list[list[int]] = []
-    for graph in document.graphs:
-        own = [number("input", i.key) for i in graph.inputs]
-        external = [
-            number("detached", document.detached[v].digest) if g == Externals.DETACHED else found[g][v] for g, v in graph.external
-        ]
-        for case, arguments in graph.nodes():
-            operands = [own[a] if a >= 0 else external[-1 - a] for a in arguments]
-            if extra and len(operands) == 2 and operands[1] in extra:
-                own.append(operands[0])
-                continue
-            own += [number(case.op, case.attrs, case.mask, slot, *operands) for slot in range(len(case.results))]
-        found.append(own)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
@@ -13,6 +13,8 @@ from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.rules.contract import Example, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+T = TypeVar("T")
 
 DTYPES = (*ITEMSIZE, "datetime[ms]", "duration[h]")
 """The dtypes that examples are tried in: of times one each, since rules tell units apart only in conversions."""
@@ -47,14 +49,9 @@ def one_node_document(
     return Document((builder.build(case.op, ends),), cases)
 
 
-def interval_of(example: Example, k: int) -> tuple[float, float]:
-    """The interval from which operand k of an example is drawn."""
-    return example.within[min(k, len(example.within) - 1)]
-
-
-def diagonal_of(example: Example, k: int) -> float:
-    """What is added to the diagonals of operand k of an example."""
-    return example.diagonals[min(k, len(example.diagonals) - 1)]
+def of_operand(given: Sequence[T], k: int) -> T:
+    """What an example gives for operand k: one thing for each of its operands, or one for all."""
+    return given[min(k, len(given) - 1)]
 
 
 def with_diagonal(x: Any, added: float) -> Any:

@@ -8,9 +8,9 @@ can be compared. So the twin of an integer is a float, that of a datetime a dura
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
+from dataclasses import replace
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import (
@@ -25,13 +25,14 @@ from tidu_cli.graph.types import (
     tangent_type,
     tensor_tangent_type,
 )
-from tidu_cli.rules.recording.records import field, record
-from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.recording.graphs import recorded
+from tidu_cli.rules.recording.records import field, fieldwise
+from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.units import is_step
 from tidu_cli.rules.terms import Term, op
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.stamp import Stamper
 
 EXACT = INTEGERS | DATETIMES
 """Dtypes whose tangents are of another one."""
@@ -54,28 +55,25 @@ def float_twin(document: Document, primitives: PrimitiveSet, dtypes: Collection[
     twin_key = {i.key: Key(f"\0{k}") for k, i in enumerate(graph.inputs) if holds(i.type, dtypes)}
     if not twin_key:
         return None
-    twin_inputs = [Input(twin_key[i.key], real_type(i.type)) for i in graph.inputs if i.key in twin_key]
-    builder = GraphBuilder(CaseTable(), [*graph.inputs, *twin_inputs])
-    twinning = _Twinning(builder, primitives)
-    local_ids = iter(range(len(graph.inputs), len(builder.inputs)))
-    twin: list[int | None] = [next(local_ids) if i.key in twin_key else None for i in graph.inputs]
-    same = list(range(len(graph.inputs)))
-
+    inputs = [*graph.inputs, *(Input(twin_key[i.key], real_type(i.type)) for i in graph.inputs if i.key in twin_key)]
+    trace = Trace(primitives, CaseTable())
+    sources = {i.key: trace.source(i.type, linear=False) for i in inputs}
+    values = [sources[i.key] for i in graph.inputs]
+    twins = [sources[twin_key[i.key]] if i.key in twin_key else None for i in graph.inputs]
     for case, operands in graph.nodes():
-        first = builder.append(builder.cases.intern(case), [same[a] for a in operands])
-        results = range(first, first + len(case.results))
-        twin += twinning.of(case, [same[a] for a in operands], [twin[a] for a in operands], results) or [None] * len(results)
-        same += results
+        made = trace.append(trace.cases.intern(case), [values[a] for a in operands])
+        results = [replace(value, linear=False) for value in made]  # twins are no part of a derivative
+        twins += _twins(case, [values[a] for a in operands], [twins[a] for a in operands], results)
+        values += results
 
     outputs = []
     for output in graph.outputs:
-        value = None if output.value is None else twin[output.value]
-        if value is not None:
-            value = twinning.tangents(value, output.type)
-        outputs.append(Output(output.key, value, tangent_type(output.type)))
+        twin = None if output.value is None else twins[output.value]
+        type_ = tangent_type(output.type)
+        outputs.append(Output(output.key, None if twin is None else converted(twin, type_).slot, type_))  # which has no bools
     if all(o.value is None for o in outputs):
         return None
-    return Document((builder.build(graph.name, outputs),), builder.cases), twin_key
+    return Document((recorded(trace, graph.name, inputs, outputs),), trace.cases), twin_key
 
 
 def real_type(type_: Type) -> Type:
@@ -88,116 +86,72 @@ def holds(type_: Type | None, dtypes: Container[str]) -> bool:
     return type_ is not None and any(leaf.dtype in dtypes for _, leaf in leaves(type_))
 
 
-class _Twinning:
-    """Appends twins to the graph under construction."""
+def _twins(case: Case, operands: Sequence[Term], twins: Sequence[Term | None], results: Sequence[Term]) -> Sequence[Term | None]:
+    """The twins of a node's results; None of those that are no numbers with twins."""
+    none = [None] * len(results)
+    if not any(twins) or _is_step(case):
+        return none
+    primitive: Primitive = operands[0].trace.primitives[case.op]
+    moved = {k for k, t in enumerate(twins) if t is not None and not primitive.domain.is_index(k)}
+    if not moved:
+        return none
+    types = [x.value_type for x in operands]
+    # A float that is rounded to an integer is no number any more; an integer is one that is made of integers, or is moved.
+    exact = primitive.rules.integers == "moved" or any(holds(types[k], EXACT) for k in moved)
+    if exact and primitive.rules.integers == "steps":
+        return none
+    has_twin = [moves(t) and (exact or not holds(t, EXACT) or isinstance(t, RecordType)) for t in case.results]
+    if not any(has_twin):
+        return none
+    is_real = [
+        k in moved or (exact and not primitive.domain.is_index(k)) or isinstance(type_, RecordType) for k, type_ in enumerate(types)
+    ]
 
-    def __init__(self, builder: GraphBuilder, primitives: PrimitiveSet) -> None:
-        self.builder = builder
-        self.primitives = primitives
-        self.stamper = Stamper.alone(builder)
-        self._known: dict[tuple[Case, bool, tuple[int, ...]], tuple[Template, list[bool]] | None] = {}
+    def still(k: int) -> Term:
+        return _as_real(operands[k]) if is_real[k] else operands[k]
 
-    def of(
-        self, case: Case, operands: Sequence[int], twins: Sequence[int | None], results: Sequence[int]
-    ) -> list[int | None] | None:
-        """The twins of a node's results; None if it does not compute with numbers that have twins."""
-        primitive = self.primitives[case.op]
-        types: list[Type] = [t for t in case.operands if t is not None]
-        moved = {k for k, t in enumerate(twins) if t is not None and not primitive.domain.is_index(k)}
-        if not moved or _is_step(case):
-            return None
-        # A float that is rounded to an integer is no number any more; an integer is one that is made of integers, or is moved.
-        exact = primitive.rules.integers == "moved" or any(holds(types[k], EXACT) for k in moved)
-        if exact and primitive.rules.integers == "steps":
-            return None
-        has_twin = [moves(t) and (exact or not holds(t, EXACT) or isinstance(t, RecordType)) for t in case.results]
-        if not any(has_twin):
-            return None
-        as_real = [
-            k
-            for k, t in enumerate(types)
-            if k in moved or (exact and not primitive.domain.is_index(k)) or isinstance(t, RecordType)
-        ]
-        key = case, exact, tuple(as_real)
-        if key not in self._known:
-            self._known[key] = self._template(case, types, as_real, has_twin)
-        known = self._known[key]
-        if known is None:
-            return None
-        template, due = known
+    ahead = [twin if twin is not None and k in moved else still(k) for k, twin in enumerate(twins)]
+    found = _of_reals(case, ahead, types, is_real, has_twin)
+    if primitive.rules.integers == "moved" or _leaves_datetimes(case):
+        # The twin starts from the value that there is: it is that, and what the twin has moved.
+        behind = _of_reals(case, [still(k) for k in range(len(operands))], types, is_real, has_twin)
+        pairs = zip(results, found, behind, strict=True)
+        found = [None if x is None or y is None else _sum(_as_real(value), x, y) for value, x, y in pairs]
+    return found
 
-        def base(k: int) -> int:
-            return self._real(operands[k], types[k]) if k in as_real else operands[k]
 
-        arguments = [value if k in moved and (value := twins[k]) is not None else base(k) for k in range(len(types))]
-        found: list[int | None] = [
-            value if d else None for value, d in zip(self.stamper.stamp(template, arguments), due, strict=True)
-        ]
-        if primitive.rules.integers == "moved" or _leaves_datetimes(case):
-            still = self.stamper.stamp(template, [base(k) for k in range(len(types))])
-            for k, value in enumerate(found):
-                if value is not None:
-                    found[k] = self._onto(results[k], value, still[k], case.results[k])
-        return found
+def _of_reals(
+    case: Case, operands: Sequence[Term], types: Sequence[Type], is_real: Sequence[bool], has_twin: Sequence[bool]
+) -> list[Term | None]:
+    """The operation applied to real numbers in place of values of these types, where that gives twins."""
+    mixed = next((t.dtype for t in types if isinstance(t, TensorType) and t.inexact), None)
+    for dtype in dict.fromkeys((None, mixed)):  # beside a float, an exponent of integers becomes a float like it
+        wanted = [_other_dtype(t, dtype) if real else t for t, real in zip(types, is_real, strict=True)]
+        try:
+            made = _applied(case, [converted(x, w) for x, w in zip(operands, wanted, strict=True)])
+        except TiduError:
+            continue
+        # Positions are integers also of floats, and have no twin.
+        pairs = zip(made, case.results, has_twin, strict=True)
+        found = [new if due and new.value_type == real_type(t) else None for new, t, due in pairs]
+        if any(found):
+            return found
+    return [None] * len(case.results)
 
-    def tangents(self, value: int, type_: Type) -> int:
-        """The twin of an output, as a value of its type of tangents, which has no bools."""
-        trace = self._trace()
-        source = trace.source(real_type(type_), linear=False)
-        return self._append(trace, converted(source, tangent_type(type_)), [value])
 
-    def _template(
-        self, case: Case, types: Sequence[Type], as_real: Sequence[int], has_twin: Sequence[bool]
-    ) -> tuple[Template, list[bool]] | None:
-        """The operation applied to real numbers, and of which results that gives the twins; None where it takes none."""
-        mixed = next((t.dtype for t in types if isinstance(t, TensorType) and t.inexact), None)
-        for dtype in dict.fromkeys((None, mixed)):  # beside a float, an exponent of integers becomes a float like it
-            wanted = [_other_dtype(t, dtype) if k in as_real else t for k, t in enumerate(types)]
-            trace = self._trace()
-            sources = [trace.source(real_type(t) if k in as_real else t, linear=False) for k, t in enumerate(types)]
-            try:
-                made = self._applied(case, [converted(s, w) for s, w in zip(sources, wanted, strict=True)])
-            except TiduError:
-                continue
-            # Positions are integers also of floats, and have no twin.
-            due = [d and new.value_type == real_type(t) for new, t, d in zip(made, case.results, has_twin, strict=True)]
-            if any(due):
-                return trace.template(len(types), made), due
-        return None
-
-    def _applied(self, case: Case, operands: Sequence[Term]) -> Sequence[Term]:
-        """The operation applied to real numbers. Motion goes by the natural tangent: only datetimes have structural ones."""
-        trace = operands[0].trace
-        if case.op == "difference":
-            return [converted(trace.emit(case.op, *operands), case.results[0])]
-        if case.op == "retract":
-            primal, tangent = operands
-            return [trace.emit(case.op, primal, converted(tangent, tangent_type(primal.value_type)))]
-        attrs = case.attrs.to_data(binary=True)
-        real = {str(t): str(real_type(t)) for t in case.results}
-        real |= {t.dtype: tensor_tangent_type(t).dtype for t in case.results if isinstance(t, TensorType)}
-        changed = {name: real.get(value, value) if isinstance(value, str) else value for name, value in attrs.items()}
-        return trace.emit_all(case.op, *operands, **changed)
-
-    def _real(self, value: int, type_: Type) -> int:
-        """A value as its twin would be at this point."""
-        if real_type(type_) == type_:
-            return value
-        trace = self._trace()
-        return self._append(trace, _as_real(trace.source(type_, linear=False)), [value])
-
-    def _onto(self, value: int, moved: int, still: int, type_: Type) -> int:
-        """What the twin is where it starts from the value that there is: the value, and what the twin has moved."""
-        trace = self._trace()
-        source = trace.source(type_, linear=False)
-        ahead, behind = (trace.source(real_type(type_), linear=False) for _ in range(2))
-        return self._append(trace, _sum(_as_real(source), ahead, behind), [value, moved, still])
-
-    def _trace(self) -> Trace:
-        return Trace(self.primitives, self.builder.cases)
-
-    def _append(self, trace: Trace, result: Term, sources: Sequence[int]) -> int:
-        return self.stamper.stamp(trace.template(len(sources), [result]), sources)[0]
+def _applied(case: Case, operands: Sequence[Term]) -> Sequence[Term]:
+    """The operation applied to real numbers. Motion goes by the natural tangent: only datetimes have structural ones."""
+    trace = operands[0].trace
+    if case.op == "difference":
+        return [converted(trace.emit(case.op, *operands), case.results[0])]
+    if case.op == "retract":
+        primal, tangent = operands
+        return [trace.emit(case.op, primal, converted(tangent, tangent_type(primal.value_type)))]
+    attrs = case.attrs.to_data(binary=True)
+    real = {str(t): str(real_type(t)) for t in case.results}
+    real |= {t.dtype: tensor_tangent_type(t).dtype for t in case.results if isinstance(t, TensorType)}
+    changed = {name: real.get(value, value) if isinstance(value, str) else value for name, value in attrs.items()}
+    return trace.emit_all(case.op, *operands, **changed)
 
 
 def _is_step(case: Case) -> bool:
@@ -225,8 +179,7 @@ def _as_real(value: Term) -> Term:
     if real == type_:
         return value
     if isinstance(type_, RecordType):
-        assert isinstance(real, RecordType)
-        return record(real, {name: _as_real(field(value, name)) for name in type_.names})
+        return fieldwise(real, lambda name, _: _as_real(field(value, name)))
     assert isinstance(real, TensorType)
     return convert(value, new_dtype=real.dtype)
 
@@ -234,6 +187,5 @@ def _as_real(value: Term) -> Term:
 def _sum(value: Term, ahead: Term, behind: Term) -> Term:
     type_ = value.value_type
     if isinstance(type_, RecordType):
-        parts = {name: _sum(field(value, name), field(ahead, name), field(behind, name)) for name in type_.names}
-        return record(type_, parts)
+        return fieldwise(type_, lambda name, _: _sum(field(value, name), field(ahead, name), field(behind, name)))
     return value if type_.dtype == "bool" else value + (ahead - behind)

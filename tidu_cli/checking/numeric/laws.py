@@ -25,8 +25,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types, together
-from tidu_cli.checking.numeric.examples import diagonal_of, example_cases, interval_of, one_node_document
+from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types
+from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.float_twins import float_twin, holds
 from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
 from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, relative
@@ -302,16 +302,6 @@ def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
     return all(primitives[op].rules.faithful for op in ops)
 
 
-def drawn_inputs(document: Document, primitives: PrimitiveSet, seed: int) -> dict[Key, Any] | None:
-    """Random inputs of a document of one graph at which its outputs are finite; None where none have been found."""
-    import numpy as np
-
-    graph = document.head
-    drawing = Drawing(graph.inputs, {}, {}, {}, seed)
-    x = drawing.finite_point(Map(compile_graph(graph, primitives)), np.random.default_rng([seed, 0]))
-    return None if x is None else {i.key: together(x, i.key, i.type) for i in graph.inputs}
-
-
 def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, dtypes: Container[str]) -> list[Verdict]:
     """The worst verdict on each law over a primitive's examples, in those of its dtypes. Durations count as f64, which they are."""
     worst: dict[str, Verdict] = {}
@@ -321,8 +311,8 @@ def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, 
             continue
         document = one_node_document(case)
         inputs = document.head.inputs
-        intervals = {i.key: interval_of(example, k) for k, i in enumerate(inputs)}
-        diagonals = {i.key: diagonal_of(example, k) for k, i in enumerate(inputs)}
+        intervals = {i.key: of_operand(example.within, k) for k, i in enumerate(inputs)}
+        diagonals = {i.key: of_operand(example.diagonals, k) for k, i in enumerate(inputs)}
         fixed = {Key(f"x{k}") for k in primitive.rules.inert}
         # Integers are differentiated by, and moved, in the dtypes of their tangents.
         exact = [t for t in arrays if t.dtype in INTEGERS | DATETIMES]

@@ -55,9 +55,8 @@ def _of_head(document: Document, primitives: PrimitiveSet, given: Mapping[Key, A
     at_zero = f(x | {p: np.zeros_like(t) for p, t in a.items()})
     of_a, of_b = f(x | a), f(x | b)
     mixed = f(x | {p: cast(2 * a[p] - 3 * b[p], a[p]) for p in a})
-    errors = {
-        "zero": relative(at_zero, {p: np.zeros_like(y) for p, y in at_zero.items()}),
-        "additive": relative(mixed, {p: 2 * of_a[p] - 3 * of_b[p] for p in mixed}),
-    }
-    verdicts = [Verdict("zero", errors["zero"], 0.0), Verdict("additive", errors["additive"], bound)]
+    verdicts = [
+        Verdict("zero", relative(at_zero, {p: np.zeros_like(y) for p, y in at_zero.items()}), 0.0),
+        Verdict("additive", relative(mixed, {p: 2 * of_a[p] - 3 * of_b[p] for p in mixed}), bound),
+    ]
     return [v if v.ok else replace(v, at=shown(x, f.program.inputs)) for v in verdicts]

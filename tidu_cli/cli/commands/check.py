@@ -9,7 +9,6 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    counted,
     emit_json,
     emit_lines,
     example,
@@ -19,8 +18,8 @@ from tidu_cli.cli.options import (
     require_stdin_once,
     shown,
 )
-from tidu_cli.cli.value_options import file_values
-from tidu_cli.errors import TiduError
+from tidu_cli.cli.value_options import file_values, input_types
+from tidu_cli.errors import TiduError, counted
 from tidu_cli.graph.types import ITEMSIZE
 
 if TYPE_CHECKING:
@@ -127,5 +126,5 @@ def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, 
 def _given(document: Document, files: tuple[str, ...]) -> dict[Key, Any]:
     from tidu_cli.runtime.inputs import value_of_input
 
-    types = {i.key: i.type for graph in document.graphs for i in graph.inputs}
+    types = input_types(document)
     return {key: value_of_input(key, types[key], value) for key, value in file_values(files, types).items() if key in types}

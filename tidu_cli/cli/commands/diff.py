@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,9 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
-    from tidu_cli.checking.comparing.values import Comparison, Difference, TypesDiffer
+    from tidu_cli.checking.comparing.values import Comparison, TypesDiffer
     from tidu_cli.graph.graph import Place
+    from tidu_cli.graph.keys import Key
 
 _LISTED = 10  # how many structural differences are told
 
@@ -58,82 +58,77 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
     elif not same:
         lines = [f"{shown(a)} and {shown(b)} differ"]
         if not brief:
-            lines += [*_lines(found, one, other), *letters, *([f"... {more} more"] if more else [])]
+            lines += [*_lines(found, _data(found, one, other)), *letters, *([f"... {more} more"] if more else [])]
         emit_lines(lines)
     if not same:
         click.get_current_context().exit(1)
 
 
-def _lines(found: Comparison, a: Document, b: Document) -> Iterator[str]:
+def _lines(found: Comparison, data: dict[str, Any]) -> Iterator[str]:
     from tidu_cli.checking.comparing.structure import told_apart
 
-    for what, pair in (("inputs", found.inputs_only), ("outputs", found.outputs_only)):
-        for side, keys in zip("AB", pair, strict=True):
+    for what in ("inputs", "outputs"):
+        for side, keys in data[f"{what}_only"].items():
             if keys:
-                yield f"{what} only in {side}: {listed(list(map(str, keys)))}"
-    for what, types in (("input", found.input_types), ("output", found.output_types)):
-        for differ in types:
-            yield f"{what} '{differ.key}' is {told_apart(differ.a, differ.b)}"
-    for value in found.value_types:
-        yield f"{_text(a, value.place)} is {told_apart(value.a, value.b)}"
-    if found.computed:
-        yield f"outputs computed differently: {listed(list(map(str, found.computed)))}"
-    for place in found.places:
-        yield f"  output '{place.key}'{f', {place.reason}' if place.reason else ''}:"
-        for side, document, at in (("A", a, place.a), ("B", b, place.b)):
-            yield f"    {side}: {_text(document, at)}{_where(document, at)}"
-    if found.n_places > len(found.places):
-        yield f"  ... at {found.n_places} places in all"
-    only = [f"{sum(ops.values())} only in {side}{_ops(ops)}" for side, ops in zip("AB", found.values_only, strict=True)]
-    yield f"values: {found.shared} in both, {', '.join(only)}"
+                yield f"{what} only in {side.upper()}: {listed(keys)}"
+    for what, ports in (("input", found.input_types), ("output", found.output_types)):
+        for port in ports:
+            yield f"{what} '{port.of}' is {told_apart(port.a, port.b)}"
+    for types, value in zip(found.value_types, data["value_types"], strict=True):
+        yield f"{value['value']} is {told_apart(types.a, types.b)}"
+    if data["computed_differently"]:
+        yield f"outputs computed differently: {listed(data['computed_differently'])}"
+    for place in data["places"]:
+        reason = f", {place['reason']}" if place["reason"] else ""
+        yield f"  output '{place['output']}'{reason}:"
+        for side in "ab":
+            at = place[side]
+            where = f"  (graph '{at['graph']}', node {at['node']})" if "node" in at else ""
+            yield f"    {side.upper()}: {at['expression']}{where}"
+    if data["n_places"] > len(data["places"]):
+        yield f"  ... at {data['n_places']} places in all"
+    values = data["values"]
+    only = [f"{sum(values[k].values())} only in {side}{_ops(values[k])}" for k, side in (("only_a", "A"), ("only_b", "B"))]
+    yield f"values: {values['shared']} in both, {', '.join(only)}"
 
 
 def _data(found: Comparison, a: Document, b: Document) -> dict[str, Any]:
     from tidu_cli.checking.comparing.structure import texts
 
-    def types(differences: Sequence[TypesDiffer]) -> list[dict[str, str]]:
-        return [{"key": str(d.key), **texts(d.a, d.b)} for d in differences]
+    def keys(pair: tuple[Sequence[Key], Sequence[Key]]) -> dict[str, list[str]]:
+        return {side: list(map(str, keys)) for side, keys in zip("ab", pair, strict=True)}
+
+    def types(differences: Sequence[TypesDiffer[Key]]) -> list[dict[str, str]]:
+        return [{"key": str(d.of), **texts(d.a, d.b)} for d in differences]
 
     return {
-        "inputs_only": {side: list(map(str, keys)) for side, keys in zip("ab", found.inputs_only, strict=True)},
-        "outputs_only": {side: list(map(str, keys)) for side, keys in zip("ab", found.outputs_only, strict=True)},
+        "inputs_only": keys(found.inputs_only),
+        "outputs_only": keys(found.outputs_only),
         "input_types": types(found.input_types),
         "output_types": types(found.output_types),
-        "value_types": [{"value": _text(a, d.place), **texts(d.a, d.b)} for d in found.value_types],
+        "value_types": [{"value": _value(a, d.of)["expression"], **texts(d.a, d.b)} for d in found.value_types],
         "computed_differently": list(map(str, found.computed)),
-        "places": [_place_data(place, a, b) for place in found.places],
+        "places": [
+            {"output": str(place.key), "reason": place.reason or None, "a": _value(a, place.a), "b": _value(b, place.b)}
+            for place in found.places
+        ],
         "n_places": found.n_places,
         "values": {"shared": found.shared, "only_a": dict(found.values_only[0]), "only_b": dict(found.values_only[1])},
     }
 
 
-def _place_data(place: Difference, a: Document, b: Document) -> dict[str, Any]:
-    data: dict[str, Any] = {"output": str(place.key), "reason": place.reason or None}
-    for side, document, at in (("a", a, place.a), ("b", b, place.b)):
-        data[side] = {"expression": _text(document, at), **_node(document, at)}
-    return data
-
-
-def _text(document: Document, place: Place | None) -> str:
-    from tidu_cli.graph.definition import Definitions
+def _value(document: Document, place: Place | None) -> dict[str, Any]:
+    """A value as an expression, and the graph and node that make it, if a node does."""
+    from tidu_cli.graph.link import Application, Definitions
     from tidu_cli.render.words.expression import expression
 
-    return "0" if place is None else expression(Definitions(document), place)
+    if place is None:
+        return {"expression": "0"}
+    definitions = Definitions(document)
+    data, found = {"expression": expression(definitions, place)}, definitions[place]
+    return data | ({"graph": document.graphs[found.graph].name, "node": found.node} if isinstance(found, Application) else {})
 
 
-def _where(document: Document, place: Place | None) -> str:
-    at = _node(document, place)
-    return f"  (graph '{at['graph']}', node {at['node']})" if at else ""
-
-
-def _node(document: Document, place: Place | None) -> dict[str, Any]:
-    """The graph and node that make a value, if a node does."""
-    from tidu_cli.graph.definition import Application, Definitions
-
-    found = None if place is None else Definitions(document)[place]
-    return {"graph": document.graphs[found.graph].name, "node": found.node} if isinstance(found, Application) else {}
-
-
-def _ops(ops: Counter[str]) -> str:
+def _ops(ops: dict[str, int]) -> str:
     listed = ", ".join(f"{n} {op}" for op, n in sorted(ops.items(), key=lambda item: (-item[1], item[0])))
     return f" ({listed})" if listed else ""

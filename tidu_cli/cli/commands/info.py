@@ -10,8 +10,8 @@ from unicodedata import combining, east_asian_width
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import counted, emit_json, emit_lines, example, file_argument, load
-from tidu_cli.errors import printable
+from tidu_cli.cli.options import emit_json, emit_lines, example, file_argument, load
+from tidu_cli.errors import counted, printable
 from tidu_cli.graph.graph import Document, Externals, Graph
 from tidu_cli.graph.select import listed
 

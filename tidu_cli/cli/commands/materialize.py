@@ -18,15 +18,17 @@ from tidu_cli.graph.keys import Key, parse_key
 if TYPE_CHECKING:
     from tidu_cli.transforms.memory.checkpoints import Policy
 
-_WAYS = ("sqrt", "cheap", "cheap=OPERATIONS", "value=KEY", "graph=NAME")
+_WAYS = ("sqrt", "N", "cheap", "cheap=OPERATIONS", "value=KEY", "graph=NAME")
 
 
 def _policy(text: str) -> Policy:
-    from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Sqrt
+    from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Segments, Sqrt
 
     way, given, argument = text.partition("=")
     if way == "sqrt" and not given:
         return Sqrt()
+    if text.isascii() and text.isdecimal() and int(text):
+        return Segments(int(text))
     if way == "cheap":
         return Cheap(_per_byte(argument)) if given else Cheap()
     if way == "value" and argument:
@@ -57,8 +59,9 @@ def _per_byte(text: str) -> float:
     multiple=True,
     metavar="POLICY",
     callback=lambda ctx, param, policies: _joint(policies),
-    help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; cheap, cheap=N: "
-    "those of at most N operations for each byte, by default 1; value=KEY, graph=NAME: an output, a graph; these two repeat.",
+    help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; N: "
+    "loops in segments of N steps; cheap, cheap=N: those of at most N operations for each byte, by default 1; value=KEY, "
+    "graph=NAME: an output, a graph; these two repeat.",
 )
 @click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
 @click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")

@@ -138,7 +138,7 @@ def _details(primitive: Primitive, data: dict[str, Any], *, is_built_in: bool) -
     """What the JSON form has besides what an op's line says."""
     import json
 
-    from tidu_cli.rules.families import dtype_class
+    from tidu_cli.graph.types import dtype_class
 
     if is_built_in:
         yield f"of {dtype_class(primitive.domain.dtypes)}"
@@ -190,7 +190,7 @@ def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefin
     from tidu_cli.rules.contract import Example
     from tidu_cli.rules.families import changed
 
-    types = tuple(str(instance(port.pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for port in definition.inputs)
+    types = tuple(str(instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for pattern in definition.inputs.values())
     try:
         found = emissions(changed(primitive, examples=(Example(types),)), primitives)
     except TiduError:  # its sizes belong together otherwise, or an attr must be given

@@ -192,10 +192,8 @@ def split(line: str) -> list[Word]:
 
 def _before_last_break(word: Word, breaks: str) -> str:
     """The text of a word up to where bash begins the part that it replaces: its open quote, or its last break."""
-    if word.quote:
-        return "".join(part.text for part in split(word.typed[: word.typed.rindex(word.quote)]))
     ends = [k + 1 for k, c in enumerate(word.typed) if c in breaks and c not in " \t\n'\"" and word.typed[k - 1 : k] != "\\"]
-    at = max(ends, default=0)
+    at = word.typed.rindex(word.quote) if word.quote else max(ends, default=0)
     return "".join(part.text for part in split(word.typed[:at]))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from tidu_cli.graph.types import RecordType, TensorType, Type, moves, tangent_type
+from tidu_cli.graph.types import OPEN_SHAPE, RecordType, TensorType, Type, map_leaves, moves, spelled_out, tangent_type
 
 _MARK = re.compile(r"\[[^]]*]?|\([^)]*\)?|[{}:,]")
 """Marks of records; and, to be passed over, what is in brackets: shapes, units and tuples."""
@@ -17,33 +16,20 @@ def tangent_texts(primal: Type, begun: str) -> Iterator[tuple[str, str, bool]]:
 
     With each text goes what it is, and whether it goes on, so that more has to follow.
     """
-    done, at, within = _place(primal, begun)
+    done, at, fields, within = _place(primal, begun)
+    texts = [] if at is None else _admitted(at)
     complete = begun.rstrip()
-    ends: tuple[str, ...] = ("}",)
-    if isinstance(at, TensorType) or (isinstance(at, RecordType) and at.is_tuple):
-        ends += tuple(text for text, _ in _admitted(at))
-    if within and complete.endswith(ends):
+    is_whole = isinstance(at, TensorType) or (isinstance(at, RecordType) and at.is_tuple)
+    if within and complete.endswith(("}", *(text for text, _ in texts if is_whole))):
         yield f"{complete}}}", "the other fields are zero", False
-    if isinstance(at, _Fields):
-        for name, field in at.record.fields:
-            if name not in at.named and moves(field):
-                yield f"{done}{name}: ", str(field), True
-        return
-    for text, words in _admitted(at) if at is not None else ():
-        yield done + text, words, within
+    yield from ((f"{done}{name}: ", str(field), True) for name, field in fields if moves(field))
+    yield from ((done + text, words, within) for text, words in texts)
 
 
-class _Fields(NamedTuple):
-    """A record, where the name of a field is due, and the fields that are named before."""
+def _place(primal: Type, begun: str) -> tuple[str, Type | None, list[tuple[str, Type]], bool]:
+    """The text before the word at its end, what that word is to be a tangent of, or else name of, and whether it is in a record.
 
-    record: RecordType
-    named: frozenset[str]
-
-
-def _place(primal: Type, begun: str) -> tuple[str, Type | _Fields | None, bool]:
-    """The text before the word at its end, what that word is to be a tangent of or a field of, and whether it is in a record.
-
-    Where no word is due, as after a record, or nothing fits, it is of None.
+    Where no word is due, as after a record, or nothing fits, it is of nothing.
     """
     at: Type | None = primal
     around: list[tuple[RecordType, set[str]]] = []
@@ -66,12 +52,10 @@ def _place(primal: Type, begun: str) -> tuple[str, Type | _Fields | None, bool]:
             around.pop()
             at, name_due = None, False
         else:
-            return begun, None, False
+            return begun, None, [], False
     done = begun[:start] + (" " if begun[start:].startswith(" ") or begun[:start].endswith((":", ",")) else "")
-    if name_due:
-        record, named = around[-1]
-        return done, _Fields(record, frozenset(named)), True
-    return done, at, bool(around)
+    record, named = around[-1] if name_due else (RecordType("", ()), set())
+    return done, at, [field for field in record.fields if field[0] not in named], bool(around)
 
 
 def _admitted(primal: Type) -> list[tuple[str, str]]:
@@ -92,8 +76,4 @@ def _admitted(primal: Type) -> list[tuple[str, str]]:
 
 def _open(type_: Type) -> str:
     """A type as short as it may be written: without names of records and without shapes."""
-    if isinstance(type_, TensorType):
-        return type_.dtype
-    if type_.is_tuple:
-        return f"({', '.join(_open(t) for _, t in type_.fields)}{',' if len(type_.fields) == 1 else ''})"
-    return f"{{{', '.join(f'{name}: {_open(t)}' for name, t in type_.fields)}}}"
+    return str(map_leaves(spelled_out(type_), lambda leaf: leaf.with_shape(OPEN_SHAPE)))

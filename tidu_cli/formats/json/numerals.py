@@ -37,11 +37,15 @@ def settled(value: object) -> object:
 
 def require_finite(value: object, place: str, text: str | bytes) -> None:
     """Raises DocumentError if some number of a value that was read from this JSON is beyond every float."""
+
+    def refuse_infinite(digits: str) -> float:
+        if math.isinf(float(digits)):
+            shown = digits if len(digits) <= 40 else f"{digits[:37]}..."
+            raise DocumentError(f'{place}: the number {shown} is beyond every float; if it is meant, write "Infinity"')
+        return 0.0
+
     if not _is_finite(value):
-        try:
-            json.loads(text, parse_float=_refuse_infinite)
-        except _BeyondError as found:
-            raise DocumentError(f'{place}: the number {found} is beyond every float; if it is meant, write "Infinity"') from None
+        json.loads(text, parse_float=refuse_infinite)
 
 
 def _is_finite(value: object) -> bool:
@@ -56,13 +60,3 @@ def _is_finite(value: object) -> bool:
     except (TypeError, OverflowError):
         pass  # lists, text, integers that are no floats: one by one
     return all(map(_is_finite, value))
-
-
-class _BeyondError(Exception):
-    """The text of a number that is beyond every float."""
-
-
-def _refuse_infinite(text: str) -> float:
-    if math.isinf(float(text)):
-        raise _BeyondError(text if len(text) <= 40 else f"{text[:37]}...")
-    return 0.0

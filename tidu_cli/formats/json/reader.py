@@ -25,7 +25,6 @@ LARGE = 2**17
 # In UTF-8 text only escapes can make half of a surrogate pair, and they are rare enough to look closer at.
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CONTAINER = re.compile(rb"\s*[{\[]")
-_TOO_DEEP = "nests too deeply"
 
 
 def parsed(source: Source) -> object:
@@ -89,7 +88,7 @@ def _plain(data: bytearray) -> object:
         half = ascii(error.object[error.start])
         raise DocumentError(f"malformed JSON: a string holds {half}, half of a surrogate pair, which is not Unicode text") from None
     except RecursionError:
-        raise DocumentError(_TOO_DEEP) from None
+        raise DocumentError("nests too deeply") from None
     except ValueError:  # int() refuses to read thousands of digits
         raise DocumentError("malformed JSON: an integer has too many digits") from None
     return value

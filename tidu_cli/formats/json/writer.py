@@ -43,24 +43,17 @@ def _lines(entries: Iterable[str], indent: str = INDENT) -> str:
     return f"[{(',' + chr(10) + indent).join(entries)}]"
 
 
-def _types(types: Mapping[str, object]) -> str:
-    return "{\n  " + ",\n  ".join(f"{json_text(name)}: {json_text(fields)}" for name, fields in types.items()) + "}"
+def _object(fields: Mapping[str, Any], indent: int, opening: str = "{", text: Callable[[Any], str] = json_text) -> str:
+    """An object with a line for each field."""
+    return opening + (",\n" + " " * indent).join(f"{json_text(name)}: {text(value)}" for name, value in fields.items()) + "}"
 
 
-def _ops(ops: Mapping[str, Mapping[str, object]]) -> str:
-    # A line for each field of a definition, and for each node.
-    definitions = []
-    for name, definition in ops.items():
-        fields = [f"{json_text(kind)}: {json_text(part)}" for kind, part in definition.items()]
-        definitions.append(f"{json_text(name)}: {{" + ",\n    ".join(fields) + "}")
-    return "{\n  " + ",\n  ".join(definitions) + "}"
-
-
-def _passes(passes: Mapping[str, str]) -> str:
-    return "{" + f",\n{' ' * 12}".join(f"{json_text(number)}: {json_text(identity)}" for number, identity in passes.items()) + "}"
-
-
-_LAYOUTS: Mapping[str, Callable[[Any], str]] = {"types": _types, "ops": _ops, "passes": _passes}
+_LAYOUTS: Mapping[str, Callable[[Any], str]] = {
+    "types": lambda types: _object(types, 2, "{\n  "),
+    # A line for each field of a definition.
+    "ops": lambda ops: _object(ops, 2, "{\n  ", lambda definition: _object(definition, 4)),
+    "passes": lambda passes: _object(passes, 12),
+}
 
 
 def _packed(nodes: PackedNodes) -> str:

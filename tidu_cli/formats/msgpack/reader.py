@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import msgpack
 
@@ -31,7 +31,7 @@ def unpacked(source: Source) -> object:
         reader = _Reader(source)
         document = reader.document()
         reader.end()
-    except (_IncompleteError, msgpack.OutOfData):
+    except msgpack.OutOfData:
         raise DocumentError("malformed msgpack: ends within the document; is it cut off?") from None
     except UnicodeDecodeError:
         raise DocumentError("malformed msgpack: a string is not valid UTF-8") from None
@@ -44,28 +44,16 @@ def unpacked(source: Source) -> object:
     return document
 
 
-class _IncompleteError(Exception):
-    """The source ends too early."""
-
-
-class _Kind(NamedTuple):
-    """What values of a kind begin with: `fixed` and a length in its lower half, or a byte that so many bytes of length follow."""
-
-    fixed: int
-    n_bytes: Mapping[int, int]
-
-
 # https://github.com/msgpack/msgpack/blob/master/spec.md
-_MAP = _Kind(0x80, {0xDE: 2, 0xDF: 4})
-_LIST = _Kind(0x90, {0xDC: 2, 0xDD: 4})
-_BINARY = _Kind(-1, {0xC4: 1, 0xC5: 2, 0xC6: 4})
+_LENGTH_OF_BINARY = {0xC4: 1, 0xC5: 2, 0xC6: 4}
+"""By what binary data begin with, how many bytes of length follow."""
 
 _Fields = Mapping[str, Callable[[dict[str, object]], object]]
 """How the values of some keys of a map are read. They are told those of the keys before."""
 
 
 class _Reader:
-    """Reads a document. After the first byte of a value it is known what it is, and who reads on."""
+    """Reads a document. Whoever asks for the head of a map or a list, and finds another value, has that yet to be read."""
 
     def __init__(self, source: Source) -> None:
         self._unpacker = msgpack.Unpacker(source, max_buffer_size=0, **_HOOKS)
@@ -80,8 +68,8 @@ class _Reader:
             raise DocumentError("malformed msgpack: more data after the document; a file or pipe holds one document")
 
     def _graphs(self, _: object) -> object:
-        n = self._length(first := self._bytes(1), _LIST)
-        return self._rest(first) if n is None else [self._map({"nodes": self._nodes}) for _ in range(n)]
+        n = self._length(self._unpacker.read_array_header)
+        return self._unpacker.unpack() if n is None else [self._map({"nodes": self._nodes}) for _ in range(n)]
 
     def _nodes(self, _: object) -> object:
         return self._map({"code": self._column, "args": self._column, "external": self._pairs})
@@ -90,9 +78,11 @@ class _Reader:
         return self._map({"data": self._data})
 
     def _data(self, before: dict[str, object]) -> object:
-        n = self._length(first := self._bytes(1), _BINARY)
-        if n is None:
-            return self._rest(first)
+        first = self._bytes(1)
+        if first[0] not in _LENGTH_OF_BINARY:
+            # Never so in a document. A reader that takes a byte at a time leaves what follows where it is.
+            return msgpack.Unpacker(_Resumed(first, self._unpacker), read_size=1, max_buffer_size=0, **_HOOKS).unpack()
+        n = int.from_bytes(self._bytes(_LENGTH_OF_BINARY[first[0]]), "big")
         dtype = before.get("dtype")
         known = array(TYPECODES[dtype]) if isinstance(dtype, str) and dtype in TYPECODES else None
         values = array("B") if known is None or n % known.itemsize else known
@@ -101,9 +91,9 @@ class _Reader:
         return values if values is known else values.tobytes()
 
     def _pairs(self, _: object) -> object:
-        n = self._length(first := self._bytes(1), _LIST)
+        n = self._length(self._unpacker.read_array_header)
         if n is None:
-            return self._rest(first)
+            return self._unpacker.unpack()
         pairs = Pairs()
         while len(pairs) < n:
             block = self._entries(min(PAIRS, n - len(pairs)))
@@ -113,9 +103,9 @@ class _Reader:
 
     def _map(self, fields: _Fields) -> object:
         """The next value, of which these fields are read like this if it is a map."""
-        n = self._length(first := self._bytes(1), _MAP)
+        n = self._length(self._unpacker.read_map_header)
         if n is None:
-            return self._rest(first)
+            return self._unpacker.unpack()
         pairs: list[tuple[object, object]] = []
         before: dict[str, object] = {}
         for _ in range(n):
@@ -126,32 +116,23 @@ class _Reader:
                 before[key] = value
         return _object(pairs)
 
-    def _rest(self, first: bytes) -> object:
-        """The value that begins with this byte."""
-        if (n := self._length(first, _MAP)) is not None:
-            return _object([(self._unpacker.unpack(), self._unpacker.unpack()) for _ in range(n)])
-        if (n := self._length(first, _LIST)) is not None:
-            return self._entries(n)
-        # Never so in a document. A reader that takes a byte at a time leaves what follows where it is.
-        return msgpack.Unpacker(_Resumed(first, self._unpacker), read_size=1, max_buffer_size=0, **_HOOKS).unpack()
-
     def _entries(self, n: int) -> list[object]:
         found = list(islice(self._unpacker, n))
         if len(found) < n:
-            raise _IncompleteError
+            raise msgpack.OutOfData
         return found
 
-    def _length(self, first: bytes, kind: _Kind) -> int | None:
-        """How many entries or bytes a value of a kind has, if it begins with this byte; None if it is of another kind."""
-        if first[0] & 0xF0 == kind.fixed:
-            return first[0] & 0x0F
-        n = kind.n_bytes.get(first[0])
-        return None if n is None else int.from_bytes(self._bytes(n), "big")
+    def _length(self, header: Callable[[], int]) -> int | None:
+        """How many entries the next value has, whose `header` this reads; None if it is of another kind."""
+        try:
+            return header()
+        except ValueError:
+            return None
 
     def _bytes(self, n: int) -> bytes:
         found: bytes = self._unpacker.read_bytes(n)
         if len(found) < n:
-            raise _IncompleteError
+            raise msgpack.OutOfData
         return found
 
 

@@ -7,12 +7,14 @@ by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes.plain import are_local, operands_of
-from tidu_cli.graph.graph import Binding, CaseTable, Column, Externals, Graph
+from tidu_cli.graph.graph import CaseTable, Column, Document, Place
+from tidu_cli.graph.link import Application, Definitions
 from tidu_cli.graph.passes import occurring
 from tidu_cli.rules.recording.linearity import makes_zeros, not_zero
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -42,31 +44,28 @@ def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None
                 raise DocumentError(f"node {node} ({cases[number].op}): input {k} is {what}")
 
 
-def check_zeros(graphs: Sequence[Graph], bindings: Iterable[Binding], due: Due, primitives: PrimitiveSet) -> None:
+def check_zeros(document: Document, due: Due, primitives: PrimitiveSet) -> None:
     """Raises DocumentError that names a node of which an inactive operand must be a structural zero, and is not."""
     if not due:
         return
-    zeros = _Zeros(graphs, bindings, primitives)
-    for g, graph in enumerate(graphs):
+    zeros = _Zeros(document, primitives)
+    for g, graph in enumerate(document.graphs):
         for node, k, argument in operands_of(graph.code, graph.args, graph.cases.arity, due):
-            if not zeros.is_zero(g, argument):
+            if graph.place(g, argument) not in zeros:
                 raise DocumentError(f"{graph.describe(node)}: {not_zero(k, graph.case(node))}")
 
 
 class _Zeros:
-    """Which values of a document are structural zeros, looked up as they are asked for: each once, at any depth."""
+    """The values of a document that are structural zeros, looked up as they are asked for: each once, at any depth."""
 
-    def __init__(self, graphs: Sequence[Graph], bindings: Iterable[Binding], primitives: PrimitiveSet) -> None:
-        self.graphs = graphs
-        self.bound = {b.key: (b.graph, b.value) for b in bindings}
+    def __init__(self, document: Document, primitives: PrimitiveSet) -> None:
+        self.graphs, self.definitions = document.graphs, Definitions(document)
         self.primitives = primitives
-        self._makes: dict[int, bool] = {}
-        self._known: dict[tuple[int, int], bool] = {}
+        self.makes_zeros = cache(lambda code: makes_zeros(primitives, document.cases[code]))
+        self._known: dict[Place, bool] = {}
 
-    def is_zero(self, g: int, argument: int) -> bool:
-        """Whether an argument of graph number g is one. What is detached is not: nobody sees it."""
-        known, first = self._known, self._value(g, argument)
-        pending = [first]
+    def __contains__(self, place: Place) -> bool:
+        known, pending = self._known, [place]
         while pending:
             operands = () if pending[-1] in known else self._operands(pending[-1])
             unknown = [v for v in operands or () if v not in known]
@@ -74,27 +73,13 @@ class _Zeros:
                 pending += unknown
             else:
                 known.setdefault(pending.pop(), operands is not None and all(map(known.__getitem__, operands)))
-        return known[first]
+        return known[place]
 
-    def _value(self, g: int, argument: int) -> tuple[int, int]:
-        if argument >= 0:
-            return g, argument
-        external = self.graphs[g].external
-        return external.graph[~argument], external.value[~argument]
-
-    def _operands(self, value: tuple[int, int]) -> list[tuple[int, int]] | None:
-        """What must be zeros for a value to be one; None if it is none in any case."""
-        g, v = value
-        if g == Externals.DETACHED:
+    def _operands(self, place: Place) -> Sequence[Place] | None:
+        """What must be zeros for a value to be one; None if it is none in any case, as an input, and what nobody sees."""
+        found = self.definitions[place]
+        if not isinstance(found, Application):
             return None
-        graph = self.graphs[g]
-        if v < len(graph.inputs):
-            bound = self.bound.get(graph.inputs[v].key)
-            return None if bound is None else [bound]
-        node, slot = graph.producer(v)
-        number = graph.code[node]
-        if self.primitives[graph.cases[number].op].evaluation.passes:  # a copy is delayed with what is no zero
-            return [self._value(g, graph.operands(node)[slot])]
-        if number not in self._makes:
-            self._makes[number] = makes_zeros(self.primitives, graph.cases[number])
-        return [self._value(g, a) for a in graph.operands(node)] if self._makes[number] else None
+        if self.primitives[found.case.op].evaluation.passes:  # a copy is delayed with what is no zero
+            return [found.operands[found.slot]]
+        return found.operands if self.makes_zeros(self.graphs[found.graph].code[found.node]) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import marshal
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from operator import itemgetter
 from typing import Any
@@ -18,7 +18,7 @@ from tidu_cli.graph.graph import Column, column
 from tidu_cli.watching import Watched
 
 
-class Listed(Collection[dict[str, Any]]):
+class Listed(Iterable[dict[str, Any]]):
     """A list of nodes.
 
     `table` has what is distinct in them but for inputs and meta, in order of first use, with the number of inputs in place of the
@@ -54,9 +54,6 @@ class Listed(Collection[dict[str, Any]]):
             inputs = [a if (a := next(args)) >= 0 else next(external) for _ in range(row["inputs"])]
             meta = {"meta": self.meta[i]} if i in self.meta else {}
             yield {**row, "inputs": inputs, **meta}
-
-    def __contains__(self, node: object) -> bool:
-        return any(node == other for other in self)
 
     def take(self, nodes: list[Any], watched: Watched = iter) -> int | None:
         """Append nodes. The number of keys of objects, at any depth, in what was taken; None if it is not as it must be.

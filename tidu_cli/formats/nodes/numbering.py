@@ -18,7 +18,6 @@ from tidu_cli.formats.shape.document import TypeReader
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Column, Detached
 from tidu_cli.graph.types import Type
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.recording.linearity import zeros_due
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -111,8 +110,7 @@ class Numbering:
 
     def attrs(self, op: str, attrs: Mapping[str, Any]) -> Attrs:
         """Attrs from their file form, with the graphs in them. Raises TiduError."""
-        if op in BUILTIN.primitives:
-            refuse_clash(op, self.primitives.plugins)
+        refuse_clash(op, self.primitives.plugins)
         try:
             return self.primitives.parse_attrs(op, self._with_closed(op, attrs))
         except UnknownNameError as error:

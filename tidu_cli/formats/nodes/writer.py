@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from tidu_cli.formats.nodes.plain import is_in_order, renamed
 from tidu_cli.graph.graph import Case, Column, Document, Externals, Graph, Output, column
@@ -84,7 +83,7 @@ class GraphWriter:
 
     def common(self) -> Mapping[int, dict[str, object]]:
         """By case, the fields `attrs` and `role` of its nodes, where they are needed."""
-        return {number: self._common(self.graph.cases[number]) for number in self._present}
+        return {number: self._common(self.graph.cases[number]) for number in dict.fromkeys(self.graph.code)}
 
     def _common(self, case: Case) -> dict[str, object]:
         fields: dict[str, object] = {}
@@ -93,10 +92,6 @@ class GraphWriter:
         if case.mask is not None:
             fields["role"] = {"linearized": {"active_mask": list(case.mask)}}
         return fields
-
-    @cached_property
-    def _present(self) -> list[int]:
-        return list(dict.fromkeys(self.graph.code))
 
     def needs_types(self, args: Column[int]) -> bool:
         """Whether a node with these arguments carries types."""

@@ -36,20 +36,17 @@ LEFT_OUT: Any = None  # of a field that may be left out, but may not be null
 
 def type_reader(records: Mapping[str, RecordType]) -> TypeReader:
     """What reads the types of a document with these record types: each text once, since every node may give types."""
-    if not records:
-        return _type_without_names
-    from tidu_cli.graph.text.types import parse_value_type  # which most documents do without
 
-    return lru_cache(maxsize=4096)(lambda text: parse_value_type(text, records))
+    @lru_cache(maxsize=4096)
+    def read(text: str) -> ValueType:
+        if not records and not text.startswith(("{", "(")):
+            with suppress(TypeTextError):
+                return parse_type(text)
+        from tidu_cli.graph.text.types import parse_value_type  # which most documents do without
 
+        return parse_value_type(text, records)
 
-def _type_without_names(text: str) -> ValueType:
-    if not text.startswith(("{", "(")):
-        with suppress(TypeTextError):
-            return parse_type(text)
-    from tidu_cli.graph.text.types import parse_value_type
-
-    return parse_value_type(text)
+    return read
 
 
 def _type(text: object, read_type: TypeReader) -> ValueType:

@@ -8,11 +8,12 @@ from itertools import combinations
 from typing import Annotated, Any
 
 from tidu_cli.custom.attrs import REQUIRED
-from tidu_cli.custom.definitions import KINDS, AttrsReader, OpDefinition, Port, SourceGraph, SourceNode
+from tidu_cli.custom.definitions import KINDS, AttrsReader, OpDefinition, SourceGraph, SourceNode
 from tidu_cli.custom.patterns import Pattern, parse_pattern
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.shape.document import LEFT_OUT, Count, Key, Meta, kind_of, shaped
+from tidu_cli.graph.keys import Key as GraphKey
 from tidu_cli.graph.text.patterns import PATTERN
 from tidu_cli.graph.types import RecordType
 from tidu_cli.rules.attrs.fields import Data, Described, Parsed, Sized
@@ -93,13 +94,11 @@ class OpData(Data):
     meta: Meta = LEFT_OUT
 
 
-def op_data(ops: Mapping[str, Any], records: Mapping[str, RecordType]) -> dict[str, OpData]:
-    """The shapes of the custom operations of a document, or a library. Raises DocumentError."""
-    return {name: shaped(OpData, op, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}
-
-
-def definitions(data: Mapping[str, OpData], origin: str, read_attrs: AttrsReader) -> list[OpDefinition]:
+def definitions(
+    ops: Mapping[str, Any], records: Mapping[str, RecordType], read_attrs: AttrsReader, origin: str = ""
+) -> list[OpDefinition]:
     """The definitions of a document, in order; of a library, with its name as `origin`. Raises DocumentError."""
+    data = {name: shaped(OpData, op, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}
     return [_definition(name, op, origin, read_attrs) for name, op in data.items()]
 
 
@@ -118,8 +117,8 @@ def _definition(name: str, data: OpData, origin: str, read_attrs: AttrsReader) -
         raise DocumentError(f"{place}: has {', '.join(given[1:])}; one of them says what its derivative is")
     return OpDefinition(
         name,
-        tuple(Port(p.key, p.type) for p in data.inputs),
-        tuple(Port(p.key, p.type) for p in data.outputs),
+        {GraphKey(p.key): p.type for p in data.inputs},
+        {GraphKey(p.key): p.type for p in data.outputs},
         {k: REQUIRED if v is None else v for k, v in attrs.items()},
         {kind: _graph(getattr(data, kind), f"{place}: its {kind}") for kind in given},
         read_attrs,

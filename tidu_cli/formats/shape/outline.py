@@ -26,7 +26,8 @@ def judged(plain: dict[str, Any], read_type: TypeReader) -> DocumentData:
     """The shape of a document by the models. Raises DocumentError."""
     from tidu_cli.formats.shape.complaints import judged_as
 
-    return judged_as(DocumentData, _with_nodes(plain, _listed_in_full), read_type)
+    in_full = _with_nodes(plain, lambda nodes: list(nodes) if isinstance(nodes, Listed) else _outline(nodes))
+    return judged_as(DocumentData, in_full, read_type)
 
 
 def outline(plain: dict[str, Any]) -> dict[str, Any]:
@@ -39,10 +40,6 @@ def _with_nodes(plain: dict[str, Any], change: Callable[[Any], Any]) -> dict[str
         return plain
     changed = [{**g, "nodes": change(g["nodes"])} if isinstance(g, dict) and "nodes" in g else g for g in graphs]
     return {**plain, "graphs": changed}
-
-
-def _listed_in_full(nodes: Any) -> Any:
-    return list(nodes) if isinstance(nodes, Listed) else _outline(nodes)
 
 
 def _outline(nodes: Any) -> Any:

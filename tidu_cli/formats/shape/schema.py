@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
 from tidu_cli.formats.shape.document import DIGEST, INDEX, PASS, VALUE, ClosedGraphData, DocumentData
@@ -125,12 +123,3 @@ def _tidied(schema: Any) -> Any:
     if "description" in kept and isinstance(kept["description"], str):
         kept["description"] = " ".join(kept["description"].split())
     return kept
-
-
-def main() -> None:
-    """Print the JSON Schema as `schemas/document.schema.json` has it."""
-    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -12,18 +12,7 @@ import re
 from collections.abc import Mapping
 
 from tidu_cli.errors import TypeTextError, did_you_mean
-from tidu_cli.graph.types import (
-    DATETIME,
-    DURATION,
-    ITEMSIZE,
-    MAX_BYTES,
-    OPEN_SHAPE,
-    TIMES,
-    RecordType,
-    TensorType,
-    Type,
-    parse_type,
-)
+from tidu_cli.graph.types import DTYPES, ITEMSIZE, MAX_BYTES, OPEN_SHAPE, TIMES, RecordType, TensorType, Type, parse_type
 
 MAX_LEAVES = 1000
 """As many tensors as a record type may hold, all nested ones together."""
@@ -40,7 +29,7 @@ _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|0|[1-9][0-9]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORD = re.compile(r"(?<![\[A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*:)", re.ASCII)
 _NAMES = "names are of letters, digits and _, and do not begin with a digit"
-_RESERVED = frozenset({*ITEMSIZE, DATETIME, DURATION})
+_RESERVED = frozenset(dtype.partition("[")[0] for dtype in DTYPES)
 
 NO_RECORDS: Mapping[str, RecordType] = {}
 
@@ -111,15 +100,13 @@ class _Parser:
         kind, token = self.next()
         if kind == "tensor":
             return TensorType(token, OPEN_SHAPE) if self.open_shapes and token in TIMES else parse_type(token)
-        if token == "{":
-            return RecordType("", self.fields(depth))
-        if token == "(":
-            return RecordType("", self.items(depth))
+        if token in ("{", "("):
+            return RecordType("", self.fields(depth, is_tuple=token == "("))
         if kind == "name" and self.peek() == "{":
             if token not in self.declared:
                 raise TypeTextError(f"unknown record type {token[:60]!r}{did_you_mean(token, list(self.declared))}")
             self.next()
-            return RecordType(token, self.fields(depth), tangent=True)
+            return RecordType(token, self.fields(depth, is_tuple=False), tangent=True)
         if kind == "name" and token in self.declared:
             return self.declared[token]
         if kind == "name" and self.open_shapes and token in ITEMSIZE:
@@ -129,30 +116,22 @@ class _Parser:
             raise TypeTextError(f"unknown type {token[:60]!r}{hint or '; write dtype[shape], such as f64[3,4] or f64[]'}")
         raise self.malformed()
 
-    def fields(self, depth: int) -> tuple[tuple[str, Type], ...]:
+    def fields(self, depth: int, *, is_tuple: bool) -> tuple[tuple[str, Type], ...]:
         found: dict[str, Type] = {}
-        while self.peek() != "}":
-            name = self.next()[1]
-            if not _FIELD.fullmatch(name) or self.next()[1] != ":":
+        end = ")" if is_tuple else "}"
+        while self.peek() != end:
+            name = str(len(found)) if is_tuple else self.next()[1]
+            if not is_tuple and (not _FIELD.fullmatch(name) or self.next()[1] != ":"):
                 raise self.malformed()
             if name in found:
                 raise TypeTextError(f"the type {self.text[:60]!r} has two fields '{name}'")
             found[name] = self.type(depth + 1)
-            if self.peek() != "}" and self.next()[1] != ",":
+            if is_tuple and self.peek() == end and len(found) == 1:
+                raise TypeTextError(f"the type {self.text[:60]!r} is no tuple; write one of a single field as ({found['0']},)")
+            if self.peek() != end and self.next()[1] != ",":
                 raise self.malformed()
         self.next()
         return tuple(found.items())
-
-    def items(self, depth: int) -> tuple[tuple[str, Type], ...]:
-        found: list[Type] = []
-        while self.peek() != ")":
-            found.append(self.type(depth + 1))
-            if self.peek() == ")" and len(found) == 1:
-                raise TypeTextError(f"the type {self.text[:60]!r} is no tuple; write one of a single field as ({found[0]},)")
-            if self.peek() != ")" and self.next()[1] != ",":
-                raise self.malformed()
-        self.next()
-        return tuple((str(k), type_) for k, type_ in enumerate(found))
 
     def next(self) -> tuple[str, str]:
         match = _TOKEN.match(self.text, self.position)

@@ -15,7 +15,7 @@ from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
 from tidu_cli.rules.catalogue import Caption, listed, shape_words
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
+from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import (
     linear,
     linear_jvp,
@@ -173,10 +173,6 @@ def _concatenate_types(attrs: ConcatenateAttrs, operands: Types) -> Types:
     return (first.with_shape((*first.shape[:axis], total, *first.shape[axis + 1 :])),)
 
 
-def _concatenate_jvp(node: JVP) -> Sequence[Term | None]:
-    return linear_jvp("concatenate")(node) if len(node.operands) > 1 else node.tangents
-
-
 def _concatenate_transpose(node: Transposition) -> Sequence[Term | None]:
     ct, axis = node.cotangent, node.attrs.dimension
     if len(node.types) == 1:
@@ -255,7 +251,7 @@ PRIMITIVES = (
         _concatenate_types,
         lambda np, attrs, operands, results: lambda *xs: np.concatenate(xs, axis=attrs.dimension),
         arity=None,
-        jvp=_concatenate_jvp,
+        jvp=lambda node: linear_jvp("concatenate")(node) if len(node.operands) > 1 else node.tangents,
         transpose=_concatenate_transpose,
         shifts={"dimension": later},
         attrs=ConcatenateAttrs,

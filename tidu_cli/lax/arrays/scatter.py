@@ -33,7 +33,7 @@ from tidu_cli.rules.contract import (
     Types,
 )
 from tidu_cli.rules.families import Adjoint, by_counts, conj, linear_jvp, linear_transpose, primitive, require_dtype, summed
-from tidu_cli.rules.flops import Weight, adding, free, multiplying, updating
+from tidu_cli.rules.flops import adding, free, multiplying, updating
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
@@ -165,13 +165,6 @@ def _of_last(node: Transposition, cotangent: Term, type_: TensorType) -> Term | 
     return select_n(eq(_read_back(left, indices, attrs, ct.type), numbers), 0, ct)
 
 
-def _accumulating_jvp(name: str) -> JVPRule:
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        return [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node)
-
-    return jvp
-
-
 def _taken_away(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
     read = _of_updates(node, ct, type_)
     return None if read is None else -read
@@ -234,34 +227,26 @@ _BLOCKS = {
 }
 
 
-def _examples(operand: str, *, within: tuple[float, float] = (-2.0, 2.0), **attrs: bool) -> tuple[Example, ...]:
+def _examples(operand: str, **attrs: bool) -> tuple[Example, ...]:
     return (
         Example(
             (f"{operand}[4,3]", "i32[3,1]", f"{operand}[3,3]"),
             {"dimension_numbers": _DIMENSIONS, "mode": "fill", **attrs},
-            (within, (0, 6), within),
+            ((-2.0, 2.0), (0, 6), (-2.0, 2.0)),
         ),
         Example(
             (f"{operand}[2,5]", "i32[2,1]", f"{operand}[3,2]"),
             {"dimension_numbers": _BLOCKS, "mode": "clip", **attrs},
-            (within, (0, 4), within),
+            ((-2.0, 2.0), (0, 4), (-2.0, 2.0)),
         ),
     )
 
 
 def _primitive(
-    name: str,
-    dtypes: frozenset[str],
-    combine: Combine,
-    jvp: JVPRule,
-    transpose: TransposeRule | None,
-    *,
-    weight: Weight | None = adding,
-    attrs: type[Attrs] = ScatterAttrs,
-    examples: tuple[Example, ...] = (),
-    summary: str,
-    **rest: Any,
+    name: str, dtypes: frozenset[str], combine: Combine, jvp: JVPRule, transpose: TransposeRule | None, *, summary: str, **rest: Any
 ) -> Primitive:
+    """A scatter; unless it is told, of as many operations as sums would be."""
+    told: dict[str, Any] = {"attrs": ScatterAttrs, "examples": _examples("T"), "flops": updating(adding)}
     return primitive(
         name,
         3,
@@ -271,14 +256,11 @@ def _primitive(
         transpose=transpose,
         batch=_batch(name),
         indices=_INDICES,
-        attrs=attrs,
         dtypes=dtypes,
-        examples=examples or _examples("T"),
         fresh=True,
         reusing=_kernel(combine, reusing=True),
-        flops=free if weight is None else updating(weight),
         summary=f"{summary}; inputs are operand, indices and updates",
-        **rest,
+        **(told | rest),
     )
 
 
@@ -287,7 +269,7 @@ def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Ad
         name,
         NUMERIC | DURATIONS,
         _combine(function),
-        _accumulating_jvp(name),
+        lambda node: [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node),
         linear_transpose(lambda node, ct, type_: ct, None, to_updates),
         linear=TOGETHER,
         formula=f"x[indices] {sign}= u",
@@ -317,7 +299,7 @@ PRIMITIVES = (
         _replace,
         linear_jvp("scatter", _INDICES),
         linear_transpose(_not_replaced, None, _of_last),
-        weight=None,
+        flops=free,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
         linear=TOGETHER,
@@ -333,7 +315,7 @@ PRIMITIVES = (
         _combine("multiply"),
         _mul_jvp,
         _mul_transpose,
-        weight=multiplying,
+        flops=updating(multiplying),
         attrs=UniqueScatterAttrs,
         examples=_examples("T", unique_indices=True)[1:],
         linear=((0, 1),),

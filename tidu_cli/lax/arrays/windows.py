@@ -17,6 +17,7 @@ from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.attrs.kinds import Axes
 from tidu_cli.rules.batching import later, with_batch_axis
 from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.terms import Term, op
 
 Mode = Literal["clip", "fill", "promise_in_bounds"]
 """What becomes of windows that do not fit: `clip` and `promise_in_bounds` move their start, `fill` leaves them out."""
@@ -55,6 +56,22 @@ def transposed(numbers: Numbers) -> Numbers:
     """The numbers with which scatter writes the windows that gather reads, or the other way round."""
     other = ScatterDimensionNumbers if isinstance(numbers, GatherDimensionNumbers) else GatherDimensionNumbers
     return _numbers(other, vars(numbers).values())
+
+
+def taking(shape: Sequence[int], n: int, axis: int) -> dict[str, Any]:
+    """The attrs of the gather x[..., places[..., i], ...] along an axis, for x of this shape and places of n axes.
+
+    The indices are the places with one more axis. Axes of x behind those of the places are taken whole.
+    """
+    others = tuple(k for k in range(n) if k != axis)
+    numbers = _numbers(GatherDimensionNumbers, (tuple(range(n, len(shape))), (axis,), (axis,), others, others))
+    return {"dimension_numbers": numbers, "slice_sizes": (*[1] * n, *shape[n:]), "mode": "promise_in_bounds"}
+
+
+def taken(x: Term, places: Term, axis: int) -> Term:
+    """What `taking` says, within rules."""
+    n = places.type.rank
+    return op("gather")(x, op("expand_dims")(places, dimensions=(n,)), **taking(x.type.shape, n, axis))
 
 
 def batched_numbers(numbers: Numbers, *, operand: bool, indices: bool) -> Numbers:

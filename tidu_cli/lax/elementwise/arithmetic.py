@@ -7,51 +7,29 @@ from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import (
-    DATETIMES,
-    FLOATS,
-    INEXACT,
-    INTEGERS,
-    NUMERIC,
-    TIMES,
-    TensorType,
-    real_dtype,
-    tensor_tangent_type,
-)
+from tidu_cli.graph.types import DATETIMES, FLOATS, INEXACT, INTEGERS, NUMERIC, TIMES, tensor_tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.ordered_times import ORDERED, in_order
-from tidu_cli.lax.records.sums_and_products import (
-    ADDABLE,
-    add_batch,
-    add_jvp,
-    add_kernel,
-    add_transpose,
-    add_types,
-    adding_kernel,
-    mul_adjoint,
-    mul_batch,
-    mul_kernel,
-    mul_types,
-)
+from tidu_cli.lax.records.sums_and_products import ADD, ADDABLE, MUL
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import (
-    bilinear,
     binary,
     by_counts,
     by_partials,
     conj,
     elementwise,
-    elementwise_examples,
     linear_transpose,
+    minus,
     numpy_function,
     primitive,
+    real_of,
     require_dtype,
     summed,
     unary,
 )
-from tidu_cli.rules.flops import dividing, multiplying, per_element, per_power
+from tidu_cli.rules.flops import dividing, per_element, per_power
 from tidu_cli.rules.terms import Term, op
 
 _abs, convert, eq, integer_pow, log, power, real, select_n, sign = map(
@@ -69,13 +47,6 @@ def _duration_between(np: Any, x: Any, y: Any) -> Any:
     from tidu_cli.rules.tangents.units import between  # here, as times are rare
 
     return between(np, x, y)
-
-
-def _sub_jvp(node: JVP) -> Sequence[Term | None]:
-    tx, ty = node.tangents
-    if ty is None:
-        return [tx]
-    return [-ty if tx is None else tx - ty]
 
 
 def _div_transpose(node: Transposition) -> Sequence[Term | None]:
@@ -172,13 +143,9 @@ def _pow_jvp(node: JVP) -> Sequence[Term | None]:
     return [summed(terms)]
 
 
-def _share_of_x(t: Term, x: Term, y: Term, z: Term) -> Term:
+def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
     """What x's tangent t is in z = max(x, y): all of it where x is taken, half where x and y tie, none elsewhere."""
     return select_n(eq(x, z), 0, select_n(eq(x, y), t.trace.full(1, t.type), 0.5)) * t
-
-
-def _share_of_y(t: Term, x: Term, y: Term, z: Term) -> Term:
-    return _share_of_x(t, y, x, z)
 
 
 def _extremum(name: str, function: str) -> Primitive:
@@ -186,7 +153,7 @@ def _extremum(name: str, function: str) -> Primitive:
         name,
         2,
         ORDERED,
-        by_counts(by_partials(_share_of_x, _share_of_y)),
+        by_counts(by_partials(_share, lambda t, x, y, z: _share(t, y, x, z))),
         kernel=in_order(numpy_function(function)),
         integers="exact",
         formula=f"{name}(x, y)",
@@ -212,40 +179,15 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
     return [(t - s * radial) / divisor]
 
 
-def _magnitude(t: TensorType) -> TensorType:
-    return t.with_dtype(real_dtype(t.dtype))
-
-
 _POSITIVE = ((0.5, 2.0),)
 
 PRIMITIVES = (
-    elementwise(
-        "add",
-        2,
-        ADDABLE,
-        add_jvp,
-        transpose=add_transpose,
-        types=add_types,  # type: ignore[arg-type]
-        kernel=add_kernel,
-        batch=add_batch,
-        records=True,
-        joins=True,
-        more=(
-            Example(("duration[h][2]", "duration[ms][2]")),
-            Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
-            Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
-        ),
-        fresh=True,
-        reusing=adding_kernel,
-        linear=TOGETHER,
-        formula="x + y",
-        summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
-    ),
+    ADD,
     elementwise(
         "sub",
         2,
         NUMERIC | TIMES,
-        _sub_jvp,
+        lambda node: [minus(*node.tangents)],
         transpose=linear_transpose(lambda node, ct, type_: ct, lambda node, ct, type_: -ct),
         fresh=True,
         kernel=numpy_function("subtract", DATETIMES, _duration_between),
@@ -254,27 +196,7 @@ PRIMITIVES = (
         formula="x - y",
         summary="difference; of datetimes, the duration between them",
     ),
-    bilinear(
-        "mul",
-        mul_types,  # type: ignore[arg-type]
-        mul_kernel,
-        mul_adjoint,
-        batch=mul_batch,
-        dtypes=NUMERIC,
-        one_type=True,
-        fresh=True,
-        records=True,
-        examples=(
-            *elementwise_examples(2),
-            Example(("f64[2]", "duration[h][2]")),
-            Example(("duration[ms][]", "f64[]")),
-            Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
-            Example(("{x: f32[2], y: f64[]}", "f32[]")),
-        ),
-        flops=per_element(multiplying),
-        formula="x y",
-        summary="product; of durations with numbers, and of a record of tangents with one number",
-    ),
+    MUL,
     binary(
         "div",
         NUMERIC,
@@ -322,7 +244,7 @@ PRIMITIVES = (
     ),
     _extremum("max", "maximum"),
     _extremum("min", "minimum"),
-    unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=_magnitude),
+    unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=real_of),
     elementwise(
         "sign",
         1,

@@ -18,10 +18,6 @@ def _as_unsigned(x: Any) -> Any:
     return x.view(f"u{x.dtype.itemsize}")
 
 
-def _shift_right_logical(np: Any, x: Any, y: Any) -> Any:
-    return np.right_shift(_as_unsigned(x), _as_unsigned(y)).view(x.dtype)
-
-
 def _shift_right_arithmetic(np: Any, x: Any, y: Any) -> Any:
     # The highest bit counts as the sign also of unsigned integers.
     signed, most = f"i{x.dtype.itemsize}", x.dtype.type(8 * x.dtype.itemsize - 1)
@@ -55,7 +51,7 @@ PRIMITIVES = (
         INTEGERS,
         "⌊x / 2^y⌋, x as unsigned",
         "shift to the right; zeros come in",
-        kernel=computed(_shift_right_logical),
+        kernel=computed(lambda np, x, y: np.right_shift(_as_unsigned(x), _as_unsigned(y)).view(x.dtype)),
         within=((0, 8),),
     ),
     binary(

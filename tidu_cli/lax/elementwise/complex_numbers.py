@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
+from tidu_cli.graph.types import COMPLEXES, complex_dtype
 from tidu_cli.rules.contract import JVP, TOGETHER
-from tidu_cli.rules.families import computed, elementwise, linear_transpose, unary
+from tidu_cli.rules.families import computed, elementwise, linear_transpose, real_of, unary
 from tidu_cli.rules.flops import free
 from tidu_cli.rules.terms import Term, op
 
@@ -33,10 +33,6 @@ def _complex_jvp(node: JVP) -> Sequence[Term | None]:
     return [make_complex(0 if re is None else re, im)]
 
 
-def _part(t: TensorType) -> TensorType:
-    return t.with_dtype(real_dtype(t.dtype))
-
-
 PRIMITIVES = (
     unary(
         "conj",
@@ -53,11 +49,11 @@ PRIMITIVES = (
         "Re z",
         "real part",
         adjoint=lambda node, ct, type_: convert(ct, new_dtype=type_.dtype),
-        result=_part,
+        result=real_of,
         flops=free,
     ),
     unary(
-        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda node, ct, type_: make_complex(0, ct), result=_part, flops=free
+        "imag", COMPLEXES, "Im z", "imaginary part", adjoint=lambda node, ct, type_: make_complex(0, ct), result=real_of, flops=free
     ),
     elementwise(
         "complex",

@@ -177,20 +177,8 @@ def _special(
 _POSITIVE = ((0.5, 3.0),)
 
 PRIMITIVES = (
-    _special(
-        "erf",
-        "2/√π ∫₀ˣ e^(-s^2) ds",
-        "error function",
-        "erf",
-        lambda x, y: exp(-square(x)) * (2 / math.sqrt(math.pi)),
-    ),
-    _special(
-        "erfc",
-        "1 - erf x",
-        "complementary error function",
-        _erfc,
-        lambda x, y: exp(-square(x)) * (-2 / math.sqrt(math.pi)),
-    ),
+    _special("erf", "2/√π ∫₀ˣ e^(-s^2) ds", "error function", "erf", lambda x, y: exp(-square(x)) * (2 / math.sqrt(math.pi))),
+    _special("erfc", "1 - erf x", "complementary error function", _erfc, lambda x, y: exp(-square(x)) * (-2 / math.sqrt(math.pi))),
     _special(
         "erf_inv",
         "the y with erf y = x",
@@ -199,14 +187,7 @@ PRIMITIVES = (
         lambda x, y: exp(square(y)) * (math.sqrt(math.pi) / 2),
         within=((-0.75, 0.75),),
     ),
-    _special(
-        "lgamma",
-        "ln |Γ(x)|",
-        "logarithm of the gamma function",
-        _lgamma,
-        lambda x, y: digamma(x),
-        within=_POSITIVE,
-    ),
+    _special("lgamma", "ln |Γ(x)|", "logarithm of the gamma function", _lgamma, lambda x, y: digamma(x), within=_POSITIVE),
     _special(
         "digamma",
         "ψ(x) = Γ′(x) / Γ(x)",

@@ -20,25 +20,29 @@ _abs, cos, cosh, is_finite, maximum, rsqrt, select_n, sin, sinh, square, stop_gr
 )
 
 
-def _asin_slope(x: Term) -> Term:
+def _asin_slope(x: Term, y: Term) -> Term:
     # (1 - x)(1 + x) keeps its digits where 1 - x^2 would lose them, near the branch points.
     if x.type.complex:
         return rsqrt(-(x - 1)) * rsqrt(x - -1)
     return rsqrt((1 - x) * (1 + x))
 
 
-def _atan_slope(x: Term) -> Term:
+def _atan_slope(x: Term, y: Term) -> Term:
     return 1 / (x - 1j) / (x + 1j) if x.type.complex else 1 / (square(x) + 1)
 
 
-def _asinh_slope(x: Term) -> Term:
+def _asinh_slope(x: Term, y: Term) -> Term:
     return rsqrt((x - 1j) * (x - complex(0, -1))) if x.type.complex else rsqrt(square(x) + 1)
 
 
-def _acosh_slope(x: Term) -> Term:
+def _acosh_slope(x: Term, y: Term) -> Term:
     if x.type.complex:
         return rsqrt(x - 1) * rsqrt(x - -1)  # not the root of the product, which has the wrong sign where Re z < 0
     return rsqrt((x - 1) * (x + 1))
+
+
+def _atanh_slope(x: Term, y: Term) -> Term:
+    return 1 / (1 + x) / (1 - x)
 
 
 def _complex_atan2(np: Any, y: Any, x: Any) -> Any:
@@ -75,9 +79,9 @@ PRIMITIVES = (
     unary("sin", INEXACT, "sin x", "sine", slope=lambda x, y: cos(x)),
     unary("cos", INEXACT, "cos x", "cosine", slope=lambda x, y: -sin(x)),
     unary("tan", INEXACT, "tan x", "tangent", slope=lambda x, y: square(y) + 1, within=((-1.0, 1.0),)),
-    unary("asin", INEXACT, "arcsin x", "inverse sine", slope=lambda x, y: _asin_slope(x), kernel="arcsin", within=_INSIDE),
-    unary("acos", INEXACT, "arccos x", "inverse cosine", slope=lambda x, y: -_asin_slope(x), kernel="arccos", within=_INSIDE),
-    unary("atan", INEXACT, "arctan x", "inverse tangent", slope=lambda x, y: _atan_slope(x), kernel="arctan", within=_INSIDE),
+    unary("asin", INEXACT, "arcsin x", "inverse sine", slope=_asin_slope, kernel="arcsin", within=_INSIDE),
+    unary("acos", INEXACT, "arccos x", "inverse cosine", slope=lambda x, y: -_asin_slope(x, y), kernel="arccos", within=_INSIDE),
+    unary("atan", INEXACT, "arctan x", "inverse tangent", slope=_atan_slope, kernel="arctan", within=_INSIDE),
     elementwise(
         "atan2",
         2,
@@ -92,31 +96,7 @@ PRIMITIVES = (
     unary("cosh", INEXACT, "cosh x", "hyperbolic cosine", slope=lambda x, y: sinh(x)),
     # (1 - y)(1 + y) keeps its digits where 1 - y^2 would lose them, y near 1.
     unary("tanh", INEXACT, "tanh x", "hyperbolic tangent", slope=lambda x, y: (1 - y) * (1 + y)),
-    unary(
-        "asinh",
-        INEXACT,
-        "arsinh x",
-        "inverse hyperbolic sine",
-        slope=lambda x, y: _asinh_slope(x),
-        kernel="arcsinh",
-        within=_INSIDE,
-    ),
-    unary(
-        "acosh",
-        INEXACT,
-        "arcosh x",
-        "inverse hyperbolic cosine",
-        slope=lambda x, y: _acosh_slope(x),
-        kernel="arccosh",
-        within=_RIGHT,
-    ),
-    unary(
-        "atanh",
-        INEXACT,
-        "artanh x",
-        "inverse hyperbolic tangent",
-        slope=lambda x, y: 1 / (1 + x) / (1 - x),
-        kernel="arctanh",
-        within=_INSIDE,
-    ),
+    unary("asinh", INEXACT, "arsinh x", "inverse hyperbolic sine", slope=_asinh_slope, kernel="arcsinh", within=_INSIDE),
+    unary("acosh", INEXACT, "arcosh x", "inverse hyperbolic cosine", slope=_acosh_slope, kernel="arccosh", within=_RIGHT),
+    unary("atanh", INEXACT, "artanh x", "inverse hyperbolic tangent", slope=_atanh_slope, kernel="arctanh", within=_INSIDE),
 )

@@ -13,7 +13,7 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.arrays.taking import taken
+from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types

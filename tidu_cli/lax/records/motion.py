@@ -35,10 +35,10 @@ from tidu_cli.graph.types import (
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.records import zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
-from tidu_cli.rules.batching import repeated
+from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
-from tidu_cli.rules.families import primitive, summed
+from tidu_cli.rules.families import minus, primitive, summed
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.types import chosen
@@ -191,16 +191,7 @@ def _whole(np: Any, steps: Any) -> Any:
 
 def _difference_jvp(node: JVP) -> Sequence[Term | None]:
     (tx, ty), wanted = node.tangents, node.results[0].value_type
-    return [_minus(tx and converted(tx, wanted), ty and converted(ty, wanted))]
-
-
-def _minus(x: Term | None, y: Term | None) -> Term | None:
-    """x - y for tangents of one type, None being zero."""
-    if y is None:
-        return x
-    if isinstance(y.value_type, RecordType):
-        return fieldwise(y.value_type, lambda name, _: _minus(x and field(x, name), field(y, name)))
-    return -y if x is None else x - y
+    return [minus(tx and converted(tx, wanted), ty and converted(ty, wanted))]
 
 
 def _retract_jvp(node: JVP) -> Sequence[Term | None]:
@@ -214,7 +205,7 @@ def _difference_batch(node: Batching) -> Sequence[Term]:
     def leafwise(x: Term, y: Term, due: Type) -> Term:
         if isinstance(x.value_type, RecordType):
             return fieldwise(due, lambda name, inner: leafwise(field(x, name), field(y, name), inner))
-        return difference(_stacked(x, node, 0), _stacked(y, node, 1), tangent=due)
+        return difference(stacked(node, 0, x), stacked(node, 1, y), tangent=due)
 
     return [leafwise(x, y, of_batch(result, node.size))]
 
@@ -224,18 +215,13 @@ def _retract_batch(node: Batching) -> Sequence[Term]:
 
     def leafwise(x: Term, d: Term | None, due: Type) -> Term:
         if d is None:
-            return _stacked(x, node, 0)
+            return stacked(node, 0, x)
         if not isinstance(due, RecordType):
-            return retract(_stacked(x, node, 0), _stacked(d, node, 1))
+            return retract(stacked(node, 0, x), stacked(node, 1, d))
         moved = cast(RecordType, d.value_type).names
         return fieldwise(due, lambda name, inner: leafwise(field(x, name), field(d, name) if name in moved else None, inner))
 
     return [leafwise(x, d, of_batch(node.types[0], node.size))]
-
-
-def _stacked(part: Term, node: Batching, k: int) -> Term:
-    """A part of operand k, with the batch as its first axis."""
-    return part if node.batched[k] else repeated(part, node.size)
 
 
 def _difference_caption(case: Case, operands: Sequence[str]) -> Caption:

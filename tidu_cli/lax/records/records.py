@@ -108,10 +108,6 @@ def _record_batch(node: Batching) -> Sequence[Term]:
     return [record(of_batch(node.attrs.type, node.size), {name: stacked(node, k) for k, name in enumerate(node.attrs.names)})]
 
 
-def _field_types(attrs: FieldAttrs, operands: ValueTypes) -> ValueTypes:
-    return (field_type(operands[0], attrs.name),)
-
-
 def _field_kernel(np: Any, attrs: FieldAttrs, operands: ValueTypes, results: ValueTypes) -> Kernel:
     (type_,), (result,) = operands, results
     assert isinstance(type_, RecordType)
@@ -128,10 +124,6 @@ def zeros(np: Any, type_: Type) -> Any:
     if isinstance(type_, RecordType):
         return (None,) * len(type_.fields)
     return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))[()]
-
-
-def _field_jvp(node: JVP) -> Sequence[Term | None]:
-    return [field(node.tangent, node.attrs.name) if moves(node.results[0].value_type) else None]
 
 
 _FIELDS = 4
@@ -204,9 +196,9 @@ PRIMITIVES = (
     primitive(
         "field",
         1,
-        _field_types,  # type: ignore[arg-type]
+        lambda attrs, operands: (field_type(operands[0], attrs.name),),  # type: ignore[arg-type,return-value]
         _field_kernel,
-        jvp=_field_jvp,
+        jvp=lambda node: [field(node.tangent, node.attrs.name) if moves(node.results[0].value_type) else None],
         transpose=linear_transpose(lambda node, ct, type_: record(type_, {node.attrs.name: ct})),
         batch=lambda node: [field(node.operands[0], node.attrs.name)],
         attrs=FieldAttrs,

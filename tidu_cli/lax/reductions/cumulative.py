@@ -8,19 +8,20 @@ they belong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, TensorType, real_dtype
+from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, real_dtype
 from tidu_cli.lax.records.ordered_times import in_order, ordered_dtype
+from tidu_cli.lax.reductions.reduction import shifted
 from tidu_cli.rules.attrs.kinds import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype
-from tidu_cli.rules.flops import Weight, accumulating, adding, multiplying
+from tidu_cli.rules.flops import accumulating, adding, multiplying
 from tidu_cli.rules.terms import Number, Term, op
 
-convert, cumsum, eq, exp, pad, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "pad", "real", "select_n"))
+convert, cumsum, eq, exp, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "real", "select_n"))
 
 _GREATEST = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127, "f32": (2 - 2.0**-23) * 2.0**127, "f64": (2 - 2.0**-52) * 2.0**1023}
 
@@ -81,18 +82,12 @@ def _complex_logaddexp(np: Any, a: Any, b: Any) -> Any:
 
 
 def _shifted(v: Term, reach: int, attrs: CumulativeAttrs, fill: Number) -> Term:
-    """v[i - reach], or v[i + reach] where the accumulation is in reverse; `fill` where there is no such element."""
-    edges = (-reach, reach, 0) if attrs.reverse else (reach, -reach, 0)
-    config = tuple(edges if k == attrs.axis else (0, 0, 0) for k in range(v.type.rank))
-    return pad(v, v.trace.full(fill, TensorType(v.type.dtype)), padding_config=config)
+    return shifted(v, attrs.axis, reach, fill, reverse=attrs.reverse)
 
 
-def _reaches(x: Term, attrs: CumulativeAttrs) -> Iterator[int]:
+def _reaches(x: Term, attrs: CumulativeAttrs) -> list[int]:
     """1, 2, 4, … below the length of the axis."""
-    reach = 1
-    while reach < x.type.shape[attrs.axis]:
-        yield reach
-        reach *= 2
+    return [2**k for k in range(max(x.type.shape[attrs.axis] - 1, 0).bit_length())]
 
 
 def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
@@ -145,18 +140,9 @@ _EXAMPLES = (
 )
 
 
-def _cumulative(
-    name: str,
-    of: str,
-    dtypes: frozenset[str],
-    kernel: KernelRule,
-    weight: Weight = adding,
-    *,
-    formula: str,
-    summary: str = "",
-    **rest: Any,
-) -> Primitive:
+def _cumulative(name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, *, formula: str, **rest: Any) -> Primitive:
     """A cumulative reduction: the sum, say, `of` elements."""
+    told: dict[str, Any] = {"flops": accumulating(), "summary": f"cumulative {of}"}
     return primitive(
         name,
         1,
@@ -167,18 +153,16 @@ def _cumulative(
         dtypes=dtypes,
         examples=_EXAMPLES,
         one_type=True,
-        flops=accumulating(weight),
         formula=f"{formula} up to each element of an axis",
-        summary=f"cumulative {of}{summary}",
         caption=(f"cumulative {of} of {{0}}", f"the cumulative {of} along axis {{axis}}{{end}}"),
-        **rest,
+        **(told | rest),
     )
 
 
 def _extreme(name: str, of: str) -> Primitive:
     kernel = in_order(_kernel(of, wide=False))
-    ties, jvp = "; its derivative is shared equally among ties", by_counts(_extremum_jvp)
-    return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
+    summary, jvp = f"cumulative {of}; its derivative is shared equally among ties", by_counts(_extremum_jvp)
+    return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=summary, jvp=jvp, integers="exact")
 
 
 PRIMITIVES = (
@@ -190,7 +174,9 @@ PRIMITIVES = (
         formula="Σ x",
         adjoint=lambda node, ct, type_: cumsum(ct, axis=node.attrs.axis, reverse=not node.attrs.reverse),
     ),
-    _cumulative("cumprod", "product", NUMERIC, _kernel("multiply"), multiplying, formula="Π x", jvp=_cumprod_jvp),
+    _cumulative(
+        "cumprod", "product", NUMERIC, _kernel("multiply"), formula="Π x", jvp=_cumprod_jvp, flops=accumulating(multiplying)
+    ),
     _extreme("max", "maximum"),
     _extreme("min", "minimum"),
     _cumulative(
@@ -198,9 +184,9 @@ PRIMITIVES = (
         "log-sum-exp",
         INEXACT,
         _kernel("logaddexp"),
-        lambda t: 3 * adding(t),  # an exponential, a sum and a logarithm
         formula="log Σ exp x",
-        summary=", without overflow",
+        summary="cumulative log-sum-exp, without overflow",
+        flops=accumulating(lambda t: 3 * adding(t)),  # an exponential, a sum and a logarithm
         jvp=_logsumexp_jvp,
     ),
 )

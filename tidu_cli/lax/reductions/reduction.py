@@ -15,8 +15,8 @@ from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_axes, require_dtype
-from tidu_cli.rules.flops import Weight, adding, multiplying, reducing
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.flops import multiplying, reducing
+from tidu_cli.rules.terms import Number, Term, op
 
 broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = map(
     op, ("broadcast_in_dim", "convert_element_type", "cumprod", "eq", "pad", "reduce_sum", "reshape", "transpose")
@@ -126,28 +126,24 @@ def _product_of_the_others(x: Term, axes: tuple[int, ...]) -> Term:
 
 def _exclusive(x: Term, axis: int, *, reverse: bool) -> Term:
     """The cumulative product of the elements before (or after) each."""
-    shift = (-1, 1, 0) if reverse else (1, -1, 0)
-    config = tuple(shift if k == axis else (0, 0, 0) for k in range(x.type.rank))
-    one = x.trace.full(1, TensorType(x.type.dtype))
-    return cumprod(pad(x, one, padding_config=config), axis=axis, reverse=reverse)
+    return cumprod(shifted(x, axis, 1, 1, reverse=reverse), axis=axis, reverse=reverse)
+
+
+def shifted(x: Term, axis: int, by: int, fill: Number, *, reverse: bool) -> Term:
+    """x[i - by] along an axis, or x[i + by] in `reverse`; `fill` where there is no such element."""
+    edges = (-by, by, 0) if reverse else (by, -by, 0)
+    config = tuple(edges if k == axis else (0, 0, 0) for k in range(x.type.rank))
+    return pad(x, x.trace.full(fill, TensorType(x.type.dtype)), padding_config=config)
 
 
 _EXAMPLES = (Example(("T[2,3]",), {"axes": [1]}), Example(("T[2,3,2]",), {"axes": [0, 2]}))
 
 
 def _reduction(
-    name: str,
-    of: str,
-    dtypes: frozenset[str],
-    kernel: KernelRule,
-    words: tuple[str, str],
-    weight: Weight = adding,
-    *,
-    formula: str,
-    summary: str = "",
-    **rest: Any,
+    name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, words: tuple[str, str], *, formula: str, **rest: Any
 ) -> Primitive:
     """A reduction: the sum, say, `of` elements. `words` are its function and what it does, in captions."""
+    told: dict[str, Any] = {"flops": reducing(), "summary": f"{of} along axes"}
     return primitive(
         f"reduce_{name}",
         1,
@@ -157,18 +153,16 @@ def _reduction(
         attrs=AxesAttrs,
         dtypes=dtypes,
         examples=_EXAMPLES,
-        flops=reducing(weight),
         formula=f"{formula} along axes",
-        summary=f"{of} along axes{summary}",
         caption=(f"{words[0]}({{0}}){{over}}", f"{words[1]}{{over}}"),
-        **rest,
+        **(told | rest),
     )
 
 
 def _extreme(name: str, of: str, of_nothing: Callable[[Any, Any], Any]) -> Primitive:
-    kernel, ties = in_order(_extremum(of, of_nothing)), "; its derivative is shared equally among ties"
+    kernel, summary = in_order(_extremum(of, of_nothing)), f"{of} along axes; its derivative is shared equally among ties"
     jvp = by_counts(_extremum_jvp)
-    return _reduction(name, of, ORDERED, kernel, (name, of), formula=f"{name} x", summary=ties, jvp=jvp, integers="exact")
+    return _reduction(name, of, ORDERED, kernel, (name, of), formula=f"{name} x", summary=summary, jvp=jvp, integers="exact")
 
 
 def _bits(name: str, of: str, function: str) -> Primitive:
@@ -210,8 +204,8 @@ PRIMITIVES = (
         NUMERIC,
         _accumulated("multiply"),
         ("product", "multiplied"),
-        multiplying,
         formula="Π x",
+        flops=reducing(multiplying),
         jvp=_reduce_prod_jvp,
     ),
     _extreme("max", "maximum", min),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, storage_dtype
-from tidu_cli.lax.arrays.taking import taken
+from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.attrs.kinds import Axis
@@ -124,11 +124,6 @@ def _top_k_kernel(np: Any, attrs: TopKAttrs, operands: Types, results: Types) ->
     return top
 
 
-def _top_k_jvp(node: JVP) -> Sequence[Term | None]:
-    t, (_, places) = node.tangent, node.results
-    return [taken(t, places, node.attrs.axis), None]
-
-
 PRIMITIVES = (
     primitive(
         "sort",
@@ -156,7 +151,7 @@ PRIMITIVES = (
         1,
         _top_k_types,
         in_order(_top_k_kernel),
-        jvp=_top_k_jvp,
+        jvp=lambda node: [taken(node.tangent, node.results[1], node.attrs.axis), None],
         batch=itself("top_k", axis=later),
         attrs=TopKAttrs,
         n_results=lambda attrs, n_operands: 2,

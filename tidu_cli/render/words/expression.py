@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidu_cli.graph.definition import Application, Definitions
 from tidu_cli.graph.graph import Case, Input, Place
+from tidu_cli.graph.link import Application, Definitions
 from tidu_cli.lax.records.records import FieldAttrs, RecordAttrs, record_pieces
 from tidu_cli.render.text import attrs_text, name
 
@@ -23,45 +23,34 @@ def expression(definitions: Definitions, place: Place, depth: int = DEPTH, lengt
 
     Fields and records are written as such: `p.x`, `{x: sin(x), y: 0}`.
     """
-    # Words, and places to be spelt out, in reverse: what comes next is popped. No recursion, though depth would bound it.
-    waiting: list[str | tuple[Place, int]] = [(place, depth)]
     words: list[str] = []
     left = length
-    while waiting:
-        entry = waiting.pop()
-        if isinstance(entry, str):
-            words.append(entry)
-            left -= len(entry)
-            continue
-        found, depth = definitions[entry[0]], entry[1]
-        if isinstance(found, Application):
-            taken = found.case.op == "field"  # as short as a name: it takes no depth
-            if not found.operands:
-                words.append(_applied(found.case))
-            elif left <= 0 or (depth == 0 and not taken):
-                words.append(_CUT)
-            else:
-                waiting += _spelled(found, depth if taken else depth - 1)
-                continue
-        elif isinstance(found, Input):
-            words.append(name(found.key))
+
+    def say(word: str) -> None:
+        nonlocal left
+        words.append(word)
+        left -= len(word)
+
+    def spell(place: Place, depth: int) -> None:  # recurses as deep as that, and as types nest, whatever the graph
+        found = definitions[place]
+        if isinstance(found, Input):
+            say(name(found.key))
+        elif not isinstance(found, Application):
+            say(f"{found.digest[:15]}{_CUT}")
+        elif not found.operands:
+            say(_applied(found.case))
+        elif left <= 0 or (depth == 0 and found.case.op != "field"):
+            say(_CUT)
         else:
-            words.append(f"{found.digest[:15]}{_CUT}")
-        left -= len(words[-1])
+            below = depth if found.case.op == "field" else depth - 1  # a field is as short as a name: it takes no depth
+            for piece in _pieces(found.case, found.slot):
+                if isinstance(piece, str):
+                    say(piece)
+                else:
+                    spell(found.operands[piece], below)
+
+    spell(place, depth)
     return "".join(words)
-
-
-def _spelled(found: Application, depth: int) -> list[str | tuple[Place, int]]:
-    """The words of an application and its operands, which are to be spelt out to this depth, in reverse."""
-    case, words = found.case, list[str | tuple[Place, int]]()
-    for piece in _pieces(case, found.slot):
-        if isinstance(piece, str):
-            words.append(piece)
-            continue
-        if case.mask is not None and case.mask[piece]:
-            words.append("*")
-        words.append((found.operands[piece], depth))
-    return words[::-1]
 
 
 def _pieces(case: Case, slot: int) -> Iterator[str | int]:
@@ -74,8 +63,8 @@ def _pieces(case: Case, slot: int) -> Iterator[str | int]:
         return
     yield f"{_applied(case)}("
     for k in range(len(case.operands)):
-        if k:
-            yield ", "
+        active = case.mask is not None and case.mask[k]
+        yield ", " * (k > 0) + "*" * active
         yield k
     yield f")[{slot}]" if len(case.results) > 1 else ")"
 

@@ -10,21 +10,20 @@ from tidu_cli.graph.types import DATETIMES, DURATIONS, RecordType, TensorType, T
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SHORT = 4
+"""How many elements of an array are told where there is little room."""
+
 _WIDTH = 10
 """About as many characters as an element takes: as many elements as are shown, so many times these may a record take."""
 
 
-def value_text(value: Any, type_: Type, shown: int = 4) -> str:
+def value_text(value: Any, type_: Type, shown: int = SHORT, room: int | None = None) -> str:
     """A value of a type, as evaluation gives it: `[3, 4.5]`, `{x: 1.2, y: [0, 1, …]}`, `2.5 h`, `2026-01-01T12:00`.
 
-    Of arrays and records the first `shown` elements, of datetimes half as many.
+    Of arrays and records the first `shown` elements, of datetimes half as many; of records what takes `room` characters or so.
     """
-    return _text(value, type_, shown, shown * _WIDTH)
-
-
-def _text(value: Any, type_: Type, shown: int, room: int) -> str:
     if isinstance(type_, RecordType):
-        return _record(value, type_, shown, room)
+        return _record(value, type_, shown, shown * _WIDTH if room is None else room)
     return _array(value, type_, shown)
 
 
@@ -37,7 +36,7 @@ def _record(values: Any, type_: RecordType, shown: int, room: int) -> str:
         if len(texts) == shown or (texts and room < 0):
             texts.append("…")
             break
-        text = _text(values[k if type_.is_tuple else name], field, shown, room)
+        text = value_text(values[k if type_.is_tuple else name], field, shown, room)
         text = text if len(text) <= room or not texts else "…"
         room -= len(text)
         texts.append(before + text)

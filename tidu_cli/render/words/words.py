@@ -105,11 +105,8 @@ class Words:
     def _whose(self, value: int) -> str:
         """`the cotangent of v1`, of a value of the head, if it is known to be that; else ''."""
         owners = self.owners.get(value, ())
-        return (
-            f"the cotangent of {_and([self.name(place) for place in owners[:3]])}{' and others' * (len(owners) > 3)}"
-            if owners
-            else ""
-        )
+        names = _and([self.name(place) for place in owners[:3]]) + " and others" * (len(owners) > 3)
+        return f"the cotangent of {names}" if owners else ""
 
     def _passing(self, g: int, node: int) -> str:
         case, places = self.graph(g).case(node), self.places(g, node)

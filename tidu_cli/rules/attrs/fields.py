@@ -13,18 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    TypeVar,
-    Union,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import RecordType
@@ -140,10 +129,9 @@ class Layout:
 
 def layout_of(data: type[Data]) -> Layout:
     """The layout of a class, fields of base classes first."""
-    found: Layout | None = vars(data).get("_layout")
-    if found is None:
-        found = data._layout = _layout(data)
-    return found
+    if "_layout" not in vars(data):
+        data._layout = _layout(data)
+    return data._layout
 
 
 def _layout(data: type[Data]) -> Layout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -42,8 +42,6 @@ from tidu_cli.rules.attrs.fields import (
 
 D = TypeVar("D", bound=Data)
 
-_CONFIGURATION = "model_config"
-
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -56,16 +54,14 @@ class _FailFast(FailFast):
 def model_of(data: type[Data]) -> type[BaseModel]:
     """The model of a class, by the same name, with its fields, defaults and validators."""
     layout = layout_of(data)
-    if layout.model is None:
-        layout.model = _model(data, layout)
-    model: type[BaseModel] = layout.model
-    return model
+    layout.model = layout.model or _model(data, layout)
+    return cast(type[BaseModel], layout.model)
 
 
 def _model(data: type[Data], layout: Layout) -> type[BaseModel]:
     namespace = {
         **layout.defaults,
-        **{name: value for name, value in members_of(data).items() if is_pydantics(value) or name == _CONFIGURATION},
+        **{name: value for name, value in members_of(data).items() if is_pydantics(value) or name == "model_config"},
         "__module__": data.__module__,
         "__qualname__": data.__qualname__,
         "__doc__": data.__doc__,
@@ -149,16 +145,13 @@ def _pydantics(annotation: Any) -> Any:
         if get_origin(parts[0]) is not list:
             return Union[tuple(members)]  # noqa: UP007 - there is no other way to write one of a list
         # Of a list or an object, so that a value is judged as what it is.
-        return Annotated[Annotated[members[0], Tag("list")] | Annotated[members[1], Tag("object")], Discriminator(_form)]
+        form = Discriminator(lambda value: "list" if isinstance(value, list) else "object")
+        return Annotated[Annotated[members[0], Tag("list")] | Annotated[members[1], Tag("object")], form]
     if origin is list:
         return Annotated[list[_pydantics(*parts)], _FailFast()]  # type: ignore[misc]
     if origin in (tuple, dict):
         return origin[tuple(part if part is Ellipsis else _pydantics(part) for part in parts)]
     return _STRICT.get(annotation, annotation)
-
-
-def _form(value: object) -> str:
-    return "list" if isinstance(value, list) else "object"
 
 
 # Nothing is converted, but lists to tuples, and integers to floats, which JSON does not tell apart.

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, counts, spans, taken
 from tidu_cli.graph.graph import Graph, Output, column
@@ -16,9 +19,6 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.groups import LIST, SCALARS, Cell, GroupedProgram, Single, is_flat, vector_kernel
 from tidu_cli.runtime.plans.steps import Steps
 from tidu_cli.watching import watch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FEWEST_STEPS = 512
 """Below, planning costs more than it saves."""
@@ -39,8 +39,6 @@ def grouped(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output], *
 
     With `always`, however few they are.
     """
-    import numpy as np
-
     if steps.n_steps < FEWEST_STEPS and not always:
         return None
     cases, n = steps.graph.cases, counts(steps.code, len(steps.graph.cases))
@@ -68,8 +66,6 @@ def levels(steps: Steps, most: int) -> NDArray[Any] | None:
 
     None if there are more than `most`.
     """
-    import numpy as np
-
     level = column([-1]) * len(steps.inputs)
     append = level.append
     watched = watch("planning", steps.n_steps)
@@ -103,8 +99,6 @@ def levels(steps: Steps, most: int) -> NDArray[Any] | None:
 
 def _sorted(steps: Steps, groupable: NDArray[Any], level: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """The steps by level and, if of a case that is grouped, by case; and of each whether it begins a group, or runs by itself."""
-    import numpy as np
-
     n, n_cases = steps.n_steps, len(groupable)
     kinds = np.where(groupable, np.arange(1, n_cases + 1), 0)
     bits = n.bit_length()
@@ -140,8 +134,6 @@ def _laid_out(
     Where a result begins right where an operand ends, NumPy takes that for an overlap, and goes another way, which may round
     otherwise.
     """
-    import numpy as np
-
     graph, cases = steps.graph, steps.graph.cases
     array, place, lengths = _elements(steps, order, begins)
     numbers = sorted(lengths.keys() - {LIST})
@@ -189,8 +181,6 @@ def _laid_out(
 
 def _elements(steps: Steps, order: NDArray[Any], begins: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], dict[int, int]]:
     """Of each value the array that it is in, the number of a dtype or LIST, and its number there; and the length of each array."""
-    import numpy as np
-
     array, place = np.empty(steps.n_values, np.int8), np.empty(steps.n_values, np.int32)
     length: dict[int, int] = {}
     last: dict[int, int] = {}

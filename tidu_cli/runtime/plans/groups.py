@@ -178,12 +178,13 @@ class Workspace:
         program, flat = self.program, self.flat
         entries = self.entries.copy()
         for declared, (array, k) in zip(program.inputs, program.input_places, strict=True):
-            value = entering(np, declared.type, inputs[declared.key])
+            value = entering(np, inputs[declared.key])
             if array == LIST:
                 entries[k] = value
             else:
                 flat[array][k] = value
-        gather = _rows if self.flat and self.flat[0].ndim > 1 else getitem
+        # Of whole rows faster than array[at], of single elements slower.
+        gather = (lambda array, at: array.take(at, 0)) if self.flat and self.flat[0].ndim > 1 else getitem
         with np.errstate(all="ignore"):
             for kind, kernel, out, x, i, y, j in watch("evaluating", len(program.code))(self.calls):
                 if kind == 2:
@@ -224,16 +225,12 @@ def _rows_of(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(parts)
 
 
-def _rows(array: Any, at: Any) -> Any:
-    return array.take(at, 0)  # of whole rows faster than array[at], of single elements slower
-
-
 def vector_kernel(np: Any, primitives: PrimitiveSet, case: Case) -> Kernel | None:
     """The kernel that applies a case of scalars to arrays of one axis, element by element; None if there is none.
 
     It is that of the case's batch rule, if this emits the case's own operation with the same attrs and nothing else.
     """
-    if not is_scalar_case(case):
+    if len(case.results) != 1 or not case.operands or not all(map(is_flat, (*case.operands, *case.results))):
         return None
     table = CaseTable(primitives)
     code = table.intern(replace(case, mask=None))
@@ -249,11 +246,6 @@ def vector_kernel(np: Any, primitives: PrimitiveSet, case: Case) -> Kernel | Non
     if tuple(node.reads) != tuple(range(n)) or (batched.op, batched.attrs) != (case.op, case.attrs):
         return None
     return primitives[case.op].evaluation.kernel(np, batched.attrs, batched.operands, batched.results)  # type: ignore[arg-type]
-
-
-def is_scalar_case(case: Case) -> bool:
-    """Whether all operands, one at least, and the one result are scalars that lie in flat arrays."""
-    return len(case.results) == 1 and len(case.operands) > 0 and all(map(is_flat, (*case.operands, *case.results)))
 
 
 def is_flat(type_: Type | None) -> bool:

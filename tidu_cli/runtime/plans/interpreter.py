@@ -6,7 +6,7 @@ outputs need, computes once what differs only in role, and lets go of each value
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -114,7 +114,7 @@ class Program:
             with np.errstate(all="ignore"):
                 slots = self._constants.copy()
                 for declared, slot in zip(self.inputs, self.input_slots, strict=True):
-                    slots[slot] = entering(np, declared.type, inputs[declared.key])
+                    slots[slot] = entering(np, inputs[declared.key])
                 self._execute(slots, self.constant.translate(_NOT))
                 found = [None if slot is None else slots[slot] for slot in self.output_slots]
                 del slots
@@ -181,12 +181,16 @@ def _execute_wide(kernel: Kernel, wide: Wide, slots: list[Any]) -> None:
         slots[k] = None
 
 
-def entering(np: Any, type_: Type, value: Any) -> Any:
+def each(function: Callable[[Any], Any], value: Any) -> Any:
+    """A function of arrays applied to each array of a value; what is structurally zero stays so."""
+    if isinstance(value, tuple):
+        return tuple(each(function, field) for field in value)
+    return None if value is None else function(value)
+
+
+def entering(np: Any, value: Any) -> Any:
     """An input as kernels take it."""
-    if isinstance(type_, RecordType):
-        fields = zip(type_.fields, value, strict=True)
-        return tuple(None if field is None else entering(np, field_type, field) for (_, field_type), field in fields)
-    return np.asarray(value)[()]  # of rank 0 a scalar: NumPy's arithmetic on them is the faster
+    return each(lambda x: np.asarray(x)[()], value)  # of rank 0 a scalar: NumPy's arithmetic on them is the faster
 
 
 def owned(np: Any, values: list[Any], outputs: Sequence[Output]) -> list[Any]:

@@ -32,16 +32,16 @@ def compile_graph(
     return grouped(steps, primitives, chosen) or allocated(steps, primitives, chosen)
 
 
-def plain_program(graph: Graph, primitives: PrimitiveSet | None = None, outputs: Sequence[int] | None = None) -> Program:
+def plain_program(graph: Graph, outputs: Sequence[int] | None = None) -> Program:
     """The program that runs node after node, whatever the graph. Raises as `compile_graph`."""
     chosen = _chosen(graph, outputs)
-    return allocated(needed_steps(graph, chosen), primitives or vocabulary(graph.cases), chosen)
+    return allocated(needed_steps(graph, chosen), vocabulary(graph.cases), chosen)
 
 
-def grouped_program(graph: Graph, primitives: PrimitiveSet | None = None) -> GroupedProgram | None:
+def grouped_program(graph: Graph) -> GroupedProgram | None:
     """The program that runs in groups whatever can be, however small they are; None if most cannot. Raises as `compile_graph`."""
     chosen = _chosen(graph, None)
-    return grouped(needed_steps(graph, chosen), primitives or vocabulary(graph.cases), chosen, always=True)
+    return grouped(needed_steps(graph, chosen), vocabulary(graph.cases), chosen, always=True)
 
 
 def needed_inputs(graph: Graph) -> set[Key]:

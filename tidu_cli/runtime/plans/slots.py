@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from itertools import count, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counts, spans
 from tidu_cli.graph.graph import Column, Graph, Output, column
@@ -13,9 +16,6 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.interpreter import SCRATCH, UNARY, WIDE, Program, Wide, is_ufunc, reusing_kernel, reusing_number
 from tidu_cli.runtime.plans.steps import Steps, constant_steps
 from tidu_cli.watching import watch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LEFT, RIGHT = 1, 2
 """Which operands of a step die in it; both are the sum."""
@@ -60,11 +60,9 @@ def _slots(
     steps: Steps, constant: NDArray[Any], last: NDArray[Any], columns: tuple[NDArray[Any], ...]
 ) -> tuple[Column[int], int, list[Wide]]:
     """The slot of each value, how many there are, and the slots of the steps that are not regular. Fills in a program's columns."""
-    import numpy as np
-
     n_inputs = len(steps.inputs)
     slot = column(range(SCRATCH + 1, SCRATCH + 1 + n_inputs))
-    n_slots = SCRATCH + 1 + n_inputs
+    fresh = count(SCRATCH + 1 + n_inputs)
     free = column()
     wide: list[Wide] = []
     append = slot.append
@@ -81,7 +79,7 @@ def _slots(
             if before >= 0:
                 step = block.start + before
                 reusable = column() if constant[step] else free
-                n_slots = _irregular(steps, step, steps.reads(step), last, slot, reusable, n_slots, wide)
+                wide.append(_irregular(steps, step, last, slot, reusable, fresh))
             for d, a, b in watched(zip(*[values[before + 1 : end] for values in rows], strict=True)):
                 if d == LEFT:
                     append(slot[a])
@@ -93,8 +91,7 @@ def _slots(
                 elif free and not d:
                     append(free.pop())
                 else:
-                    append(n_slots)
-                    n_slots += 1
+                    append(next(fresh))
         found = array_of(slot)
         lefts, rights, target, cleared = (column[block] for column in columns)
         lefts[:], rights[:], target[:] = found[left], found[right], found[steps.first[block]]
@@ -105,36 +102,23 @@ def _slots(
         rights[irregular] = WIDE
         cleared[irregular] = SCRATCH
         del found  # while it exists, `slot` cannot grow
-    return slot, n_slots, wide
+    return slot, next(fresh), wide
 
 
-def _irregular(
-    steps: Steps,
-    step: int,
-    reads: list[int],
-    last: NDArray[Any],
-    slot: Column[int],
-    free: Column[int],
-    n_slots: int,
-    wide: list[Wide],
-) -> int:
-    """Slots for the results of one step of any number of operands and results. Gives the number of slots there are then."""
-    results = range(int(steps.first[step]), int(steps.first[step + 1]))
+def _irregular(steps: Steps, step: int, last: NDArray[Any], slot: Column[int], free: Column[int], fresh: Iterator[int]) -> Wide:
+    """The slots of one step of any number of operands and results, which get `free` or `fresh` ones."""
+    reads, results = steps.reads(step), range(int(steps.first[step]), int(steps.first[step + 1]))
     dying = [slot[a] for a in dict.fromkeys(reads) if last[a] == step]
     writes = []
     for _ in results:
         if dying and len(results) == 1:
             writes.append(dying.pop())
-        elif free:
-            writes.append(free.pop())
         else:
-            writes.append(n_slots)
-            n_slots += 1
+            writes.append(free.pop() if free else next(fresh))
     slot.extend(writes)
     dying += [slot[v] for v in results if last[v] < 0]
-    wide.append(Wide(tuple(slot[a] for a in reads), tuple(writes), tuple(dying)))
     free.extend(dying)
-    return n_slots
+    return Wide(tuple(slot[a] for a in reads), tuple(writes), tuple(dying))
 
 
 def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArray[Any] | None:
@@ -143,8 +127,6 @@ def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArr
     The operand must die there, and have memory of its own: it was made by a step whose results are new arrays, and read only by
     such steps. Any other kernel may give a view of what it reads, or an array that it keeps.
     """
-    import numpy as np
-
     cases = steps.graph.cases
     fresh, into = np.zeros(len(cases), bool), np.zeros((2, len(cases)), bool)
     for code in np.flatnonzero(counts(steps.code, len(cases))).tolist():

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counting, spans, sums, taken
-from tidu_cli.graph.columns.dataflow import Flow
-from tidu_cli.graph.columns.hashes import FIRST, hashes_of
-from tidu_cli.graph.graph import Case, Column, Graph, Output, column
-from tidu_cli.graph.walk import backwards, forwards
+from tidu_cli.graph.columns.dataflow import FIRST, Flow, hashes_of
+from tidu_cli.graph.graph import Case, Column, Document, Graph, Output, column
+from tidu_cli.graph.link import link
+from tidu_cli.graph.walk import forwards
 from tidu_cli.runtime.plans.interpreter import MOST_KEPT, kept_bytes
 from tidu_cli.watching import watch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,20 +62,14 @@ class Steps:
 
     def arity(self, block: slice) -> NDArray[Any]:
         """How many values each of these steps reads."""
-        ends = self.start[block.start : block.stop + 1]
-        found: NDArray[Any] = ends[1:] - ends[:-1]
-        return found
+        return np.diff(self.start[block.start : block.stop + 1])
 
     def n_results(self, block: slice) -> NDArray[Any]:
         """How many values each of these steps makes."""
-        ends = self.first[block.start : block.stop + 1]
-        found: NDArray[Any] = ends[1:] - ends[:-1]
-        return found
+        return np.diff(self.first[block.start : block.stop + 1])
 
     def operand(self, k: int, block: slice, arity: NDArray[Any]) -> NDArray[Any]:
         """Operand k of each of these steps, or the last there is; 0 of steps that read nothing. `arity` is theirs."""
-        import numpy as np
-
         if not len(self.args):
             return np.zeros(len(arity), np.int32)
         return np.where(arity > 0, self.args[self.start[block] + np.minimum(arity - 1, k)], 0)
@@ -87,8 +81,6 @@ class Steps:
 
     def last_uses(self) -> NDArray[Any]:
         """For each value the last step that reads it: `n_steps` for outputs, -1 for what no step reads."""
-        import numpy as np
-
         last = np.full(self.n_values, -1, np.int32)
         for block in blocks(0, self.n_steps):
             # The last one of several assignments to one place holds.
@@ -100,8 +92,6 @@ class Steps:
 
 def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
     """The steps that these outputs of a self-contained graph need. Nodes that differ in their masks alone compute the same."""
-    import numpy as np
-
     code, args = array_of(graph.code), array_of(graph.args)
     arity = np.array(graph.cases.arity, np.int32)
     n_results = np.array(graph.cases.n_results, np.int32)
@@ -119,7 +109,7 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
             return Steps(graph, tuple(range(n_inputs)), tuple(results), None, code, start, args, first)
         made = np.arange(n_inputs, graph.n_values, dtype=np.int32)
     else:
-        needed = _needed(graph, outputs)
+        needed = link(Document((graph,), graph.cases)).depends_on(v for v in results if v is not None)
         kept, args, same = _distinct(graph, plain, needed)
         read = np.frombuffer(needed, np.uint8)
         code = taken(code, kept)
@@ -144,8 +134,6 @@ def constant_steps(steps: Steps) -> NDArray[Any]:
 
     A few are not found: see `DEEPEST_KEPT`. Linear in the number of steps.
     """
-    import numpy as np
-
     cases = steps.graph.cases
     constant, known, room = np.zeros(steps.n_steps, bool), np.zeros(steps.n_values, bool), MOST_KEPT
     sizes = np.zeros(len(cases), np.int64)
@@ -168,8 +156,6 @@ def constant_steps(steps: Steps) -> NDArray[Any]:
 
 def _that_read(steps: Steps, known: NDArray[Any] | None) -> NDArray[Any]:
     """Of each step whether it reads values that are known, and no others; or, without `known`, whether it reads none at all."""
-    import numpy as np
-
     found = np.zeros(steps.n_steps, bool)
     for block in blocks(0, steps.n_steps):
         arity = steps.arity(block)
@@ -183,8 +169,6 @@ def _that_read(steps: Steps, known: NDArray[Any] | None) -> NDArray[Any]:
 
 def _without_masks(graph: Graph) -> NDArray[Any]:
     """For each case the first one that computes the same: it may have another mask."""
-    import numpy as np
-
     cases: dict[Case, int] = {}
     numbers = [cases.setdefault(Case(c.op, c.attrs, None, c.operands, c.results), k) for k, c in enumerate(graph.cases.cases)]
     return np.array(numbers, np.int32)
@@ -192,8 +176,6 @@ def _without_masks(graph: Graph) -> NDArray[Any]:
 
 def _all_read(read: NDArray[Any], first: NDArray[Any]) -> bool:
     """Whether of each node some result is read or an output: then, as paths end in outputs, all are needed."""
-    import numpy as np
-
     made = read[first[0] :]
     single = len(made) == len(first) - 1
     return not len(made) or bool((made if single else np.logical_or.reduceat(made, first[:-1] - first[0])).all())
@@ -201,28 +183,12 @@ def _all_read(read: NDArray[Any], first: NDArray[Any]) -> bool:
 
 def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], start: NDArray[Any]) -> bool:
     """Whether two nodes might be of one case and read the same: True also, very rarely, where none are."""
-    import numpy as np
-
     found = np.empty(len(code), np.uint64)
     for block in blocks(0, len(code)):
         nodes = Flow(plain[code[block]], start[block.start : block.stop + 1], args)
         found[block] = hashes_of(nodes, np.arange(nodes.n_values, dtype=np.int32), None, FIRST)
     found.sort()
     return bool((found[1:] == found[:-1]).any())
-
-
-def _needed(graph: Graph, outputs: Sequence[Output]) -> bytearray:
-    """Of each value, whether these outputs need it, or another result of its node."""
-    needed = bytearray(graph.n_values)
-    for output in outputs:
-        if output.value is not None:
-            needed[output.value] = 1
-    for _, args, first, end in backwards(graph, graph.args):
-        if needed[first] or 1 in needed[first:end]:
-            needed[first:end] = bytes([1]) * (end - first)
-            for a in args:
-                needed[a] = 1
-    return needed
 
 
 def _distinct(graph: Graph, plain: NDArray[Any], needed: bytearray) -> tuple[NDArray[Any], ...]:
@@ -236,7 +202,7 @@ def _distinct(graph: Graph, plain: NDArray[Any], needed: bytearray) -> tuple[NDA
     known: dict[tuple[int, ...], int] = {}
     nodes = watch("compiling", graph.n_nodes)(forwards(graph, map(same.__getitem__, graph.args)))
     for node, (code, reads, first, end) in enumerate(nodes):
-        if needed[first]:
+        if 1 in needed[first:end]:
             earlier = known.setdefault((plain_code[code], *reads), first)
             if earlier == first:
                 kept.append(node)

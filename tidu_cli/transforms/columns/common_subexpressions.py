@@ -13,8 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tidu_cli.graph.columns.blocks import Bools, Ints, blocks, distinct, spans
-from tidu_cli.graph.columns.dataflow import Flow, readers, within
-from tidu_cli.graph.columns.hashes import FIRST, SECOND, hashes_of, operands_at
+from tidu_cli.graph.columns.dataflow import FIRST, SECOND, Flow, hashes_of, operands_at, readers, within
 
 EFFORT = 16
 """How often, on average, each value may be looked at before the plain way is the better one."""

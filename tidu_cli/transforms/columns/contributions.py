@@ -90,8 +90,8 @@ class Contributions:
         for type_, number in self._types.items():
             if present[number]:
                 codes[number] = add_code(type_)
-        array_of(linear.code)[node] = codes[self._type[adds]]
-        args = array_of(linear.args)
+        code, args = map(array_of, linear.columns())
+        code[node] = codes[self._type[adds]]
         args[arg] = given[self._previous]
         args[arg + 1] = right
 

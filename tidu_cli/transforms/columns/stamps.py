@@ -105,7 +105,8 @@ class Stamps:
         Arguments -1-h remain, which `refer` makes externals of. `stage` is what listeners are told.
         """
         linear = self.derivative.linear
-        into_linear = _Target(array_of(linear.code), array_of(linear.args), places)
+        code, args = map(array_of, linear.columns())
+        into_linear = _Target(code, args, places)
         into_residual, constants = self._begin_residual(self.derivative.residual)
         n_inputs, n_document = len(linear.inputs), self.derivative.logical.n_values
         for group in watch(stage, len(self.groups))(self.groups):
@@ -119,7 +120,7 @@ class Stamps:
         logical, residual = self.derivative.logical, self.derivative.residual
         for builder in (self.derivative.linear, residual):
             builder.n_values = len(builder.inputs) + len(builder.code)
-            args = array_of(builder.args)
+            args = array_of(builder.columns()[1])
             builder.external = _externals(args, logical, self.derivative.n_before, len(residual.code))
 
     def _begin_residual(self, residual: GraphBuilder) -> tuple[_Target, list[int]]:

@@ -13,10 +13,9 @@ from tidu_cli.graph.literals import Constant, Literal
 from tidu_cli.graph.select import fresh_name, require_inputs
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-def bind_constants(document: Document, values: Mapping[Key, Constant], *, primitives: PrimitiveSet | None = None) -> Document:
+def bind_constants(document: Document, values: Mapping[Key, Constant]) -> Document:
     """Bind inputs to constants, which are a new first graph; those of records are put together of constants.
 
     Raises UnknownNameError for a key that no graph declares, TransformError for an input that is bound and for a constant of
@@ -24,9 +23,8 @@ def bind_constants(document: Document, values: Mapping[Key, Constant], *, primit
     """
     if not values:
         return document
-    primitives = primitives or vocabulary(document.cases)
     require_inputs(document, values)
-    constants = _Constants(document.cases, primitives)
+    constants = _Constants(document.cases)
     bindings = []
     for key, constant in values.items():
         if key in document.bound:
@@ -41,9 +39,9 @@ def bind_constants(document: Document, values: Mapping[Key, Constant], *, primit
 class _Constants:
     """The graph of the constants."""
 
-    def __init__(self, cases: CaseTable, primitives: PrimitiveSet) -> None:
+    def __init__(self, cases: CaseTable) -> None:
         self.builder = GraphBuilder(cases)
-        self.primitives = primitives
+        self.primitives = vocabulary(cases)
 
     def append(self, name: str, type_: Type, constant: Constant) -> int:
         """The local id of a constant of this type. Raises TransformError for one of another type."""

@@ -6,17 +6,17 @@ documents call by one name without meaning one thing is renamed in the later one
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Binding, Document, Externals, Input, Output, Place
+from tidu_cli.graph.graph import Binding, Document, Input, Output, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import another_name, listed
-from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import joint_passes
-from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, owners, rename
-from tidu_cli.transforms.linking.resolve import resolve
+from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, rename
+from tidu_cli.transforms.linking.resolve import dangling, resolve
 
 BY = ("name", "position")
 """The ways to find out which output feeds which input."""
@@ -56,7 +56,6 @@ def compose(
     share: Sequence[Key] = (),
     one_pass: Collection[int] = (),
     names: Sequence[str] = (),
-    primitives: PrimitiveSet | None = None,
 ) -> Composition:
     """The pipeline of documents: the outputs of each one's head feed inputs of the next, whose head is the result's.
 
@@ -87,18 +86,15 @@ def compose(
         bindings = tuple(Binding(renaming.input_key(i.key), *_place(whole, i, o)) for i, o in pairs)
         joints.append(_joint(whole, document, way, pairs, renaming))
         before = replace(whole, bindings=(*whole.bindings, *bindings))
-        whole = resolve([before, rename(document, renaming)], primitives=primitives)
+        whole = resolve([before, rename(document, renaming)])
     _require_shared(documents, shared, meeting)
     return Composition(whole, tuple(joints))
 
 
 def _require_attached(document: Document) -> None:
     # The digests of what depends on an input change where the input is bound or renamed, and nobody knows which do.
-    if document.detached:
-        reader = next(graph.name for graph in document.graphs if Externals.DETACHED in graph.external.graph)
-        raise TransformError(
-            f"graph '{reader}' reads the detached value {document.detached[0].digest}; resolve it with the document that defines it"
-        )
+    for digest, reader in dangling(document):
+        raise TransformError(f"graph '{reader}' reads the detached value {digest}; resolve it with the document that defines it")
 
 
 # Which output feeds which input.
@@ -135,18 +131,15 @@ def _in_order(outputs: Sequence[Output], inputs: Sequence[Input]) -> Pairs:
 
     A derivative is a value like any other, and may be what a function takes. A tangent is no plain value.
     """
-    of_kind: dict[tuple[bool, ...], list[Input]] = {}
+    of_kind = defaultdict[tuple[bool, ...], deque[Input]](deque)
     for i in inputs:
-        of_kind.setdefault(_kind(i.key), []).append(i)
-    used = dict.fromkeys(of_kind, 0)
+        of_kind[_kind(i.key)].append(i)
+    plain = [*of_kind[()]]
     pairs: Pairs = []
     for o in outputs:
-        kind = _kind(o.key)
-        if used.get(kind, 0) == len(of_kind.get(kind, ())):
-            plain = of_kind.get((), [])
+        if not (left := of_kind[_kind(o.key)]):
             return list(zip(plain, outputs, strict=False)) if len(outputs) <= len(plain) else []
-        pairs.append((of_kind[kind][used[kind]], o))
-        used[kind] += 1
+        pairs.append((left.popleft(), o))
     return pairs
 
 
@@ -177,20 +170,22 @@ def _apart(whole: Document, document: Document, bound: Collection[Key], shared: 
     bound_owners = {owner(key, is_input=True) for key in (*bound, *document.bound)}
     clashing = dict.fromkeys(owner(key, is_input=True) for key in document.inputs if key in whole.inputs)
     kept = {o for o in clashing if o in shared and o not in bound_owners}
-    taken = {name for d in (whole, document) for _, name in owners(d)}
+    taken = {key.name for d in (whole, document) for key in d.every_key()}
     new: dict[bool, dict[str, str]] = {True: {}, False: {}}
     for is_input, name in clashing:
         if (is_input, name) not in kept:
-            new[is_input][name] = another_name(name, taken)
-            taken.add(new[is_input][name])
-    names = {graph.name for graph in whole.graphs}
-    taken = names | {graph.name for graph in document.graphs}
-    graphs: dict[str, str] = {}
-    for graph in document.graphs:
-        if graph.name in names:
-            graphs[graph.name] = another_name(graph.name, taken)
-            taken.add(graphs[graph.name])
+            new[is_input][name] = _newly_taken(name, taken)
+    names, its_names = ([graph.name for graph in d.graphs] for d in (whole, document))
+    taken = {*names, *its_names}
+    graphs = {name: _newly_taken(name, taken) for name in its_names if name in names}
     return Renaming(new[True], new[False], graphs), kept
+
+
+def _newly_taken(name: str, taken: set[str]) -> str:
+    """Another name, which is taken from now on."""
+    found = another_name(name, taken)
+    taken.add(found)
+    return found
 
 
 def _joint(whole: Document, document: Document, way: str, pairs: Pairs, renaming: Renaming) -> Joint:

@@ -26,7 +26,7 @@ _STEP = re.compile(r"@(-?)([1-9][0-9]*)(?![^@.])")
 """A pass in the name of a graph: f@1, f@-1@2, f@1.residual."""
 
 
-def joint_passes(documents: Sequence[Document], one_pass: Collection[int] = (), names: Sequence[str] = ()) -> dict[int, str]:
+def joint_passes(documents: Sequence[Document], one_pass: Collection[int], names: Sequence[str]) -> dict[int, str]:
     """The identities of the passes of all documents, of which no number has two, unless `one_pass` says that its calls are one.
 
     Then the identity is one of all of them, in whatever order they come. Documents that give a pass no identity agree with any.
@@ -153,8 +153,5 @@ def _require_attached(document: Document, numbers: Collection[int]) -> None:
 def _require_distinct(before: Sequence[Graph], after: Sequence[Graph]) -> None:
     source: dict[str, str] = {}
     for old, new in zip(before, after, strict=True):
-        if new.name in source:
-            raise TransformError(
-                f"graphs '{source[new.name]}' and '{old.name}' would both be named '{new.name}'; choose another pass"
-            )
-        source[new.name] = old.name
+        if (first := source.setdefault(new.name, old.name)) != old.name:
+            raise TransformError(f"graphs '{first}' and '{old.name}' would both be named '{new.name}'; choose another pass")

@@ -1,15 +1,14 @@
-"""rename: give inputs, outputs and graphs of a document other names.
+"""Other names for inputs, outputs and graphs of a document.
 
 Names are those that users gave: with an input x go its tangents x@1 and its cotangents x@-1, with an output y its cotangents y@-1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 
@@ -29,13 +28,6 @@ def owner(key: Key, *, is_input: bool) -> Owner:
     """
     changes = sum(step < 0 for step in key.path)
     return Owner(is_input == (changes % 2 == 0), key.name)
-
-
-def owners(document: Document) -> Iterator[Owner]:
-    """The owners of all keys of a document."""
-    for graph in document.graphs:
-        yield from (owner(i.key, is_input=True) for i in graph.inputs)
-        yield from (owner(o.key, is_input=False) for o in graph.outputs)
 
 
 @dataclass(frozen=True)
@@ -60,20 +52,10 @@ class Renaming:
 
 
 def rename(document: Document, renaming: Renaming) -> Document:
-    """The document with other names, which computes the same.
+    """The document with other names, which computes the same, where they make no two inputs, outputs or graphs one.
 
-    Raises UnknownNameError for a name that nothing in the document has; TransformError for a new name that would make two inputs,
-    two outputs or two graphs one, and for inputs of a document with detached values, whose digests hold their names.
+    The digests of what detached values depend on hold the names of inputs: a document that reads such may keep only those.
     """
-    found = dict.fromkeys(owners(document))
-    _require_distinct("input", renaming.inputs, [name for is_input, name in found if is_input])
-    _require_distinct("output", renaming.outputs, [name for is_input, name in found if not is_input])
-    _require_distinct("graph", renaming.graphs, [graph.name for graph in document.graphs])
-    if document.detached and (renaming.inputs or renaming.outputs):
-        raise TransformError(
-            f"the document reads the detached value {document.detached[0].digest}, which may depend on inputs by their old names; "
-            "resolve it with the document that defines it"
-        )
     return with_other_keys(document, renaming.input_key, renaming.output_key, lambda name: renaming.graphs.get(name, name))
 
 
@@ -91,15 +73,3 @@ def with_other_keys(
         for graph in document.graphs
     ]
     return replace(document, graphs=tuple(graphs), bindings=tuple(replace(b, key=input_key(b.key)) for b in document.bindings))
-
-
-def _require_distinct(what: str, new_name: Mapping[str, str], known: list[str]) -> None:
-    for old in new_name:
-        if old not in known:
-            raise UnknownNameError(f"there is no {what} '{old}' to rename{did_you_mean(old, known)}")
-    source: dict[str, str] = {}
-    for old in known:
-        new = new_name.get(old, old)
-        if new in source:
-            raise TransformError(f"two {what}s would be named '{new}': '{source[new]}' and '{old}'; choose another name")
-        source[new] = old

@@ -61,7 +61,6 @@ def resolve(
     bind: Sequence[tuple[Key, Key]] = (),
     one_pass: Collection[int] = (),
     names: Sequence[str] = (),
-    primitives: PrimitiveSet | None = None,
 ) -> Document:
     """One document of the graphs of all, each after those that it depends on, else in the order given.
 
@@ -76,7 +75,7 @@ def resolve(
     given = _Graphs(documents)
     definitions = _definitions(documents)
     bindings = _bindings(given, bind)
-    merging = _Merging(given, definitions, primitives or joint_vocabulary(document.cases for document in documents), one_pass)
+    merging = _Merging(given, definitions, joint_vocabulary(document.cases for document in documents), one_pass)
     for number in _dependency_order(given, definitions, bindings):
         merging.add(number)
     bound = _merged_bindings(merging, bindings)

@@ -7,11 +7,10 @@ nodes without operands (constants).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import isqrt
-from typing import Protocol
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Graph, column
@@ -22,7 +21,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import Trace
 
 INPUT = -1
-"""The node that makes an input."""
+"""The node that makes an input: in `late` and `dropped` of a schedule the last entry, which is never set."""
 
 _DEEPEST = 4
 """How many free nodes may follow one another from an input and still be repeated in every segment."""
@@ -44,7 +43,7 @@ class Schedule:
         self.node_of = column([INPUT]) * len(graph.inputs)
         for node, code in enumerate(graph.code):
             self.node_of.extend([node] * cases.n_results[code])
-        self.late = bytearray(n)
+        self.late = bytearray(n + 1)
         for node, code in enumerate(graph.code):
             self.late[node] = cases[code].mask is not None or any(self.late[m] for m in self.makers(node))
         self.wanted, self.due = column([n]) * n, column([-1]) * n
@@ -53,17 +52,13 @@ class Schedule:
             for m in self.makers(node):
                 if not self.late[m]:
                     self.wanted[m], self.due[m] = min(self.wanted[m], first), max(self.due[m], last)
-        self._is_output = bytearray(n)
+        self._is_output = bytearray(n + 1)
         for output in graph.outputs:
-            if output.value is not None and self.node_of[output.value] != INPUT:
+            if output.value is not None:
                 self._is_output[self.node_of[output.value]] = 1
-        self.dropped, self.portable = bytearray(n), bytearray(n)
+        self.dropped, self.portable = bytearray(n + 1), bytearray(n)
         self.segment = column([0]) * n
         self._flops: dict[int, int] = {}
-
-    def operands(self, node: int) -> Sequence[int]:
-        """The values that a node reads."""
-        return self.graph.operands(node)
 
     def results(self, node: int) -> range:
         """The values that a node makes."""
@@ -88,7 +83,7 @@ class Schedule:
 
     def droppable(self, node: int) -> bool:
         """Whether a node is early, needed late, and not held anyway."""
-        return self.due[node] >= 0 and not self._is_output[node] and len(self.graph.case(node).operands) > 0
+        return self.due[node] >= 0 and self.reason_to_hold(node) is None
 
     def reason_to_hold(self, node: int) -> str | None:
         """Why a node cannot be dropped, for messages; None if it can."""
@@ -97,14 +92,6 @@ class Schedule:
         if self._is_output[node]:
             return "is an output, and thus held until the end"
         return None if len(self.graph.case(node).operands) else "is a constant, and thus held anyway"
-
-
-class Policy(Protocol):
-    """A choice of what to recompute."""
-
-    def drop(self, schedule: Schedule, trace: Trace) -> None:
-        """Mark in the schedule what is dropped; `trace` tells what became of the document's values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +113,14 @@ class Named:
                 raise UnknownNameError(f"no graph is named '{name}'{did_you_mean(name, names)} (graphs: {', '.join(names[:8])})")
             g = names.index(name)
             outputs = {trace.value(g, o.value) for o in graphs[g].outputs if o.value is not None}
-            self._drop(schedule, (v for v in trace.values_of(g) if v not in outputs))
+            for node in _droppable(schedule, (v for v in trace.values_of(g) if v not in outputs)):
+                schedule.dropped[node] = 1
         for key in self.values:
             self._drop_value(key, schedule, trace)
         for g, graph in enumerate(graphs):
             if not graph.outputs:
-                self._drop(schedule, (v for v in trace.values_of(g) if _reads_dropped(schedule, v)))
-
-    def _drop(self, schedule: Schedule, values: Iterable[int]) -> None:
-        for value in values:
-            node = schedule.node_of[value]
-            if node != INPUT and schedule.droppable(node):
-                schedule.dropped[node] = 1
+                for node in _droppable(schedule, trace.values_of(g)):
+                    schedule.dropped[node] |= any(schedule.dropped[m] for m in schedule.makers(node))
 
     def _drop_value(self, key: Key, schedule: Schedule, trace: Trace) -> None:
         ((g, output),) = select_outputs(trace.document, [key])
@@ -171,9 +154,9 @@ def _drop_fields(schedule: Schedule, record: int) -> None:
         schedule.dropped[node] = 1
 
 
-def _reads_dropped(schedule: Schedule, value: int) -> bool:
-    node = schedule.node_of[value]
-    return node != INPUT and any(schedule.dropped[m] for m in schedule.makers(node))
+def _droppable(schedule: Schedule, values: Iterable[int]) -> Iterator[int]:
+    nodes = map(schedule.node_of.__getitem__, values)
+    return (node for node in nodes if node != INPUT and schedule.droppable(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +213,13 @@ class Sqrt:
     Values are put in the order in which late nodes are done with them, from last to first, which for reverse mode is the order of
     the primal computation; or in that in which late nodes come to need them, which is so for forward mode: whichever cuts better.
     They are cut into √n segments of as many bytes each, near places where few bytes cross; n counts values as
-    (Σ bytes)² / Σ bytes², so that scalars beside arrays do not count. What crosses is held.
+    (Σ bytes)² / Σ bytes², so that scalars beside arrays do not count. What crosses is held. Loops of n steps that store values for
+    reverse mode are done in segments of √n.
     """
+
+    def steps(self, length: int) -> int:
+        """Of how many steps a segment is, of a loop of so many."""
+        return isqrt(length)
 
     def drop(self, schedule: Schedule, trace: Trace) -> None:
         """Fill in segments, and drop all that is not read in a later segment than its own."""
@@ -247,6 +235,24 @@ class Sqrt:
             for m in schedule.makers(node):
                 if schedule.segment[m] < schedule.segment[node] and not schedule.portable[m]:
                     schedule.dropped[m] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Loops in segments of so many steps: what is carried into a segment is stored, and residuals within it are recomputed."""
+
+    n_steps: int
+
+    def steps(self, length: int) -> int:
+        """Of how many steps a segment is."""
+        return self.n_steps
+
+    def drop(self, schedule: Schedule, trace: Trace) -> None:
+        """Nothing else."""
+
+
+Policy = Named | Cheap | Sqrt | Segments
+"""A choice of what to recompute: `drop` marks it in a schedule, and is told by a trace what became of the document's values."""
 
 
 def _mark_portable(schedule: Schedule, early: Sequence[int]) -> None:

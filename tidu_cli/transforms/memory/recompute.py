@@ -12,7 +12,7 @@ from an operand that has gone through the primitive set's barrier, together with
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Meta, column
@@ -20,7 +20,9 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import materialize, materialize_traced
-from tidu_cli.transforms.memory.checkpoints import INPUT, Policy, Schedule
+from tidu_cli.transforms.memory.checkpoints import Policy, Schedule, Segments, Sqrt
+from tidu_cli.transforms.memory.loops import in_segments
+from tidu_cli.transforms.simplify import holds_graphs
 from tidu_cli.watching import watch
 
 
@@ -30,7 +32,6 @@ def recompute(
     *,
     outputs: Sequence[Key] | None = None,
     needed_inputs: bool = False,
-    primitives: PrimitiveSet | None = None,
 ) -> Document:
     """One self-contained graph, as `materialize` gives it, in which late readers read copies of what the policy drops.
 
@@ -38,41 +39,39 @@ def recompute(
     is portable, one in each segment), so that the time taken and the operations stay linear. The graph is the materialized one
     itself where nothing is dropped. Raises what `materialize` raises, and UnknownNameError for what the policy names in vain.
     """
-    primitives = primitives or vocabulary(document.cases)
+    primitives = vocabulary(document.cases)
+    has_loops = isinstance(policy, Sqrt | Segments) and any(map(holds_graphs, document.graphs))
+    if isinstance(policy, Sqrt | Segments) and has_loops:
+        document = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
+        looped = in_segments(document.head, primitives, policy.steps)
+        document, outputs = replace(document, graphs=(looped,)), None
     document, trace = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
     schedule = Schedule(document.head, primitives)
     policy.drop(schedule, trace)
     if 1 not in schedule.dropped:
-        return document
+        return materialize(document) if has_loops else document
     # Readers that wait for the same value may have had equal copies made.
     return materialize(replace(document, graphs=(_Rebuilding(schedule, primitives).run(),)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Needs:
-    """Of each node, whether it is computed where it stands, and whether late readers have copies of it."""
+def _computed_here(schedule: Schedule) -> bytearray:
+    """Of each node, whether it is computed where it stands, and not only copied for late readers.
 
-    here: bytearray
-    copied: bytearray
-
-
-def _needs(schedule: Schedule) -> _Needs:
-    """Backwards from the outputs: a copy needs its operands where the policy keeps them, and copies of them where not."""
+    Backwards from the outputs: a copy needs its operands where the policy keeps them, and copies of them where not.
+    """
     graph, dropped, late = schedule.graph, schedule.dropped, schedule.late
-    here, copied = bytearray(graph.n_nodes), bytearray(graph.n_nodes)
+    here, copied = bytearray(graph.n_nodes + 1), bytearray(graph.n_nodes + 1)  # the last is INPUT's, and of no account
     for output in graph.outputs:
-        if output.value is not None and output.value >= len(graph.inputs):
+        if output.value is not None:
             here[schedule.node_of[output.value]] = 1
     for node in range(graph.n_nodes - 1, -1, -1):
-        for a in schedule.operands(node):
+        for a in graph.operands(node):
             made_by = schedule.node_of[a]
-            if made_by == INPUT:
-                continue
             if here[node] and not late[node]:
                 here[made_by] = 1
             if copied[node] or (here[node] and late[node]):
                 (copied if dropped[made_by] else here)[made_by] = 1
-    return _Needs(here, copied)
+    return here
 
 
 class _Rebuilding:
@@ -82,7 +81,7 @@ class _Rebuilding:
         self.schedule = schedule
         self.graph: Graph = schedule.graph
         self.primitives = primitives
-        self.needs = _needs(schedule)
+        self.here = _computed_here(schedule)
         self.builder = GraphBuilder(self.graph.cases, self.graph.inputs)
         self.new = column(range(self.graph.n_values))
         self.meta: dict[int, Meta] = {}
@@ -94,11 +93,11 @@ class _Rebuilding:
 
     def run(self) -> Graph:
         """The new graph."""
-        graph, late, here = self.graph, self.schedule.late, self.needs.here
+        graph, late = self.graph, self.schedule.late
         for node in watch("recomputing", graph.n_nodes)(range(graph.n_nodes)):
-            if not here[node]:
+            if not self.here[node]:
                 continue
-            operands = self.schedule.operands(node)
+            operands = graph.operands(node)
             arguments = self._late_arguments(node, operands) if late[node] else [self.new[a] for a in operands]
             self._append(node, arguments)
         outputs = [o if o.value is None else replace(o, value=self.new[o.value]) for o in graph.outputs]
@@ -117,7 +116,7 @@ class _Rebuilding:
         arguments = []
         for a in operands:
             made_by = schedule.node_of[a]
-            if made_by == INPUT or not schedule.dropped[made_by]:
+            if not schedule.dropped[made_by]:
                 arguments.append(self.new[a])
                 continue
             if not schedule.portable[made_by]:
@@ -131,22 +130,21 @@ class _Rebuilding:
         """What the reader waits for: an active operand, or else another that is late. None where all that it reads is early."""
         mask = self.graph.case(reader).mask or (False,) * len(operands)
         active = (a for a, is_active in zip(operands, mask, strict=True) if is_active and not self._is_dropped(a))
-        late = (a for a in operands if (n := self.schedule.node_of[a]) != INPUT and self.schedule.late[n])
+        late = (a for a in operands if self.schedule.late[self.schedule.node_of[a]])
         return next(active, next(late, None))
 
     def _is_dropped(self, value: int) -> bool:
-        node = self.schedule.node_of[value]
-        return node != INPUT and bool(self.schedule.dropped[node])
+        return self.schedule.dropped[self.schedule.node_of[value]] == 1
 
     def _copy(self, target: int, awaited: int | None) -> None:
         """Copies of the target and of all dropped nodes that it needs and that this segment has no copies of."""
         for node in self._uncopied(target):
-            operands = self.schedule.operands(node)
+            operands = self.graph.operands(node)
             arguments = [self.copies[self.segment, a] if self._is_dropped(a) else self.new[a] for a in operands]
-            if (self.needs.here[node] or self.schedule.portable[node]) and not any(map(self._is_dropped, operands)):
+            if (self.here[node] or self.schedule.portable[node]) and not any(map(self._is_dropped, operands)):
                 least = min(range(len(operands)), key=lambda k: self.graph.type_of(operands[k]).nbytes)
                 arguments[least] = self._delayed(operands[least], awaited)
-            if node in self.graph.node_meta and not self.needs.here[node]:
+            if node in self.graph.node_meta and not self.here[node]:
                 self.meta[len(self.builder.code)] = self.graph.node_meta[node]
             first = self.builder.append(self.graph.code[node], arguments)
             for k, value in enumerate(self.schedule.results(node)):
@@ -164,7 +162,7 @@ class _Rebuilding:
                 yield node
             else:
                 met.add(node)
-                pending += [self.schedule.node_of[a] for a in self.schedule.operands(node) if self._is_dropped(a)]
+                pending += [self.schedule.node_of[a] for a in self.graph.operands(node) if self._is_dropped(a)]
 
     def _delayed(self, value: int, awaited: int | None) -> int:
         """The value after the barrier: equal, but another one, and not there before what the reader waits for."""

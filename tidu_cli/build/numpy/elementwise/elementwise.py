@@ -123,10 +123,6 @@ def _power(x: Array, y: Array) -> Array:
     return x.emit("pow", y)
 
 
-def _shift_right(x: Array, y: Array) -> Array:
-    return x.emit("shift_right_arithmetic" if x.type.dtype in SIGNED else "shift_right_logical", y)
-
-
 def _rint(x: Array) -> Array:
     if x.type.complex:
         return _rint(x.emit("real")).emit("complex", _rint(x.emit("imag")))
@@ -203,7 +199,7 @@ UFUNCS: Mapping[str, Rule] = {
     "logical_or": _logical("or"),
     "logical_xor": _logical("xor"),
     "logical_not": _logical("not"),
-    "right_shift": _shift_right,
+    "right_shift": lambda x, y: x.emit("shift_right_arithmetic" if x.type.dtype in SIGNED else "shift_right_logical", y),
     "isfinite": _is_finite,
     "isinf": _is_inf,
     "isnan": is_nan,

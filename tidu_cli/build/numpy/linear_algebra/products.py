@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.operands import Operand, an_array, array_dtype, lift, lifted_as_arrays, lifted_weak
+from tidu_cli.build.arrays.operands import Operand, an_array, array_dtype, lifted_as_arrays, lifted_weak
 from tidu_cli.build.errors import BuildError, UntraceableError
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.primitives import common_shape, filled, normal_axes, places, product, select
@@ -19,6 +19,8 @@ from tidu_cli.build.numpy.shaping import matrix_transpose, moveaxis, pad, ravel,
 
 
 def _triangle(keeps: Callable[[Any, int], Array]) -> Callable[..., Array]:
+    """The function that keeps those diagonals of matrices whose numbers compare so with `k`, and makes zeros of the others."""
+
     def triangle(x: Array, k: int = 0) -> Array:
         x = x if x.ndim > 1 else x.broadcast((x.size, x.size))
         rows, columns = places(x, x.shape, -2), places(x, x.shape, -1)
@@ -44,10 +46,7 @@ def diag(x: Array, k: int = 0) -> Array:
     if x.ndim != 1:
         raise ValueError(f"diag takes a vector or a matrix, got {x.type}")
     n = x.size + abs(k)
-    square = (pad(x, (max(k, 0), max(-k, 0))) if k else x).broadcast((n, n))
-    rows, columns = places(square, (n, n), -2), places(square, (n, n), -1)
-    above = columns - rows
-    return select(above.emit("eq", lift(k, rows, rows.dtype).broadcast((n, n))), square, filled(square, 0))
+    return _triangle(operator.eq)((pad(x, (max(k, 0), max(-k, 0))) if k else x).broadcast((n, n)), k)
 
 
 def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:  # noqa: N803
@@ -190,17 +189,13 @@ def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: obje
             if sizes.get(label, 1) != 1 and n not in (1, sizes[label]):
                 raise ValueError(f"einsum: {label!r} has {sizes[label]} and {n} elements")
             sizes[label] = max(n, sizes.get(label, 1)) if n else 0
-    current, labels = _single(arrays[0], terms[0], _needed(terms[1:], result), sizes)
+    current, labels = _single(arrays[0], terms[0], set(result).union(*terms[1:]), sizes)
     for k in range(1, len(arrays)):
-        later = _needed(terms[k + 1 :], result)
+        later = set(result).union(*terms[k + 1 :])
         other, others = _single(arrays[k], terms[k], later | set(labels), sizes)
         current, labels = _pair(current, labels, other, others, later)
         current, labels = _single(current, labels, later, sizes)
     return current.permuted([labels.index(c) for c in result])
-
-
-def _needed(terms: Sequence[str], result: str) -> set[str]:
-    return set(result).union(*terms)
 
 
 def _subscripts(text: str, arrays: Sequence[Array]) -> tuple[list[str], str]:

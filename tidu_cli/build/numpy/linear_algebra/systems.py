@@ -17,7 +17,7 @@ from tidu_cli.build.numpy.reductions.reducing import min as min_
 from tidu_cli.build.numpy.reductions.reducing import prod
 from tidu_cli.build.numpy.reductions.reducing import sum as sum_
 from tidu_cli.build.numpy.shaping import moveaxis
-from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
+from tidu_cli.lax.arrays.windows import taking
 from tidu_cli.lax.linear_algebra.factorizations import DTYPES
 
 
@@ -102,18 +102,7 @@ def solve(a: Operand, b: Operand) -> Array:
 
 def _solved(lu: Array, order: Array, b: Array) -> Array:
     """From L U x = P b."""
-    rank = b.ndim
-    batch = tuple(range(rank - 2))
-    numbers = GatherDimensionNumbers(
-        offset_dims=(rank - 1,),
-        collapsed_slice_dims=(rank - 2,),
-        start_index_map=(rank - 2,),
-        operand_batching_dims=batch,
-        start_indices_batching_dims=batch,
-    )
-    indices = order.reshaped((*order.shape, 1))
-    sizes = (*[1] * (rank - 1), b.shape[-1])
-    rows = b.emit("gather", indices, dimension_numbers=numbers, slice_sizes=sizes, mode="promise_in_bounds")
+    rows = b.emit("gather", order.reshaped((*order.shape, 1)), **taking(b.shape, order.ndim, order.ndim - 1))
     forward = lu.emit("triangular_solve", rows, left_side=True, lower=True, unit_diagonal=True)
     return lu.emit("triangular_solve", forward, left_side=True)
 

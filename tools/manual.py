@@ -1,6 +1,6 @@
 """Man pages, written from the commands themselves: what they say is what --help says.
 
-    python -m tidu_cli.cli.manual man
+    python tools/manual.py man
 
 writes a page for tidu and one for each command. They hold no date, so that the same program has the same pages.
 """
