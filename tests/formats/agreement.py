@@ -60,7 +60,7 @@ def refusal_of_shape(plain: Any) -> str | None:
     try:
         records = record_types(plain["types"], {}) if "types" in plain else {}
         judged(plain, type_reader(records))
-        definitions(plain.get("ops", {}), records, "", PrimitiveSet.parse_attrs)
+        definitions(plain.get("ops", {}), records, PrimitiveSet.parse_attrs)
         for graph in plain["graphs"]:
             _check_nodes(graph, records)
             for output in graph["outputs"]:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.formats.plain import read, records_of
 from tests.formats.test_layout import EXAMPLE
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.identity import digests as our_digests
 from tidu_cli.graph.keys import key_from_json, parse_key, passes_to_json
@@ -41,7 +42,15 @@ def test_the_example_is_the_worked_example_in_its_layout():
 def test_the_example_of_passes_is_what_linearize_writes():
     f = read((ROOT / "samples" / "f.json").read_bytes())
     x = parse_key("x")
-    assert passes_to_json(linearize(linearize(f, [x]), [x]).passes) == json.loads(JSON_BLOCKS[3])
+    assert passes_to_json(linearize(linearize(f, [x]), [x]).passes) == json.loads(JSON_BLOCKS[4])
+
+
+def test_the_example_of_a_graph_within_a_node_is_read_and_written():
+    inputs = [("k", "f64[]"), ("s", "f64[]"), ("xs", "f64[4]")]
+    declared = [{"key": key, "type": type_} for key, type_ in inputs]
+    graph = {"name": "f", "inputs": declared, "nodes": [json.loads(JSON_BLOCKS[3])], "outputs": []}
+    written = json.loads(format_document(read(json.dumps({"tidu": 1, "graphs": [graph]}).encode()), "json"))
+    assert written["graphs"][0]["nodes"] == graph["nodes"]
 
 
 def number_of(reference, g, first, known):
@@ -97,7 +106,7 @@ def test_an_identity_can_be_computed_from_what_the_page_says(name):
 
 def test_the_packed_example_is_read():
     data = json.loads(EXAMPLE)
-    data["graphs"][1]["nodes"] = json.loads(JSON_BLOCKS[4])
+    data["graphs"][1]["nodes"] = json.loads(JSON_BLOCKS[5])
     data["graphs"][1]["outputs"][0]["value"] = 3
     assert read(data).head.n_nodes == 3
 
@@ -141,6 +150,9 @@ def test_the_example_of_an_own_op_is_that_of_the_conformance_samples():
         "own_ops",
         "own_derivative",
         "record_types",
+        "loop",
+        "loops_nested",
+        "own_loop",
     ],
 )
 def test_the_implementation_of_digests_agrees_with_ours(name, digests):

@@ -41,7 +41,7 @@ SPREADING = frozenset({
 """Equations that take scalars beside arrays."""
 
 
-class UnknownEquationError(Exception):
+class NoSuchOpError(Exception):
     """An equation that tidu has no primitive for."""
 
 
@@ -80,7 +80,7 @@ def _emitted(trace: Trace, jaxpr: Any, consts: Sequence[Any], operands: Sequence
         elif name in NAMES or name not in KNOWN.primitives:
             inner = next((equation.params[p] for p in ("jaxpr", "call_jaxpr", "fun_jaxpr") if p in equation.params), None)
             if inner is None:
-                raise UnknownEquationError(name)
+                raise NoSuchOpError(name)
             found = _emitted(trace, getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
         else:
             if name == "select_n" and given[0].type.dtype == "i64":

@@ -145,7 +145,7 @@ def _with_ops(primitives: PrimitiveSet, ops: Mapping[str, Any], origin: str = ""
     from tidu_cli.custom.library import extended
     from tidu_cli.formats.shape.ops import definitions
 
-    return extended(primitives, definitions(ops, primitives.records, origin, _node_attrs))
+    return extended(primitives, definitions(ops, primitives.records, _node_attrs, origin))
 
 
 def _checked_version(plain: object) -> dict[str, Any]:

@@ -18,6 +18,13 @@ COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b
 FILLS = {Flow.PRIMAL: "#e8f1f8", Flow.TANGENT: "#fbece2", Flow.COTANGENT: "#f1e8f6"}
 """Pale forms of the same colours, in inputs and outputs and in the adds that accumulate."""
 
+# Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
+_DEFAULTS = (
+    "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;",
+    '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];',
+    '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
+    'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];',
+)
 _LOOP = "#ebebeb"
 _FADED = "#d0d0d0"
 _ENTITY = re.compile(r"&(?=#?\w+;)")
@@ -43,31 +50,15 @@ def dot_text(
 
     Without `slots`, edges are not numbered by operand: where labels are formulas, these say it.
     """
-    return "\n".join(_lines(shown, types, label, slots, numbers or {})) + "\n"
-
-
-def _lines(
-    shown: Picture, types: bool, label: Callable[[Item], str | None], slots: bool, numbers: Mapping[Place, str]
-) -> Iterator[str]:
-    yield "digraph tidu {"
-    # Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
-    yield "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;"
-    yield '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];'
-    yield (
-        '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
-        'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];'
-    )
     items: dict[int, list[Item]] = {}
     for item in shown.items:
         items.setdefault(item.graph, []).append(item)
-    outer = range(len(shown.document.graphs)) if shown.within is None else shown.opened[shown.within]
-    for g in outer:
-        yield from _cluster(shown, g, items, label, "  ")
-    for item in items.get(Externals.DETACHED, ()):
-        yield f"  {_item(shown, item, label(item))}"
-    for edge in shown.edges:
-        yield _edge(shown, edge, types, slots, numbers)
-    yield "}"
+    lines = ["digraph tidu {", *_DEFAULTS]
+    for g in range(len(shown.document.graphs)) if shown.within is None else shown.opened[shown.within]:
+        lines += _cluster(shown, g, items, label, "  ")
+    lines += [f"  {_item(shown, item, label(item))}" for item in items.get(Externals.DETACHED, ())]
+    lines += [_edge(shown, edge, types, slots, numbers or {}) for edge in shown.edges]
+    return "\n".join([*lines, "}", ""])
 
 
 def _cluster(

@@ -190,7 +190,7 @@ def _flows(frames: Sequence[Frame]) -> list[list[Flow]]:
         flows.append(own)
         for case, arguments in graph.nodes():
             # Within a node it shows which operands are active: they are what is no primal.
-            mask = (case.mask or ()) if frame.owner is None else [True] * len(arguments)
+            mask = case.mask or () if frame.owner is None else [True] * len(arguments)
             carried = (_flow_at(flows, graph.place(g, argument)) for argument in compress(arguments, mask))
             own.extend([max(carried, key=order.index, default=Flow.PRIMAL)] * len(case.results))
     return flows
@@ -301,11 +301,11 @@ def _slots(case: Case) -> Sequence[int | str | None]:
 
 
 def _binding_edges(document: Document, leaders: Sequence[Sequence[int]]) -> Iterator[Edge]:
-    graphs = [Frame(graph) for graph in document.graphs]
+    frames = [Frame(graph) for graph in document.graphs]
     for g, graph in enumerate(document.graphs):
         for i, declared in enumerate(graph.inputs):
             if (place := document.bound.get(declared.key)) is not None:
-                yield Edge(_id_of(graphs, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
+                yield Edge(_id_of(frames, leaders, place), f"g{g}v{i}", place, crosses=True, binding=True)
 
 
 def _off_path(document: Document, items: Sequence[Item], edges: Sequence[Edge], highlight: Sequence[Key]) -> frozenset[str]:

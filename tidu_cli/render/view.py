@@ -15,13 +15,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
+from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Graph, Place
-from tidu_cli.graph.types import Type
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.graphviz import draw
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, pictures_within, results
 from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
-from tidu_cli.render.words.numbers import value_text
+from tidu_cli.render.words.numbers import SHORT, value_text
 from tidu_cli.render.words.words import Words
 
 _LONG = 24
@@ -51,12 +51,10 @@ def to_html(
 
     `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing.
     """
-    words = Words(shown, owners)
-    given = values or {}
+    words, graphs = Words(shown, owners), shown.document.graphs
     told = _Told(
         words,
-        {place: value_text(value, _type(shown, place)) for place, value in given.items()},
-        {place: value_text(value, _type(shown, place), _LONG) for place, value in given.items()},
+        *({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in (values or {}).items()} for n in (SHORT, _LONG)),
     )
     inner = {f"g{g}n{node}": inside for (g, node), inside in pictures_within(shown).items()}
     pictures = {"": shown, **inner}
@@ -91,10 +89,6 @@ def _about_inside(words: Words, inside: Picture) -> dict[str, str]:
         "parent": parent,
         "overview": f"{words.assignment(g, node)}: {words.phrase(g, node).does}",
     }
-
-
-def _type(shown: Picture, place: Place) -> Type:
-    return shown.graph(place[0]).type_of(place[1])
 
 
 def _page(title: str, svg: str, data: object) -> str:
@@ -236,5 +230,5 @@ def _computation(told: _Told, g: int, node: int, *, with_formula: bool) -> str:
 
 def _overview(shown: Picture) -> str:
     head = shown.document.head
-    steps = f"{head.n_nodes} node{'' if head.n_nodes == 1 else 's'}"
+    steps = counted(head.n_nodes, "node")
     return f"{head.name}, {describe_graph(head)}, in {steps}. Next steps through them, in the order in which they are computed."

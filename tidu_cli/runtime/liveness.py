@@ -62,7 +62,7 @@ class Liveness:
         self._operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
         self._result_bytes = [[0 if code in sharing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
         # While a loop runs, its steps hold values of their own.
-        self._within = [alive_within(case, primitives) for case in cases]
+        self._work = [alive_within(case, primitives) for case in cases]
         bound = {b.key for b in document.bindings}
         self.is_given = {flat for key, flat in logical.source.items() if key not in bound} | {*range(logical.base[-1], n_values)}
         parts = chain.from_iterable(self.shared.values())
@@ -82,7 +82,7 @@ class Liveness:
     def _walk(self, g: int) -> None:
         """Walk back through the nodes of graph g."""
         last, count, operand_bytes, made = self.last, self.count, self._operand_bytes, list(map(sum, self._result_bytes))
-        special, within, live, peak, at = self._special, self._within, self._live, self.peak, self.at
+        special, work, live, peak, at = self._special, self._work, self._live, self.peak, self.at
         for code, args, first, end in backwards(self.logical.document.graphs[g], self.logical.args[g], self.logical.base[g]):
             if end == first + 1:
                 if last[first] < 0:
@@ -102,8 +102,8 @@ class Liveness:
                     size = self._live
                 last[a] = first
                 live += size
-            if live + within[code] >= peak:
-                peak, at = live + within[code], first
+            if live + work[code] >= peak:
+                peak, at = live + work[code], first
             live -= made[code]
         self._live, self.peak, self.at = live, peak, at
 
@@ -141,8 +141,8 @@ class Liveness:
 
 
 def alive_within(case: Case, primitives: PrimitiveSet) -> int:
-    """The bytes that are alive at once in one of the graphs in a node's attrs, beside its inputs: at most, of several graphs."""
-    return max([Liveness(link(closed.document), primitives).peak for closed in closed_graphs(case.attrs)], default=0)
+    """The bytes that the graphs in a node hold at most, beside what they are given."""
+    return max((Liveness(link(graph.document), primitives).peak for graph in closed_graphs(case.attrs)), default=0)
 
 
 def _arrays(flat: int, type_: Type | None) -> tuple[Array, ...]:

@@ -95,7 +95,7 @@ class OpData(Data):
 
 
 def definitions(
-    ops: Mapping[str, Any], records: Mapping[str, RecordType], origin: str, read_attrs: AttrsReader
+    ops: Mapping[str, Any], records: Mapping[str, RecordType], read_attrs: AttrsReader, origin: str = ""
 ) -> list[OpDefinition]:
     """The definitions of a document, in order; of a library, with its name as `origin`. Raises DocumentError."""
     data = {name: shaped(OpData, op, records, ("ops", name), {"ops": ops}) for name, op in ops.items()}

@@ -1,0 +1,2 @@
+# Where bodies differ.
+sed 's/"sub"/"add"/' samples/logistic_map.json | tidu diff --exact samples/logistic_map.json -
