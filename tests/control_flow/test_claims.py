@@ -136,9 +136,13 @@ def _while(condition: object, make: object) -> dict[str, object]:
 
 
 def test_a_while_whose_condition_reads_a_tangent_is_refused() -> None:
-    due = claimed("while", ["i32[]", "f64[]"], [False, True], counting(lambda k, t: [k.sketch.apply("lt", t, 3)]))
-    with pytest.raises(DocumentError, match=r"graph 'f@1', .*while"):
-        parse_document(due, "d")
+    half = body({"t": "f64[]"}, lambda t: [t * 0.5])
+    of_tangent = body({"t": "f64[]"}, lambda t: [t.sketch.apply("gt", t, 3)])
+    attrs = {"cond_consts": 0, "body_consts": 0, "condition": of_tangent, "body": half}
+    with pytest.raises(DocumentError, match=r"graph 'f@1', node 0 \(while\)"):
+        parse_document(claimed("while", ["f64[]"], [True], attrs), "d")
+    both = body({"k": "f64[]", "t": "f64[]"}, lambda k, t: [k.sketch.apply("gt", k, 3)])
+    parse_document(claimed("while", ["f64[]"] * 2, [False, True], attrs | {"cond_consts": 1, "condition": both}), "d")
 
 
 def counting(condition: object) -> dict[str, object]:

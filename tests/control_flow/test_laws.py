@@ -8,7 +8,9 @@ from tests.control_flow.laws import ORDERS, assert_alike, forward, gradient, hol
 from tests.control_flow.strategies import ALL_DTYPES, COUNTED, looping
 from tests.control_flow.unrolled import counted_as_scans, unrolled
 from tests.interpret import free_inputs, inner, random_inputs
+from tests.sketch import Sketch, document
 from tests.strategies import SMOOTH, seeds
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document
 from tidu_cli.transforms.transpose import transpose
 
@@ -91,3 +93,21 @@ def test_linearize_is_linear(times: int) -> None:
         assert_alike({k: found[k] for k in inexact}, {k: 2.5 * ju[k] - 0.75 * jv[k] for k in inexact}, 1e-11)
 
     hold(30 * times, law, looping(nested=COUNTED), seeds)
+
+
+@pytest.mark.parametrize("order", ["values", "jvp", "forward over forward"])
+def test_what_is_carried_may_depend_on_tangents_only_after_some_steps(order: str) -> None:
+    names = {"a": "f64[]", "n": "i32[]", "p": "f64[]", "q": "f64[]", "r": "f64[]"}
+    step, test = Sketch(names), Sketch(dict(list(names.items())[1:]))
+    a, n, p, q, r = step.inputs
+    body = ClosedGraph.of(step.build("", {"n": n + 1, "p": q, "q": r, "r": r * a * p + p}))
+    condition = ClosedGraph.of(test.build("", {"y": test.apply("lt", test.inputs[0], 5)}))
+    sketch = Sketch({"a": "f64[]", "x": "f64[]"})
+    a, x = sketch.inputs
+    init = [sketch.full(0, n.type), sketch.full(1, x.type), sketch.full(2, x.type), x]
+    found = sketch.apply_all("while", a, *init, cond_consts=0, body_consts=1, condition=condition, body=body)
+    doc = document(sketch.build("f", {"p": found[1], "r": found[3]}))
+    compared(doc, unrolled(doc), order, 3)
+    scans = counted_as_scans(doc.head)
+    for each in ORDERS if order == "values" else [order]:
+        compared(Document((scans,), scans.cases), unrolled(doc), each, 3)
