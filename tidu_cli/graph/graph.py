@@ -7,13 +7,13 @@ and types need no column of their own.
 
 from __future__ import annotations
 
+import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from struct import pack
 from typing import Any, Protocol
 
 from tidu_cli.graph.columns.large import by_columns
@@ -24,8 +24,11 @@ Column = array  # of signed 32-bit integers, typecode "i", one beside the other 
 
 
 def column(values: Iterable[int] = ()) -> Column[int]:
-    """A new column of integers."""
-    return array("i", pack(f"{len(values)}i", *values) if isinstance(values, list) else values)  # twice as fast
+    """A new column of integers. Raises OverflowError for one of more than 32 bits."""
+    try:
+        return array("i", struct.pack(f"{len(values)}i", *values) if isinstance(values, list) else values)  # twice as fast
+    except struct.error:
+        return array("i", values)  # which raises what columns have to
 
 
 Meta = Mapping[str, object] | None
