@@ -170,7 +170,7 @@ def batched_outputs(
     """Emit a graph for a batch of these operands. Gives its outputs, and of each whether it has the batch as its first axis."""
     keys = {i.key for i, b in zip(graph.graph.inputs, batched, strict=True) if b}
     with listening(None):
-        found, depend = vectorized(graph.graph, keys, size, trace.primitives)
+        found, depend = vectorized(graph.document.head, keys, size, trace.primitives)
     outputs = spliced(trace, Document((found,), found.cases), _by_input(found, operands))
     return list(zip(cast(list[Term], outputs), depend, strict=True))
 

@@ -43,8 +43,9 @@ class ClosedGraph:
 
     @property
     def document(self) -> Document:
-        """The document of this graph alone."""
-        return Document((self.graph,), self.graph.cases)
+        """The document of this graph alone, over a table of its own, to which transforms may add."""
+        cases = self.graph.cases.copy()
+        return Document((replace(self.graph, cases=cases),), cases)
 
     @cached_property
     def positional(self) -> Document:

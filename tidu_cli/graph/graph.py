@@ -109,6 +109,13 @@ class CaseTable:
             self.n_results.append(len(case.results))
         return number
 
+    def copy(self) -> CaseTable:
+        """A table of the same cases, which grows by itself."""
+        found = CaseTable(self.vocabulary)
+        for case in self.cases:
+            found.intern(case)
+        return found
+
     def __getitem__(self, number: int) -> Case:
         return self.cases[number]
 

@@ -6,6 +6,7 @@ The graph is differentiated, transposed and batched as any document is, and the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
@@ -74,13 +75,14 @@ def batch(trace: Recorder, graph: Graph, operands: Sequence[Term], batched: Sequ
     """Emit a graph for many values of the `batched` operands at once. Gives its outputs, each with the batch as its first axis."""
     keys = {i.key for i, b in zip(graph.inputs, batched, strict=True) if b}
     with listening(None):
-        made, depends = vectorized(graph, keys, size, trace.primitives)
+        made, depends = vectorized(_document(graph).head, keys, size, trace.primitives)
     found = spliced(trace, _document(made), _by_input(made, operands))
     return [t if t is None or d else repeated(t, size) for t, d in zip(found, depends, strict=True)]
 
 
 def _document(graph: Graph) -> Document:
-    return Document((graph,), graph.cases)
+    cases = graph.cases.copy()  # those of a graph within a node say what it is
+    return Document((replace(graph, cases=cases),), cases)
 
 
 def _by_input(graph: Graph, operands: Terms) -> dict[Key, Term]:

@@ -138,13 +138,18 @@ def _pole(x: Array) -> Array:
     return all_of(x <= 0, x.emit("eq", x.emit("floor")))
 
 
+def _rising(z: Array, m: Array) -> Array:
+    """Γ(z + m) / Γ(z), which is 1 where m is 0, also at poles."""
+    return select(all_of(_pole(z), m.emit("eq", filled(m, 0))), filled(z, 1), gamma_ratio(z + m, z))
+
+
 _WHOLE: Mapping[str, Callable[[Array, int], Array]] = {
     "binom": lambda n, k: falling(n, k) * (1 / math.factorial(k)),
     "poch": rising,
 }
 """Ufuncs that are polynomials where their last operand is a whole number."""
 
-GENERAL: Mapping[str, Rule] = {"binom": binom, "poch": lambda z, m: gamma_ratio(z + m, z)}
+GENERAL: Mapping[str, Rule] = {"binom": binom, "poch": _rising}
 """These where it is any."""
 
 

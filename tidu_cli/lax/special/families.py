@@ -21,8 +21,9 @@ def in_double(compute: Callable[..., Any]) -> KernelRule:
         dtype = numpy_dtype(np, operands[0].dtype)
 
         def computed(*operands: Any) -> Any:
-            found = compute(np, special, attrs, *[np.asarray(x, np.float64) for x in operands])
-            return np.asarray(found).astype(dtype)
+            # Along one axis, as some of SciPy's functions take fewer axes than NumPy.
+            found = compute(np, special, attrs, *[np.asarray(x, np.float64).reshape(-1) for x in operands])
+            return np.asarray(found).astype(dtype).reshape(np.shape(operands[0]))
 
         return computed
 
