@@ -18,7 +18,9 @@ from tidu_cli.rules.attrs.fields import DOUBT, Bounded, Sized, field_names, layo
 from tidu_cli.rules.attrs.models import model_of, validated
 
 CLASSES = list(dict.fromkeys(p.domain.attrs for p in BUILTIN))
-EXAMPLES = [(p.name, e.attrs) for p in BUILTIN for e in p.catalogue.examples if not callable(e.attrs) and "T" not in json.dumps(e.attrs)]
+EXAMPLES = [
+    (p.name, e.attrs) for p in BUILTIN for e in p.catalogue.examples if not callable(e.attrs) and "T" not in json.dumps(e.attrs)
+]
 
 numbers = st.integers(-2, 5) | st.sampled_from([2**31, -(2**31), 2**62, 2**64, 10**30])
 values = st.recursive(

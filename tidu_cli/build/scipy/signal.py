@@ -8,15 +8,13 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, lifted_as_arrays
+from tidu_cli.build.control_flow.scan import scan
 from tidu_cli.build.errors import BuildError, UntraceableError
 from tidu_cli.build.numpy.indexing import indexed, part
 from tidu_cli.build.numpy.primitives import filled, normal_axes, normal_axis
 from tidu_cli.build.numpy.shaping import atleast_1d, concatenate, flip, moveaxis, pad
 from tidu_cli.build.numpy.signal.convolution import Window, slid, window_of
 from tidu_cli.build.numpy.signal.fourier import transform
-
-MAX_RECURSIVE = 2048
-"""How many samples a recursive filter takes: it is a system of as many equations."""
 
 
 def _pair(name: str, in1: Operand, in2: Operand, mode: str) -> tuple[Array, Array]:
@@ -119,10 +117,7 @@ def oaconvolve(in1: Operand, in2: Operand, mode: str = "full", axes: Any = None)
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Array:
-    """A convolution; and what is recursive as a triangular system, which substitution solves as the recursion would.
-
-    By powers of the recursion log n steps would do, but lose the digits where poles are near one another.
-    """
+    """A convolution; and what is recursive as a scan over the samples."""
     if zi is not None:
         raise UntraceableError("lfilter is traced from rest, without zi=; add what it gives of zeros and that zi, from constants")
     b, a, x = lifted_as_arrays(b, a, x)
@@ -137,11 +132,6 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Array:
     rows = lines.reshaped((x.size // n if n else 0, n))
     found = _weighted(rows, b / first)
     if a.size > 1 and x.size:
-        if n > MAX_RECURSIVE:
-            raise UntraceableError(
-                f"a recursive filter of {n:,} samples is a system of as many equations, of which graphs take {MAX_RECURSIVE:,}; "
-                "filter pieces, or cut its impulse response and convolve with that"
-            )
         found = _recursive(found, a / first)
     return moveaxis(found.reshaped(lines.shape), -1, k)
 
@@ -156,11 +146,13 @@ def _weighted(rows: Array, b: Array) -> Array:
 
 
 def _recursive(rows: Array, a: Array) -> Array:
-    """The rows y of which these are the sums weighted by a, a[0] being 1: they solve a Toeplitz system."""
-    n = rows.shape[-1]
-    column = part(a, 0, slice(0, n)) if a.size >= n else pad(a, (0, n - a.size))
-    # Row i of the matrix is this ring turned by i, and so is a table of one that is an element longer than its lines.
-    ring = concatenate([part(column, 0, slice(0, 1)), filled(a, 0, (n,)), flip(part(column, 0, slice(1, None)), 0)])
-    turned = part(ring.broadcast((n, 2 * n)).reshaped((2 * n * n,)), 0, slice(0, n * (2 * n - 1))).reshaped((n, 2 * n - 1))
-    options = {"left_side": False, "lower": True, "transpose_a": True, "conjugate_a": False, "unit_diagonal": True}
-    return part(turned, 1, slice(0, n)).emit("triangular_solve", rows, **options)
+    """The rows y of which these are the sums weighted by a, a[0] being 1: sample by sample, from those before it."""
+    weights = part(a, 0, slice(1, None))
+
+    def step(before: Array, x: Array) -> tuple[Array, Array]:
+        y = x - before @ weights
+        latest = y.reshaped((y.size, 1))
+        return concatenate([latest, part(before, 1, slice(0, weights.size - 1))], 1), y
+
+    _, columns = scan(step, filled(rows, 0, (rows.shape[0], weights.size)), moveaxis(rows, 0, 1))
+    return moveaxis(columns, 0, 1)
