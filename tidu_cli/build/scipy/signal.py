@@ -12,7 +12,7 @@ from tidu_cli.build.control_flow.scan import scan
 from tidu_cli.build.errors import BuildError, UntraceableError
 from tidu_cli.build.numpy.indexing import indexed, part
 from tidu_cli.build.numpy.primitives import filled, normal_axes, normal_axis
-from tidu_cli.build.numpy.shaping import atleast_1d, concatenate, flip, moveaxis, pad
+from tidu_cli.build.numpy.shaping import atleast_1d, flip, moveaxis, pad
 from tidu_cli.build.numpy.signal.convolution import Window, slid, window_of
 from tidu_cli.build.numpy.signal.fourier import transform
 
@@ -130,9 +130,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Array:
     lines = moveaxis(x, k, -1)
     n = lines.shape[-1]
     rows = lines.reshaped((x.size // n if n else 0, n))
-    found = _weighted(rows, b / first)
-    if a.size > 1 and x.size:
-        found = _recursive(found, a / first)
+    found = _recursive(rows, b / first, a / first) if a.size > 1 and x.size else _weighted(rows, b / first)
     return moveaxis(found.reshaped(lines.shape), -1, k)
 
 
@@ -145,14 +143,17 @@ def _weighted(rows: Array, b: Array) -> Array:
     return slid(wide, flip(b).reshaped((1, m)), ([0, m - 1], [rows.shape[0], n]))
 
 
-def _recursive(rows: Array, a: Array) -> Array:
-    """The rows y of which these are the sums weighted by a, a[0] being 1: sample by sample, from those before it."""
-    weights = part(a, 0, slice(1, None))
+def _recursive(rows: Array, b: Array, a: Array) -> Array:
+    """The rows filtered sample by sample, in transposed direct form II as by SciPy; a[0] is 1."""
+    order = max(a.size, b.size) - 1
+    b, a = (pad(x, (0, order + 1 - x.size)) for x in (b, a))
+    first, forward, back = indexed(b, 0), part(b, 0, slice(1, None)), part(a, 0, slice(1, None))
 
-    def step(before: Array, x: Array) -> tuple[Array, Array]:
-        y = x - before @ weights
-        latest = y.reshaped((y.size, 1))
-        return concatenate([latest, part(before, 1, slice(0, weights.size - 1))], 1), y
+    def step(state: Array, x: Array) -> tuple[Array, Array]:
+        column = x.reshaped((x.size, 1))
+        y = first * column + part(state, 1, slice(0, 1))
+        moved = pad(part(state, 1, slice(1, None)), ((0, 0), (0, 1)))
+        return moved + column * forward - y * back, y.reshaped((x.size,))
 
-    _, columns = scan(step, filled(rows, 0, (rows.shape[0], weights.size)), moveaxis(rows, 0, 1))
+    _, columns = scan(step, filled(rows, 0, (rows.shape[0], order)), moveaxis(rows, 0, 1))
     return moveaxis(columns, 0, 1)
