@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 jnp, lax = jax.numpy, jax.lax
 
