@@ -57,7 +57,7 @@ def test_readme_lists_what_is_there():
     assert {name.removesuffix(" N") for name in rows} == there
     for path in SAMPLES.glob("*.json"):
         meta = json.loads(path.read_text()).get("meta")
-        if path.name != "f.json":
+        if path.name not in ("f.json", "logistic_map.json"):  # which pages show whole
             assert meta["purpose"] == rows[path.name].replace("\\|", "|")
 
 
