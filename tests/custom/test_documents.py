@@ -51,6 +51,13 @@ def test_linear_ops_may_be_defined_through_themselves(kind):
     assert value(pipeline(data, ["materialize", "--inline"]), "z0@-1=2") == -2
 
 
+@pytest.mark.parametrize("name", ["op", "self", "operands", "attrs"])
+def test_attrs_have_any_names(name):
+    """Also where a rule emits the derivative of an op, with the op's attrs."""
+    ops = {"o": unary(SINE, "f64[]", backward=body("x y@-1", [("cos", 0), ("mul", 2, 1)], {"x@-1": 3}), attrs={name: 1})}
+    assert pipeline(encoded(using(ops, "o", "f64[]")), ["linearize", "--wrt", "a"], ["transpose"])
+
+
 def test_attrs_are_passed_on_and_have_defaults():
     power = unary(body("x", [("integer_pow", 0, {"y": {"attr": "n"}})], {"y": 1}), attrs={"n": 3})
     outer = unary(body("x", [("power", 0, {"n": {"attr": "m"}})], {"y": 1}), attrs={"m": None})

@@ -32,11 +32,11 @@ class Recorder(Protocol):
     cases: CaseTable
     """The table of what it writes down."""
 
-    def emit(self, op: str, *operands: Term | Number, **attrs: object) -> Term:
+    def emit(self, op: str, /, *operands: Term | Number, **attrs: object) -> Term:
         """Record a node of one result."""
         ...
 
-    def emit_all(self, op: str, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
+    def emit_all(self, op: str, /, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
         """Record a node of any number of results."""
         ...
 

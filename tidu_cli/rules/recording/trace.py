@@ -68,11 +68,11 @@ class Trace:
         self.n_slots += 1
         return term
 
-    def emit(self, op: str, *operands: Term | Number, **attrs: object) -> Term:
+    def emit(self, op: str, /, *operands: Term | Number, **attrs: object) -> Term:
         """Record a node and give its first result. Numbers become constants of the type of the last operand that is a Term."""
         return self.emit_all(op, *operands, **attrs)[0]
 
-    def emit_all(self, op: str, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
+    def emit_all(self, op: str, /, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
         """Likewise, and give all results."""
         given = [t for t in operands if isinstance(t, Term)]
         terms = [t if isinstance(t, Term) else self.full(t, given[-1].type) for t in operands]
