@@ -89,6 +89,17 @@ def test_dead_results_and_carries_go_and_what_is_the_same_in_all_steps_is_comput
     assert [c.op for c in scan.body.graph.cases.cases] == ["mul", "add"]
 
 
+def test_what_is_computed_before_takes_no_name_of_a_body() -> None:
+    step = body({"c1": "f64[]", "s": "f64[]"}, lambda a, s: [s * a * a.sketch.apply("exp", a)])
+
+    def emit(a):
+        return {"s": a.sketch.apply_all("scan", a, a, length=2, num_consts=1, num_carry=1, body=step)[0]}
+
+    (scan,) = [c.attrs for c, _ in materialize(function("f", {"a": "f64[]"}, emit)).head.nodes() if c.op == "scan"]
+    keys = [i.key for i in scan.body.graph.inputs]
+    assert len(keys) == len(set(keys)) == 3
+
+
 def test_loops_over_the_same_are_one() -> None:
     def step(op: str) -> ClosedGraph:
         return body({"s": "f64[]", "x": "f64[]"}, lambda s, x: [s * x, s.sketch.apply(op, s)])

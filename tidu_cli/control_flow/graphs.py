@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain, count
 from typing import cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -36,15 +37,27 @@ Flags = tuple[bool, ...]
 def made(
     primitives: PrimitiveSet, inputs: Sequence[tuple[str, Type]], emit: Callable[[Trace, list[Term]], Sequence[Term]]
 ) -> ClosedGraph:
-    """The graph of what `emit` records of inputs of these names and types, without what is dead or computed twice."""
+    """The graph of what `emit` records of inputs of these names and types, without what is dead or computed twice.
+
+    Inputs of one name would be one input: those that follow the first get others.
+    """
     trace = Trace(primitives, CaseTable(primitives))
     terms = [trace.source(t, linear=False) for _, t in inputs]
     outputs = [Output(Key(f"y{k}"), t.slot, t.value_type) for k, t in enumerate(emit(trace, terms))]
-    graph = recorded(trace, "", [Input(Key(name), t) for name, t in inputs], outputs)
+    keys = map(Key, _distinct([name for name, _ in inputs]))
+    graph = recorded(trace, "", [Input(key, t) for key, (_, t) in zip(keys, inputs, strict=True)], outputs)
     with listening(None):
         closed = ClosedGraph.of(materialize(Document((graph,), graph.cases)).head)
     closed.tidy = True
     return closed
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for name in names:
+        others = (f"{name}.{k}" for k in count(2))
+        found[next(n for n in chain([name], others) if n not in found)] = None
+    return list(found)
 
 
 def named(name: str, types: Sequence[Type]) -> list[tuple[str, Type]]:
