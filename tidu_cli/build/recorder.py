@@ -21,7 +21,7 @@ from tidu_cli.build.numpy.functions import PROTOCOLS
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
+from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
@@ -65,7 +65,7 @@ class Recorder:
 
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
-    such values but for constants.
+    such values but for constants. `meta` is that of nodes, by the number of one of their results.
     """
 
     numpy = PROTOCOLS
@@ -86,6 +86,7 @@ class Recorder:
         self._codes: dict[object, int] = {}
         self._scalars: dict[tuple[str, bytes], Array] = {}
         self._large: set[int] = set()
+        self.meta: dict[int, Meta] = {}
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
@@ -183,6 +184,8 @@ class Recorder:
                 return known
         if dtype not in ITEMSIZE:
             raise BuildError(f"a constant of NumPy dtype {array.dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+        if array.size > 1 and not any(array.strides):  # one number, of which nobody shall make as many
+            return self._constant(array[(0,) * array.ndim]).broadcast(array.shape)
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if dtype != "bf16" else array
         data = little.tobytes()
         size = ITEMSIZE[dtype]
@@ -203,10 +206,15 @@ class Recorder:
         return Document((graph,), graph.cases)
 
     def graph(
-        self, name: str, inputs: Sequence[Input], values: Iterable[int | None], outputs: Sequence[tuple[str, int, Type]]
+        self,
+        name: str,
+        inputs: Sequence[Input],
+        values: Iterable[int | None],
+        outputs: Sequence[tuple[str | Key, int, Type]],
+        meta: Meta = None,
     ) -> Graph:
         """The graph of these outputs: of each its key, value and type. `values` are those that the inputs stand for, if any."""
-        needed, cases = self.needed(outputs), CaseTable()
+        needed, cases, node_meta = self.needed(outputs), CaseTable(), dict[int, Meta]()
         builder = GraphBuilder(cases, inputs)
         new_id = [-1] * self._n_values
         for k, value in enumerate(values):
@@ -217,9 +225,13 @@ class Recorder:
             if 1 in needed[first : first + n_results]:
                 at = builder.append(cases.intern(self.cases[code]), [new_id[x] for x in operands])
                 new_id[first : first + n_results] = range(at, at + n_results)
-        return builder.build(name, [Output(Key(key), new_id[value], type_) for key, value, type_ in outputs])
+                told = next((self.meta[v] for v in range(first, first + n_results) if v in self.meta), None)
+                if told is not None:
+                    node_meta[len(builder.code) - 1] = told
+        found = [Output(key if isinstance(key, Key) else Key(key), new_id[value], type_) for key, value, type_ in outputs]
+        return builder.build(name, found, meta=meta, node_meta=node_meta)
 
-    def needed(self, outputs: Iterable[tuple[str, int, Type]]) -> bytearray:
+    def needed(self, outputs: Iterable[tuple[str | Key, int, Type]]) -> bytearray:
         """Of each value whether outputs depend on it."""
         needed = bytearray(self._n_values)
         for _, value, _ in outputs:

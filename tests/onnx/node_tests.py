@@ -1,0 +1,119 @@
+"""The tests of operators that the package onnx brings, and what becomes of them here.
+
+`python -m tests.onnx.node_tests [PATTERN]` prints the outcome of each whose name has the pattern, and how many there are of a kind.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tidu_cli.api import evaluate
+from tidu_cli.errors import TiduError
+from tidu_cli.formats.onnx.choices import Choices, Imported
+from tidu_cli.formats.onnx.loading import loaded
+from tidu_cli.formats.onnx.reading.importer import as_key, import_model
+from tidu_cli.formats.onnx.reading.node import NeedsValueError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`kind` is passed, refused, wrong or broken (an exception that is none of tidu's); `text` says why."""
+
+    kind: str
+    text: str = ""
+
+
+@cache
+def cases() -> dict[str, Any]:
+    """All tests by name: each has a model, and data sets of inputs and outputs."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {case.name: case for case in load_model_tests(kind="node")}
+
+
+def has_tensors_only(case: Any) -> bool:
+    """Whether all inputs and outputs of a test are tensors of numbers."""
+    values = [*case.model.graph.input, *case.model.graph.output]
+    return all(v.type.WhichOneof("value") == "tensor_type" and v.type.tensor_type.elem_type != 8 for v in values)
+
+
+def imported(model: Any, given: dict[str, Any], cast: str | None = None) -> Imported:
+    """The document of a model; the values of inputs that sizes depend on are constants of it. Raises TiduError."""
+    values: dict[str, Any] = {}
+    types = {i.name: i.type.tensor_type for i in model.graph.input}
+    open_ = {name for name, t in types.items() if not t.HasField("shape") or not all(d.HasField("dim_value") for d in t.shape.dim)}
+    while True:
+        shapes = {name: _type(given[name], cast) for name in open_ - set(values) if name in given}
+        try:
+            return import_model(model, Choices(types=shapes, values=values, cast=cast))
+        except NeedsValueError as error:
+            more = {name: given[name] for name in error.inputs if name not in values and name in given}
+            if not more:
+                raise
+            values.update(more)
+
+
+def _type(x: Any, cast: str | None) -> Any:
+    from tidu_cli.build.arrays.array import name_of
+    from tidu_cli.graph.types import FLOATS, TensorType
+
+    dtype = name_of(np.asarray(x).dtype)
+    return TensorType(cast if cast and dtype in FLOATS else dtype, np.shape(x))
+
+
+def outcome(case: Any) -> Outcome:
+    """What becomes of a test."""
+    model = loaded(case.model.SerializeToString())
+    names = [i.name for i in model.graph.input]
+    for inputs, expected in case.data_sets:
+        given = dict(zip(names, map(_array, inputs), strict=False))
+        try:
+            document = imported(model, given).document
+            values = {str(as_key(name)): x for name, x in given.items() if as_key(name) in document.inputs}
+            found = evaluate(document, values)
+        except TiduError as error:
+            return Outcome("refused", str(error))
+        for declared, x in zip(model.graph.output, map(_array, expected), strict=True):
+            y = np.asarray(found[str(as_key(declared.name))])
+            if y.dtype != x.dtype or y.shape != x.shape:
+                return Outcome("wrong", f"{declared.name}: {y.dtype}{list(y.shape)}, not {x.dtype}{list(x.shape)}")
+            try:
+                np.testing.assert_allclose(*(v.astype("f4") if v.dtype.kind == "V" else v for v in (y, x)), case.rtol, case.atol)
+            except AssertionError as error:
+                return Outcome("wrong", f"{declared.name}: " + " ".join(str(error).split())[:300])
+    return Outcome("passed")
+
+
+def _array(x: Any) -> Any:
+    """A value of a data set as NumPy's array."""
+    return onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else np.asarray(x)
+
+
+def main(pattern: str = "") -> None:
+    """Print the outcomes."""
+    kinds: Counter[str] = Counter()
+    for name, case in cases().items():
+        if re.search(pattern, name) and has_tensors_only(case):
+            try:
+                found = outcome(case)
+            except Exception as error:
+                found = Outcome("broken", f"{type(error).__name__}: {error}")
+            kinds[found.kind] += 1
+            if found.kind != "passed":
+                print(f"{found.kind:8} {name}: {found.text[:250]}")
+    print(dict(kinds), f"onnx {onnx.__version__}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,35 @@
+"""What is chosen of a model when it is read: sizes, weights, floats and where it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.types import TensorType
+
+
+@dataclass(frozen=True)
+class Choices:
+    """`sizes` of symbolic dimensions by name, `types` of inputs by name, and `values` of inputs that are constants by name.
+
+    With `weights` the initializers of floats are inputs. `cast` is the dtype for all floats, None for their own. `cuts` are
+    names of values that become inputs.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    types: Mapping[str, TensorType] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    weights: bool = False
+    cast: str | None = None
+    cuts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was read: the document, the values of weights that are its inputs, by name, and what the user should know of it."""
+
+    document: Document
+    weights: Mapping[str, Any]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,130 @@
+"""Bytes of a model as a ModelProto, whose data all stands in it: what lies in files beside the model is read from there only."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tidu_cli.errors import DocumentError, counted
+from tidu_cli.formats.onnx.package import package
+from tidu_cli.limits import require
+
+FIRST_BYTES = frozenset(b"\x08\x12\x1a\x3a\x42\x72")
+"""The tags of fields with which writers begin a ModelProto: no text of JSON and no map of msgpack begins so."""
+
+OLDEST, MOST_LEVELS = 7, 64
+"""The oldest opset that is read, and how deep graphs may stand within nodes of graphs."""
+
+
+def is_onnx(head: bytes) -> bool:
+    """Whether what begins with these bytes is a model."""
+    return bool(head) and head[0] in FIRST_BYTES
+
+
+def loaded(data: bytes, path: str | None = None) -> Any:
+    """The model of these bytes. `path` is its file, beside which external data lies.
+
+    Raises DocumentError for bytes that are no model, and for external data that is missing or lies elsewhere.
+    """
+    onnx = package()
+    from google.protobuf.message import DecodeError
+
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except (DecodeError, ValueError, RecursionError) as error:
+        raise DocumentError(f"is no ONNX model, or a damaged one: {error}") from None
+    if not model.HasField("graph") or not model.opset_import:
+        missing = "graph" if not model.HasField("graph") else "opset_import"
+        raise DocumentError(f"is no ONNX model, or a damaged one: it has no {missing}")
+    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), OLDEST)
+    newest = onnx.defs.onnx_opset_version()
+    if version > newest:
+        way = "pip install -U onnx, or export it at an older opset"
+        raise DocumentError(f"is a model of opset {version}, but the onnx that is installed knows opsets up to {newest}; {way}")
+    _read_external(model, path)
+    return model if version >= OLDEST else _converted(model, version)
+
+
+def _converted(model: Any, version: int) -> Any:
+    """A model of an opset whose operators broadcast in other ways, at the oldest that is read. Raises DocumentError."""
+    from onnx.version_converter import ConvertError, convert_version
+
+    try:
+        return convert_version(model, OLDEST)
+    except (ConvertError, RuntimeError, ValueError) as error:
+        told = " ".join(str(error).split())
+        raise DocumentError(f"is a model of opset {version}, which cannot be converted to opset {OLDEST}: {told}") from None
+
+
+def _read_external(model: Any, path: str | None) -> None:
+    """Put the data of tensors that lies in other files into the model."""
+    onnx = package()
+    total = 0
+    for tensor in _tensors(model.graph, 0):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        place = f"tensor '{tensor.name}': its data"
+        if path in (None, "-"):
+            raise DocumentError(
+                f"{place} lies in a file beside the model, and so it cannot be read from stdin: name the model's file"
+            )
+        told = {entry.key: entry.value for entry in tensor.external_data}
+        file = _beside(Path(str(path)).parent, told.get("location", ""), place)
+        size = file.stat().st_size
+        offset, length = (_number(told, field, place) for field in ("offset", "length"))
+        length = size - offset if "length" not in told else length
+        if offset + length > size or length < 0:
+            raise DocumentError(f"{place} ends at byte {offset + length} of '{file.name}', which has {counted(size, 'byte')}")
+        total += length
+        require("memory", total, f"external data in '{file.name}'")
+        with file.open("rb") as source:
+            source.seek(offset)
+            tensor.raw_data = source.read(length)
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+
+
+def _number(told: dict[str, str], field: str, place: str) -> int:
+    text = told.get(field, "0")
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise DocumentError(f"{place} has {field} '{text}', which is no number of bytes")
+    return int(text)
+
+
+def _beside(folder: Path, location: str, place: str) -> Path:
+    """The file of a location in the model's folder, or below it. Raises DocumentError for any other, and for links."""
+    parts = Path(location).parts
+    if not parts or os.path.isabs(location) or ".." in parts or "\0" in location or "\\" in location:
+        raise DocumentError(f"{place} lies in '{location}', but only files in the model's folder are read")
+    file = folder
+    for part in parts:
+        file = file / part
+        try:
+            mode = file.lstat().st_mode
+        except OSError:
+            raise DocumentError(f"{place} lies in '{location}', and there is no such file beside the model") from None
+        if stat.S_ISLNK(mode):
+            raise DocumentError(f"{place} lies in '{location}', which is a link; only files in the model's folder are read")
+    if not stat.S_ISREG(mode):
+        raise DocumentError(f"{place} lies in '{location}', which is no file")
+    return file
+
+
+def _tensors(graph: Any, level: int) -> Iterator[Any]:
+    """The tensors of a graph, also in its nodes' attributes and in graphs within it. Raises DocumentError if they nest too deeply."""
+    if level > MOST_LEVELS:
+        raise DocumentError(f"graphs within graphs nest deeper than {MOST_LEVELS} levels")
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+                yield from _tensors(inner, level + 1)

@@ -1,0 +1,114 @@
+"""What a node calls: the operator, or the function that the specification defines it by; and what goes in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.arrays.array import Array, name_of
+from tidu_cli.errors import TiduError, did_you_mean
+from tidu_cli.formats.onnx.package import package
+from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value, defaults, schema
+from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
+from tidu_cli.formats.onnx.reading.scopes import Scope
+from tidu_cli.formats.onnx.tensors import DTYPES
+from tidu_cli.limits import require
+
+WRONG = (TiduError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
+"""What operators raise for operands that do not fit."""
+
+_CODES = {name: code for code, name in DTYPES.items()}
+
+
+def operands_of(proto: Any, scope: Scope) -> list[Value]:
+    """The operands of a node, None for those left out. Raises RefusedError for a name that has no value."""
+    found = []
+    for name in proto.input:
+        x = scope.get(name) if name else None
+        if name and x is None:
+            raise RefusedError(f"reads '{name}', which neither an input, an initializer nor a node before it is")
+        found.append(x)
+    return found
+
+
+def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
+    """The operator of a node, None where its function is to be expanded. Raises RefusedError for what is not read here."""
+    known = operators(node.domain)
+    found = schema(node.op_type, node.version, node.domain)
+    if found is not None:
+        _require_fitting(found, node, operands)
+    if node.op_type in known:
+        return known[node.op_type]
+    reason = refusals(node.domain).get(node.op_type)
+    if reason:
+        raise RefusedError(reason)
+    if found is None:
+        hint = did_you_mean(node.op_type, list(known))
+        raise RefusedError(
+            f"is no operator of the domain '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)"
+        )
+    return None
+
+
+def _require_fitting(schema: Any, node: Node, operands: Sequence[Value]) -> None:
+    n = len(operands)
+    if not schema.min_input <= n <= schema.max_input:
+        due = f"{schema.min_input}" if schema.min_input == schema.max_input else f"{schema.min_input} to {schema.max_input}"
+        raise RefusedError(f"takes {due} inputs, and has {n}")
+    single = schema.FormalParameterOption.Single
+    for k, declared in enumerate(schema.inputs):
+        if declared.option == single and k < n and operands[k] is None:
+            raise RefusedError(f"its input '{declared.name}' is left out")
+    for name, declared in schema.attributes.items():
+        if declared.required and name not in node.attributes:
+            raise RefusedError(f"its attribute '{name}' is missing")
+
+
+def results_of(found: Any, op_type: str) -> list[Value]:
+    """What an operator gave, as a list."""
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+class Expansion:
+    """Operators as the functions that the specification defines them by. Counts the nodes that they stand for."""
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def add(self, n: int) -> None:
+        """So many nodes more. Raises LimitError."""
+        self._n += n
+        require("expansion", self._n, "the functions of the model")
+
+    def function(self, node: Node, proto: Any, operands: Sequence[Value]) -> tuple[Any, Mapping[str, Any]]:
+        """The function of an operator for these operands, and its attributes' defaults. Raises RefusedError if it has none."""
+        found = schema(node.op_type, node.version, node.domain)
+        if found.has_function:
+            function = package().FunctionProto()
+            function.ParseFromString(found.get_function_with_opset_version(_newest(found.function_opset_versions, node.version)))
+        elif found.has_context_dependent_function:
+            function = self._dependent(found, node, proto, operands)
+        else:
+            raise RefusedError("is an operator that tidu does not read yet (docs/onnx.md lists those that it does)")
+        return function, defaults(node.op_type, node.version, node.domain)
+
+    def _dependent(self, schema: Any, node: Node, proto: Any, operands: Sequence[Value]) -> Any:
+        helper = package().helper
+        types = [b"" if x is None else helper.make_tensor_type_proto(_code(x), np.shape(x)).SerializeToString() for x in operands]
+        version = _newest(schema.context_dependent_function_opset_versions, node.version)
+        function = package().FunctionProto()
+        function.ParseFromString(
+            schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
+        )
+        return function
+
+
+def _newest(versions: Sequence[int], version: int) -> int:
+    """The newest of some versions that is no newer than one, else the oldest."""
+    return max((v for v in versions if v <= version), default=min(versions))
+
+
+def _code(x: Value) -> int:
+    return _CODES[x.type.dtype if isinstance(x, Array) else name_of(x.dtype)]

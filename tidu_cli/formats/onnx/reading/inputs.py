@@ -1,0 +1,92 @@
+"""The types of a model's inputs: sizes that a model leaves open are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.arrays.array import dtype_of, name_of
+from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean
+from tidu_cli.formats.onnx.choices import Choices
+from tidu_cli.formats.onnx.tensors import dtype_name
+from tidu_cli.graph.types import TensorType
+
+
+def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorType]:
+    """The types of inputs by name.
+
+    Raises DocumentError, one for all inputs, where sizes are left open; UnknownNameError for a choice of what there is not.
+    """
+    names = [i.name for i in declared]
+    for name in (*choices.types, *choices.values):
+        if name not in names:
+            raise UnknownNameError(f"has no input '{name}'{did_you_mean(name, names)} (inputs: {', '.join(names) or 'none'})")
+    found: dict[str, TensorType] = {}
+    open_: dict[str, None] = {}
+    shapeless: list[str] = []
+    used: set[str] = set()
+    for i in declared:
+        kind = i.type.WhichOneof("value")
+        if kind != "tensor_type":
+            told = kind.removesuffix("_type").replace("_", " ") if kind else "value of no type"
+            raise DocumentError(f"input '{i.name}' is a {told}, but tidu computes with arrays only")
+        tensor = i.type.tensor_type
+        try:
+            dtype = dtype_name(tensor.elem_type, choices.cast)
+        except DocumentError as error:
+            raise DocumentError(f"input '{i.name}' has {error}") from None
+        if i.name in choices.values:
+            found[i.name] = TensorType(dtype, np.shape(choices.values[i.name]))
+        elif i.name in choices.types:
+            found[i.name] = _chosen(i.name, choices.types[i.name], dtype)
+        elif not tensor.HasField("shape"):
+            shapeless.append(i.name)
+        else:
+            sizes = [_size(d, choices.sizes, used, open_) for d in tensor.shape.dim]
+            if None in sizes and any(not d.dim_param and not d.HasField("dim_value") for d in tensor.shape.dim):
+                shapeless.append(i.name)
+            elif None not in sizes:
+                found[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
+    _require_sizes(open_, shapeless)
+    unknown = next((name for name in choices.sizes if name not in used), None)
+    if unknown is not None:
+        told = ", ".join(sorted(used)) or "none"
+        raise UnknownNameError(f"has no open dimension '{unknown}'{did_you_mean(unknown, sorted(used))} (open dimensions: {told})")
+    return {name: found[name] for name in names}
+
+
+def _size(dimension: Any, sizes: Mapping[str, int], used: set[str], open_: dict[str, None]) -> int | None:
+    if not dimension.dim_param:
+        if dimension.HasField("dim_value") and dimension.dim_value < 0:
+            raise DocumentError(f"an input has {dimension.dim_value} elements along an axis")
+        return dimension.dim_value if dimension.HasField("dim_value") else None
+    if dimension.dim_param in sizes:
+        used.add(dimension.dim_param)
+        return sizes[dimension.dim_param]
+    open_[dimension.dim_param] = None
+    return None
+
+
+def _require_sizes(open_: Mapping[str, None], shapeless: Sequence[str]) -> None:
+    if open_ or shapeless:
+        what = [f"dimension{'s' if len(open_) > 1 else ''} {', '.join(open_)}"] if open_ else []
+        what += [f"the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}"] if shapeless else []
+        ways = [*[f"--dim {name}=8" for name in open_], *[f"--input-type {name}=f32[1,3]" for name in shapeless]]
+        raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: tidu convert MODEL {' '.join(ways)}")
+
+
+def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:
+    if chosen.dtype != dtype:
+        raise DocumentError(f"input '{name}' is of {dtype}, and cannot be {chosen}; its shape alone can be chosen")
+    return chosen
+
+
+def fixed(name: str, value: Any, type_: TensorType) -> Any:
+    """The array of a value that was chosen for an input. Raises DocumentError if it is not of its dtype."""
+    array = np.asarray(value)
+    found = array.astype(dtype_of(type_.dtype))
+    if name_of(array.dtype) != type_.dtype and not np.array_equal(found, array, equal_nan=array.dtype.kind == "f"):
+        raise DocumentError(f"input '{name}' is of {type_.dtype}, and its value {array.dtype} is none")
+    return found
