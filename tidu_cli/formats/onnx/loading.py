@@ -115,7 +115,7 @@ def _beside(folder: Path, location: str, place: str) -> Path:
 
 
 def _tensors(graph: Any, level: int) -> Iterator[Any]:
-    """The tensors of a graph, also in its nodes' attributes and in graphs within it. Raises DocumentError if they nest too deeply."""
+    """The tensors of a graph, also in its nodes' attributes and in graphs within it. Raises DocumentError if too deep."""
     if level > MOST_LEVELS:
         raise DocumentError(f"graphs within graphs nest deeper than {MOST_LEVELS} levels")
     yield from graph.initializer

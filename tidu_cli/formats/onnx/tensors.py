@@ -39,7 +39,7 @@ def dtype_name(code: int, cast: str | None = None) -> str:
         known = package().TensorProto.DataType
         name = known.Name(code) if code in known.values() else str(code)
         raise DocumentError(
-            f"elements of type {name.lower()}, which tidu has not got (types: {', '.join(sorted(DTYPES.values()))})"
+            f"elements of type {name.lower()}, which tidu has not got (it has {', '.join(sorted(DTYPES.values()))})"
         )
     name = DTYPES[code]
     return cast if cast is not None and name in FLOATS else name

@@ -201,8 +201,8 @@ class Importer:
         attributes = self._attributes(proto, scope.definition)
         function = self._functions.get((domain, proto.op_type, proto.overload))
         if function is not None:
-            defaults = {a.name: attribute(a, self.cast) for a in function.attribute_proto}
-            found = self._call(function, {**defaults, **attributes}, operands, scope)
+            attributes = {**{a.name: attribute(a, self.cast) for a in function.attribute_proto}, **attributes}
+            found = self._call(function, attributes, operands, scope)
         else:
             version = scope.definition.versions.get(domain)
             if version is None:

@@ -90,9 +90,7 @@ class Node:
             inputs = self.importing.sources(x)
             told = " and ".join(f"'{name}'" for name in inputs)
             way = f"; give them: tidu convert --set {inputs[0]}=VALUE" if inputs else ""
-            raise NeedsValueError(
-                f"needs the value of its {what}, which depends on the values of {told or 'its weights'}{way}", inputs
-            )
+            raise NeedsValueError(f"needs the value of its {what}, which depends on {told or 'constants'}{way}", inputs)
         return found
 
     def ints(self, x: Value, what: str) -> list[int]:
@@ -160,7 +158,7 @@ def defaults(op_type: str, version: int, domain: str) -> Mapping[str, Any]:
 
 
 def attribute(proto: Any, cast: str | None) -> Any:
-    """The value of an AttributeProto: numbers, texts, arrays (floats as `cast`), graphs, or lists of these. Raises DocumentError."""
+    """The value of an AttributeProto: numbers, texts, arrays (floats as `cast`), graph, or list of these. Raises DocumentError."""
     kinds = package().AttributeProto
     kind = proto.type
     if kind == kinds.FLOAT:

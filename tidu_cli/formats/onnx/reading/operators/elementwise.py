@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -42,7 +42,7 @@ def _cast(node: Node, x: Value, *likes: Value) -> Value:
     return x.astype(likes[0].dtype if likes else node.dtype(node["to"]))
 
 
-OPERATORS = {
+OPERATORS: Mapping[str, Operator] = {
     "Abs": _of(np.abs),
     "Add": _of(np.add),
     "Cast": _cast,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.node import Node, Value
+from tidu_cli.formats.onnx.reading.node import Node, Operator, Value
 
 
 def _constant(node: Node) -> Value:
@@ -28,7 +29,7 @@ def _reshape(node: Node, x: Value, shape: Value) -> Value:
     return np.reshape(x, sizes)
 
 
-OPERATORS = {
+OPERATORS: Mapping[str, Operator] = {
     "Constant": _constant,
     "Identity": lambda node, x: x,
     "Reshape": _reshape,
