@@ -9,7 +9,30 @@ from importlib import import_module
 from tidu_cli.formats.onnx.reading.node import Operator
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "": ("elementwise", "shapes"),
+    "": (
+        "elementwise",
+        "shapes",
+        "activations",
+        "bits",
+        "quantization",
+        "joining",
+        "indexing",
+        "reductions",
+        "contraction",
+        "normalization",
+        "losses",
+        "attention",
+        "convolution",
+        "pooling",
+        "resizing",
+        "sampling",
+        "signal",
+        "control_flow",
+        "recurrent",
+        "refused",
+    ),
+    "ai.onnx.ml": ("machine_learning",),
+    "com.microsoft": ("contrib",),
 }
 """The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""
 

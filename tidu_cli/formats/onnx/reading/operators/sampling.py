@@ -1,0 +1,9 @@
+"""Arrays sampled at places between their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidu_cli.formats.onnx.reading.node import Operator
+
+OPERATORS: Mapping[str, Operator] = {}
