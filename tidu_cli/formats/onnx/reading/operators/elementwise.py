@@ -64,18 +64,29 @@ def _pow(node: Node, x: Value, y: Value) -> Value:
     known = node.importing.known(y)
     if known is not None and known.size == 1 and not is_integer(x) and float(known.item()).is_integer() and abs(known.item()) <= 64:
         return np.broadcast_to(x, np.broadcast_shapes(x.shape, known.shape)) ** int(known.item())
-    if x.dtype == y.dtype:
-        return np.power(x, y)
+    if is_integer(x) and is_integer(y):
+        return _integer_power(x, y)
     if is_integer(x):
         return np.power(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
     return np.power(x, y.astype(x.dtype))
 
 
+def _integer_power(x: Value, y: Value) -> Value:
+    """By squaring: exponents have at most 31 bits here, and powers of integers wrap around long before."""
+    power = np.ones_like(x)
+    for bit in range(min(np.dtype(y.dtype).itemsize * 8 - 1, 31)):
+        power = np.where((y >> y.dtype.type(bit)) & y.dtype.type(1) != 0, power * x, power)
+        x = x * x
+    return power
+
+
 def _shift(node: Node, x: Value, y: Value) -> Value:
-    """Shifts by the number of bits or more give 0."""
+    """Shifts by the number of bits or more give 0, or the sign to the right."""
     left = node["direction"] == "LEFT"
     bits = np.dtype(x.dtype).itemsize * 8
     shifted = (np.left_shift if left else np.right_shift)(x, np.minimum(y, y.dtype.type(bits - 1)))
+    if not left and np.dtype(x.dtype).kind == "i":
+        return shifted
     return np.where(y >= y.dtype.type(bits), x.dtype.type(0), shifted)
 
 

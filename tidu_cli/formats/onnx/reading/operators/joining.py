@@ -80,7 +80,7 @@ def padded(node: Node, x: Value, before: list[int], after: list[int], mode: str,
     require("memory", math.prod(shape) * np.dtype(x.dtype).itemsize, f"padding to the shape {shape}")
     if mode == "constant":
         fill = np.asarray(x.dtype.type(0)) if value is None else value
-        config = [[a, b, 0] for a, b in zip(before, after, strict=True)]
+        config = tuple((a, b, 0) for a, b in zip(before, after, strict=True))
         return node.emit("pad", x, np.reshape(fill, ()), padding_config=config)
     places = [_places(n, a, b, mode) for n, a, b in zip(x.shape, before, after, strict=True)]
     for axis, chosen in enumerate(places):

@@ -117,7 +117,8 @@ def _depth_to_space(node: Node, x: Value) -> Value:
 def _space_to_depth(node: Node, x: Value) -> Value:
     n, c, h, w = x.shape
     b = node["blocksize"]
-    return x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
+    order = (0, 1, 3, 5, 2, 4) if node["mode"] == "CRD" else (0, 3, 5, 1, 2, 4)
+    return x.reshape(n, c, h // b, b, w // b, b).transpose(order).reshape(n, c * b**2, h // b, w // b)
 
 
 OPERATORS: Mapping[str, Operator] = {
