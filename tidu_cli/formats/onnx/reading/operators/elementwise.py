@@ -38,27 +38,47 @@ def _div(node: Node, x: Value, y: Value) -> Value:
     return x / y
 
 
-def _cast(node: Node, x: Value, *likes: Value) -> Value:
-    return x.astype(likes[0].dtype if likes else node.dtype(node["to"]))
-
-
 OPERATORS: Mapping[str, Operator] = {
     "Abs": _of(np.abs),
+    "Acos": _of(np.arccos),
+    "Acosh": _of(np.arccosh),
     "Add": _of(np.add),
-    "Cast": _cast,
-    "CastLike": _cast,
+    "And": _of(np.logical_and),
+    "Asin": _of(np.arcsin),
+    "Asinh": _of(np.arcsinh),
+    "Atan": _of(np.arctan),
+    "Atanh": _of(np.arctanh),
+    "Ceil": _of(np.ceil),
     "Cos": _of(np.cos),
+    "Cosh": _of(np.cosh),
     "Div": _div,
+    "Equal": _of(np.equal),
     "Erf": _primitive("erf"),
     "Exp": _of(np.exp),
+    "Floor": _of(np.floor),
+    "Greater": _of(np.greater),
+    "GreaterOrEqual": _of(np.greater_equal),
+    "IsNaN": _of(np.isnan),
+    "Less": _of(np.less),
+    "LessOrEqual": _of(np.less_equal),
+    "Log": _of(np.log),
     "Max": _folded(np.maximum),
     "Min": _folded(np.minimum),
     "Mul": _of(np.multiply),
     "Neg": _of(np.negative),
+    "Not": _of(np.logical_not),
+    "Or": _of(np.logical_or),
+    "Reciprocal": _of(np.reciprocal),
     "Relu": _of(lambda x: np.maximum(x, x.dtype.type(0))),
+    "Round": _of(np.rint),
+    "Sign": _of(np.sign),
+    "Sin": _of(np.sin),
+    "Sinh": _of(np.sinh),
     "Sqrt": _of(np.sqrt),
     "Sub": _of(np.subtract),
     "Sum": _folded(np.add),
+    "Tan": _of(np.tan),
     "Tanh": _of(np.tanh),
     "Where": _of(np.where),
+    "Xor": _of(np.logical_xor),
 }

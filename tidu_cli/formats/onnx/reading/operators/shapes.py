@@ -1,21 +1,44 @@
-"""Shapes: what they are, and arrays of other shapes with the same elements."""
+"""Shapes: what they are, constants of a shape, and arrays of other shapes with the same elements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.node import Node, Operator, Value
+from tidu_cli.build.numpy.primitives import normal_axes
+from tidu_cli.formats.onnx.reading.folding import counted
+from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.formats.onnx.tensors import dense
+
+_NUMBERS = {"value_float": 1, "value_floats": 1, "value_int": 7, "value_ints": 7}
 
 
 def _constant(node: Node) -> Value:
-    for name, dtype in (("value_float", "f4"), ("value_floats", "f4"), ("value_int", "i8"), ("value_ints", "i8")):
+    for name, code in _NUMBERS.items():
         if node.has(name):
-            dtype = node.dtype(1) if dtype == "f4" else dtype
-            return np.array(node[name], dtype)
+            return np.array(node[name], node.dtype(code))
+    if node.has("sparse_value"):
+        return dense(node["sparse_value"].sparse_tensor, node.importing.cast)
+    if not isinstance(node["value"], np.ndarray):
+        raise RefusedError("has a value of text, and tidu has arrays of numbers only" if node.attributes else "has no value")
     return node["value"]
+
+
+def _constant_of_shape(node: Node, shape: Value) -> Value:
+    value = np.zeros((), node.dtype(1)) if node["value"] is None else node["value"]
+    if np.size(value) != 1:
+        raise RefusedError(f"its attribute 'value' has {np.size(value)} elements, and not one")
+    return filled(node, np.reshape(value, ()), node.ints(shape, "shape"))
+
+
+def filled(node: Node, value: Value, shape: Sequence[int]) -> Value:
+    """An array of one value. Raises RefusedError for negative sizes."""
+    if min(shape, default=0) < 0:
+        raise RefusedError(f"would make an array of shape {list(shape)}")
+    return np.broadcast_to(node.sized(value, shape), tuple(shape))
 
 
 def _shape(node: Node, x: Value) -> Any:
@@ -25,14 +48,85 @@ def _shape(node: Node, x: Value) -> Any:
 def _reshape(node: Node, x: Value, shape: Value) -> Value:
     sizes = node.ints(shape, "shape")
     if not node["allowzero"]:
+        if any(n == 0 for n in sizes[x.ndim :]):
+            raise RefusedError(f"keeps the size of axis {x.ndim}, and an array of shape {list(x.shape)} has none")
         sizes = [x.shape[k] if n == 0 else n for k, n in enumerate(sizes)]
+    elif 0 in sizes and -1 in sizes:
+        raise RefusedError(f"with allowzero, the shape {sizes} has a 0, and -1 may be any number")
+    if -1 in sizes and 0 in sizes and math.prod(sizes) == 0 and sizes.count(-1) == 1:
+        raise RefusedError(f"in the shape {sizes}, -1 may be any number")
     return np.reshape(x, sizes)
+
+
+def _flatten(node: Node, x: Value) -> Value:
+    axis = node["axis"]
+    if not -x.ndim <= axis <= x.ndim:
+        raise RefusedError(f"axis {axis} is out of range for an array of {x.ndim} axes")
+    at = axis + x.ndim if axis < 0 else axis
+    return np.reshape(x, (math.prod(x.shape[:at]), math.prod(x.shape[at:])))
+
+
+def axes_of(node: Node, axes: Value | None) -> list[int] | None:
+    """Axes that are an input, in older versions an attribute; None where there are none."""
+    return node["axes"] if axes is None else node.ints(axes, "axes")
+
+
+def _squeeze(node: Node, x: Value, axes: Value | None = None) -> Value:
+    given = axes_of(node, axes)
+    gone = [k for k, n in enumerate(x.shape) if n == 1] if given is None else normal_axes(given, x.ndim)
+    for k in gone:
+        if x.shape[k] != 1:
+            raise RefusedError(f"axis {k} of an array of shape {list(x.shape)} has more than one element")
+    return np.reshape(x, [n for k, n in enumerate(x.shape) if k not in gone])
+
+
+def _unsqueeze(node: Node, x: Value, axes: Value | None = None) -> Value:
+    given = axes_of(node, axes) or []
+    new = normal_axes(given, x.ndim + len(given))
+    sizes = iter(x.shape)
+    return np.reshape(x, [1 if k in new else next(sizes) for k in range(x.ndim + len(new))])
+
+
+def _expand(node: Node, x: Value, shape: Value) -> Value:
+    given = tuple(node.ints(shape, "shape"))
+    try:
+        sizes = np.broadcast_shapes(x.shape, given)
+    except ValueError:
+        raise RefusedError(f"shapes {list(x.shape)} and {list(given)} do not broadcast together") from None
+    return np.broadcast_to(node.sized(x, sizes), sizes)
+
+
+def _transpose(node: Node, x: Value) -> Value:
+    axes = node["perm"]
+    if axes is not None and sorted(axes) != list(range(x.ndim)):
+        raise RefusedError(f"perm {axes} is no permutation of {x.ndim} axes")
+    return np.transpose(x, axes)
+
+
+def _range(node: Node, start: Value, limit: Value, delta: Value) -> Value:
+    found = [node.known(x, name) for x, name in ((start, "start"), (limit, "limit"), (delta, "delta"))]
+    if any(x.size != 1 for x in found):
+        raise RefusedError("start, limit and delta are one number each")
+    first, last, step = (np.reshape(x, ())[()] for x in found)
+    whole = first.dtype.kind in "iu"
+    a, b, by = (int(x) if whole else float(x) for x in (first, last, step))
+    if by == 0 or not all(map(math.isfinite, (a, b, by))):
+        raise RefusedError(f"from {a} to {b} by {by} has no number of elements")
+    n = max(-((b - a) // -by) if whole else math.ceil((b - a) / by), 0)
+    return (counted(node, int(n), np.int64 if whole else np.float64) * by + a).astype(first.dtype)
 
 
 OPERATORS: Mapping[str, Operator] = {
     "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": _expand,
+    "Flatten": _flatten,
     "Identity": lambda node, x: x,
+    "Range": _range,
     "Reshape": _reshape,
     "Shape": _shape,
-    "Transpose": lambda node, x: np.transpose(x, node["perm"]),
+    "Size": lambda node, x: np.array(math.prod(x.shape), np.int64),
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
 }
