@@ -43,3 +43,8 @@ def at(node: Node, x: Value, *index: Value) -> Value:
     """x[index], of which any may be traced."""
     traced = any(isinstance(i, Array) for i in index)
     return (node.traced(x) if traced else x)[index]
+
+
+def number(like: Value, value: float) -> Any:
+    """A number in the dtype of an array: where it is bf16, NumPy does not let Python's numbers give way."""
+    return np.dtype(like.dtype).type(value)

@@ -25,7 +25,7 @@ def _bit_cast(node: Node, x: Value) -> Value:
         return x.view(dtype)
     if x.dtype == dtype:
         return x
-    if x.dtype.kind in "iu" and dtype.kind in "iu":
+    if x.dtype.kind in "biu" and dtype.kind in "biu":
         return x.astype(dtype)
     raise RefusedError(f"the bits of {name_of(x.dtype)} as {name_of(dtype)} have no primitive, but of values that are known")
 
