@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.numpy.primitives import normal_axes
-from tidu_cli.formats.onnx.reading.folding import counted
+from tidu_cli.formats.onnx.reading.folding import counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.tensors import dense
 
@@ -116,17 +116,74 @@ def _range(node: Node, start: Value, limit: Value, delta: Value) -> Value:
     return (counted(node, int(n), np.int64 if whole else np.float64) * by + a).astype(first.dtype)
 
 
+def _diagonal(node: Node, rows: int, columns: int) -> Value:
+    """For each place of a matrix its column less its row."""
+    down, across = np.reshape(counted(node, rows), (rows, 1)), counted(node, columns)
+    return node.sized(across, (rows, columns)) - down
+
+
+def _eye_like(node: Node, x: Value) -> Value:
+    if x.ndim != 2:
+        raise RefusedError(f"is like an array of shape {list(x.shape)}, which is no matrix")
+    dtype = x.dtype if node["dtype"] is None else node.dtype(node["dtype"])
+    return (_diagonal(node, *x.shape) == np.int64(node["k"])).astype(dtype)
+
+
+def _trilu(node: Node, x: Value, k: Value | None = None) -> Value:
+    """The part of matrices from a diagonal up, or up to it; 0 elsewhere."""
+    if x.ndim < 2:
+        raise RefusedError(f"takes matrices, not an array of shape {list(x.shape)}")
+    (first,) = [0] if k is None else node.ints(k, "k")
+    rows, columns = x.shape[-2:]
+    first = max(min(first, columns + 1), -rows - 1)
+    along = _diagonal(node, rows, columns)
+    kept = along >= np.int64(first) if node["upper"] else along <= np.int64(first)
+    return np.where(kept, x, number(x, 0))
+
+
+def _blocks(node: Node, x: Value) -> tuple[int, bool]:
+    """The size of blocks, and whether channels count the places in a block first, or their depth."""
+    n, mode = node["blocksize"], node["mode"] or "DCR"
+    if x.ndim != 4 or n < 1:
+        raise RefusedError(f"takes images, [N, C, H, W], in blocks of 1 or more, not {n} and an array of shape {list(x.shape)}")
+    if mode not in ("DCR", "CRD"):
+        raise RefusedError(f"its mode is '{mode}', and neither DCR nor CRD")
+    return n, mode == "DCR"
+
+
+def _depth_to_space(node: Node, x: Value) -> Value:
+    (n, place_first), (batch, c, h, w) = _blocks(node, x), x.shape
+    if c % (n * n):
+        raise RefusedError(f"{c} channels are no multiple of {n} times {n}")
+    depth = c // (n * n)
+    split, axes = ((n, n, depth), (0, 3, 4, 1, 5, 2)) if place_first else ((depth, n, n), (0, 1, 4, 2, 5, 3))
+    return np.reshape(np.transpose(np.reshape(x, (batch, *split, h, w)), axes), (batch, depth, h * n, w * n))
+
+
+def _space_to_depth(node: Node, x: Value) -> Value:
+    (n, place_first), (batch, c, h, w) = _blocks(node, x), x.shape
+    if h % n or w % n:
+        raise RefusedError(f"images of {h} times {w} do not divide into blocks of {n}")
+    split = np.reshape(x, (batch, c, h // n, n, w // n, n))
+    axes = (0, 3, 5, 1, 2, 4) if place_first else (0, 1, 3, 5, 2, 4)
+    return np.reshape(np.transpose(split, axes), (batch, c * n * n, h // n, w // n))
+
+
 OPERATORS: Mapping[str, Operator] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
+    "DepthToSpace": _depth_to_space,
     "Expand": _expand,
+    "EyeLike": _eye_like,
     "Flatten": _flatten,
     "Identity": lambda node, x: x,
     "Range": _range,
     "Reshape": _reshape,
     "Shape": _shape,
     "Size": lambda node, x: np.array(math.prod(x.shape), np.int64),
+    "SpaceToDepth": _space_to_depth,
     "Squeeze": _squeeze,
     "Transpose": _transpose,
+    "Trilu": _trilu,
     "Unsqueeze": _unsqueeze,
 }
