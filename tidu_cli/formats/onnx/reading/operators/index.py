@@ -17,6 +17,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "quantization",
         "joining",
         "indexing",
+        "scattering",
         "reductions",
         "contraction",
         "normalization",
