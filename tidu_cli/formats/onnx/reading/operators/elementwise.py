@@ -95,7 +95,9 @@ def _is_inf(node: Node, x: Value) -> Value:
 def _clip(node: Node, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
     """x between bounds, those that there are; where they cross, the upper one. On a bound the derivative is 0."""
     if node.version < 11:
-        low, high = (number(x, node[name]) if node.has(name) else None for name in ("min", "max"))
+        low, high = (number(x, node[name]) for name in ("min", "max"))
+    if any(b is not None and b.size != 1 for b in (low, high)):
+        raise RefusedError("its bounds are one number each, and not arrays")
     low, high = (b if b is None else np.reshape(b, ()) for b in (low, high))
     if low is not None and high is not None:
         return computed(node, "clamp", low, x, high)
