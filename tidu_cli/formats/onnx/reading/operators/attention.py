@@ -66,23 +66,16 @@ def heads_together(x: Value) -> Value:
 
 
 def attend(
-    node: Node,
-    q: Value,
-    k: Value,
-    v: Value,
-    mask: Mask,
-    scale: float | None = None,
-    softcap: float = 0.0,
+    node: Node, q: Value, k: Value, v: Value, mask: Mask, scale: float | None = None, softcap: float = 0.0,
     precision: int | None = None,
-) -> Attended:
+) -> Attended:  # fmt: skip
     """Attention of queries, keys and values, [batch, heads, sequence, size], with a head of keys for each so many of queries.
 
     `precision` is the code of the dtype that the softmax is computed in.
     """
     batch, heads, queries, size = _require_fitting(q, k, v)
-    q = times(q, 1 / math.sqrt(size) if scale is None else scale)
     grouped = (batch, k.shape[1], heads // k.shape[1] * queries)  # the queries of heads that share one of keys, in a row
-    raw = np.einsum("bhqd,bhkd->bhqk", node.traced(np.reshape(q, (*grouped, size))), k)
+    raw = _products(node, np.reshape(q, (*grouped, size)), k, 1 / math.sqrt(size) if scale is None else scale)
     raw = np.reshape(raw, (batch, heads, queries, k.shape[2]))
     capped = np.tanh(times(raw, 1 / softcap)) * number(raw, softcap) if softcap else raw
     masked = capped if mask.bias is None else capped + mask.bias
@@ -93,6 +86,15 @@ def attend(
     probabilities = converted(node, found, q.dtype)
     output = np.einsum("bhqk,bhkd->bhqd", np.reshape(probabilities, (*grouped, k.shape[2])), v)
     return Attended(np.reshape(output, (batch, heads, queries, v.shape[3])), raw, capped, masked, probabilities)
+
+
+def _products(node: Node, q: Value, k: Value, scale: float) -> Value:
+    """Queries times keys, scaled: in narrow dtypes both before, as the specification says, since products could overflow."""
+    if q.dtype.itemsize < 4 and scale > 0:
+        q, k = times(q, math.sqrt(scale)), times(k, math.sqrt(scale))
+    else:
+        q = times(q, scale)
+    return np.einsum("bhqd,bhkd->bhqk", node.traced(q), k)
 
 
 def _require_fitting(q: Value, k: Value, v: Value) -> tuple[int, ...]:
@@ -167,9 +169,10 @@ def _given_mask(node: Node, x: Value | None, keys: int) -> Mask:
 
 
 def rotated(node: Node, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
-    """x of [batch, heads, sequence, size] turned by angles [batch, sequence, pairs], whose pairs stand side by side or in two halves.
+    """x of [batch, heads, sequence, size] turned by angles of [batch, sequence, pairs].
 
-    What is past the pairs stays as it is. (Su and others, RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021.)
+    Pairs stand side by side, or one in each of two halves. What is past them stays as it is.
+    (Su and others, RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021.)
     """
     pairs, size = cos.shape[-1], x.shape[3]
     if cos.ndim != 3 or cos.shape != sin.shape or 2 * pairs > size:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from tidu_cli.build.arrays.array import Array
 from tidu_cli.formats.onnx.reading.folding import number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.reductions import log_sum_exp, mean, total
+from tidu_cli.formats.onnx.reading.operators.indexing import gathered, wrapped
+from tidu_cli.formats.onnx.reading.operators.reductions import log_softmax, mean, total
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
 
 
 def _negative_log_likelihood(node: Node, log_prob: Value, labels: Value, weights: Value | None = None) -> Value:
@@ -23,10 +27,11 @@ def _negative_log_likelihood(node: Node, log_prob: Value, labels: Value, weights
     if node["ignore_index"] is not None:
         ignored = labels == number(labels, node["ignore_index"])
         labels = np.where(ignored, number(labels, 0), labels)
-    losses = -np.reshape(np.take_along_axis(log_prob, np.expand_dims(labels, 1), 1), labels.shape)
+    places = np.expand_dims(labels.astype(np.int64) if isinstance(labels, Array) else wrapped(labels, log_prob.shape[1]), -1)
+    losses = -gathered(node, log_prob, places, labels.shape, _of_labels(log_prob))
     counted = None
     if weights is not None:
-        counted = np.take(weights, labels)
+        counted = gathered(node, weights, places, labels.shape, taking(weights.shape, 1, 0))
         losses = losses * counted
     if ignored is not None:
         zero, one = number(log_prob, 0), number(log_prob, 1)
@@ -40,9 +45,22 @@ def _negative_log_likelihood(node: Node, log_prob: Value, labels: Value, weights
     return np.reshape(found / total(node, counted, axes) if reduction == "mean" else found, ())
 
 
+def _of_labels(x: Value) -> Mapping[str, Any]:
+    """The attrs of a gather along axis 1, at places that have the other axes, and one more."""
+    axes = tuple(range(x.ndim - 1))
+    numbers = GatherDimensionNumbers(
+        offset_dims=(),
+        collapsed_slice_dims=(1,),
+        start_index_map=(1,),
+        operand_batching_dims=(0, *range(2, x.ndim)),
+        start_indices_batching_dims=axes,
+    )
+    return {"dimension_numbers": numbers, "slice_sizes": (1,) * x.ndim}
+
+
 def _softmax_cross_entropy(node: Node, scores: Value, labels: Value, weights: Value | None = None) -> list[Value]:
     """The loss of the scores' log softmax along axis 1, and that itself."""
-    log_prob = scores - log_sum_exp(node, scores, (1,)) if scores.ndim > 1 else scores
+    log_prob = log_softmax(node, scores, (1,)) if scores.ndim > 1 else scores
     return [_negative_log_likelihood(node, log_prob, labels, weights), log_prob]
 
 

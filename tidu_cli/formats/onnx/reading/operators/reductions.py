@@ -54,6 +54,12 @@ def softmax(node: Node, x: Value, axes: Axes) -> Value:
     return powers / total(node, powers, axes)
 
 
+def log_softmax(node: Node, x: Value, axes: Axes) -> Value:
+    """The logarithm of the softmax, whose errors are as small as itself."""
+    shifted = x - greatest(node, x, axes)
+    return shifted - np.log(total(node, np.exp(shifted), axes))
+
+
 def _extremum(op: str, of_bools: str) -> Reduction:
     return lambda node, x, axes: reduced(node, of_bools if x.dtype == bool else op, x, axes)
 
@@ -129,6 +135,6 @@ OPERATORS: Mapping[str, Operator] = {
     **{name: _operator(reduction) for name, reduction in REDUCTIONS.items()},
     "CumProd": _cumulative("cumprod", 1),
     "CumSum": _cumulative("cumsum", 0),
-    "LogSoftmax": _normalized(lambda node, x, axes: x - log_sum_exp(node, x, axes)),
+    "LogSoftmax": _normalized(log_softmax),
     "Softmax": _normalized(softmax),
 }
