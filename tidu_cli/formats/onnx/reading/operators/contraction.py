@@ -38,12 +38,13 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Value:
     axes = (0 if node["transA"] else 1, 1 if node["transB"] else 0)
     if a.shape[axes[0]] != b.shape[axes[1]]:
         raise RefusedError(f"axis {axes[0]} of A has {a.shape[axes[0]]} elements, axis {axes[1]} of B {b.shape[axes[1]]}")
-    found = times(converted(node, np.tensordot(a, b, axes), a.dtype), node["alpha"])
-    if c is None or not node["beta"]:
+    alpha, beta = (1.0 if node[name] is None else node[name] for name in ("alpha", "beta"))
+    found = times(converted(node, np.tensordot(a, b, axes), a.dtype), alpha)
+    if c is None or not beta:
         return found
     if np.broadcast_shapes(c.shape, found.shape) != found.shape:
         raise RefusedError(f"C of shape {list(c.shape)} does not broadcast to the product's, {list(found.shape)}")
-    return found + times(c, node["beta"])
+    return found + times(c, beta)
 
 
 def _einsum(node: Node, *operands: Value) -> Value:

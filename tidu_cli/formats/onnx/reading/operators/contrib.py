@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tidu_cli.build.numpy.primitives import normal_axis
 from tidu_cli.formats.onnx.reading.folding import at, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.activations import gelu, relu, sigmoid
-from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.formats.onnx.reading.operators.contraction import gemm, matmul, times
-from tidu_cli.formats.onnx.reading.operators.normalization import inverse_root, moments, widened
-from tidu_cli.formats.onnx.reading.operators.reductions import Axes, mean, softmax
+from tidu_cli.formats.onnx.reading.operators.normalization import by_deviation, by_root_mean_square, rms_normalization
 
 
-def _given(node: Node, name: str, default: float) -> float:
+def given(node: Node, name: str, default: float) -> float:
     """An attribute, or what the documentation says it is where it is left out: the domain has no schemas here."""
     found = node[name]
     return default if found is None else found
@@ -37,19 +34,7 @@ def _fast_gelu(node: Node, x: Value, bias: Value | None = None) -> Value:
 
 
 def _quick_gelu(node: Node, x: Value) -> Value:
-    return x * sigmoid(node, times(x, _given(node, "alpha", 1.702)))
-
-
-def _bias_softmax(node: Node, x: Value, bias: Value) -> Value:
-    """The softmax along all axes from one on of x and a bias, which is broadcast on the inner or on the outer axes."""
-    axis = normal_axis(node["axis"] if node.has("axis") else 1, x.ndim)
-    if node["is_inner_broadcast"] and bias.ndim == x.ndim:
-        batches = bias.shape[:axis]
-        repeats = [-(-n // max(m, 1)) for n, m in zip(x.shape, batches, strict=False)]
-        if any(n % max(m, 1) for n, m in zip(x.shape, batches, strict=False)):
-            raise RefusedError(f"its bias of shape {list(bias.shape)} does not fit {list(x.shape)}")
-        bias = np.repeat(bias, 1, 0) if not repeats else bias
-    return softmax(node, x + bias, tuple(range(axis, x.ndim)))
+    return x * sigmoid(node, times(x, given(node, "alpha", 1.702)))
 
 
 # Products.
@@ -66,12 +51,12 @@ def _fused_matmul(node: Node, x: Value, y: Value) -> Value:
     for value, letter in ((x, "A"), (y, "B")):
         turned = _batch_last(value) if node[f"transBatch{letter}"] and value.ndim > 2 else value
         operands.append(np.swapaxes(turned, -1, -2) if node[f"trans{letter}"] and value.ndim > 1 else turned)
-    return times(matmul(node, *operands), _given(node, "alpha", 1.0))
+    return times(matmul(node, *operands), given(node, "alpha", 1.0))
 
 
 ACTIVATIONS: Mapping[str, Callable[[Node, Value], Value]] = {
     "": lambda node, x: x,
-    "LeakyRelu": lambda node, x: np.where(x < number(x, 0), times(x, _given(node, "activation_alpha", 0.01)), x),
+    "LeakyRelu": lambda node, x: np.where(x < number(x, 0), times(x, given(node, "activation_alpha", 0.01)), x),
     "Relu": lambda node, x: relu(x),
     "Sigmoid": sigmoid,
     "Tanh": lambda node, x: np.tanh(x),
@@ -94,34 +79,16 @@ def _fused_gemm(node: Node, *operands: Value) -> Value:
 # Normalizations.
 
 
-def _layer_normalized(node: Node, x: Value, scale: Value, bias: Value | None, axes: Axes, epsilon: float) -> list[Value]:
-    center, off, variance = moments(node, widened(node, x), axes)
-    inverse = inverse_root(node, variance, epsilon)
-    return [_plus(converted(node, off * inverse, x.dtype) * scale, bias), center, inverse]
-
-
-def _rms_normalized(node: Node, x: Value, scale: Value, axes: Axes, epsilon: float) -> list[Value]:
-    wide = widened(node, x)
-    inverse = inverse_root(node, mean(node, wide * wide, axes), epsilon)
-    return [converted(node, wide * inverse, x.dtype) * scale, inverse]
-
-
-def simplified_layer_normalization(node: Node, x: Value, scale: Value) -> list[Value]:
-    """x divided by the root of the mean of its squares along the last axes, and one by that root."""
-    axis = normal_axis(node["axis"] if node.has("axis") else -1, x.ndim)
-    return _rms_normalized(node, x, scale, tuple(range(axis, x.ndim)), _given(node, "epsilon", 1e-5))
-
-
 def _skip_layer_normalization(
     node: Node, x: Value, skip: Value, gamma: Value, beta: Value | None = None, bias: Value | None = None
 ) -> list[Value]:
     added = _plus(x, skip, bias)
-    return [*_layer_normalized(node, added, gamma, beta, (x.ndim - 1,), _given(node, "epsilon", 1e-12)), added]
+    return [*by_deviation(node, added, gamma, beta, (x.ndim - 1,), given(node, "epsilon", 1e-12)), added]
 
 
 def _skip_simplified_layer_normalization(node: Node, x: Value, skip: Value, gamma: Value, bias: Value | None = None) -> list[Value]:
     added = _plus(x, skip, bias)
-    y, inverse = _rms_normalized(node, added, gamma, (x.ndim - 1,), _given(node, "epsilon", 1e-12))
+    y, inverse = by_root_mean_square(node, added, gamma, (x.ndim - 1,), given(node, "epsilon", 1e-12))
     return [y, None, inverse, added]
 
 
@@ -135,7 +102,7 @@ def _embed_layer_normalization(
     added = at(node, words, input_ids) + place
     if segment_ids is not None and segments is not None:
         added = added + at(node, segments, segment_ids)
-    y = _layer_normalized(node, added, gamma, beta, (2,), _given(node, "epsilon", 1e-12))[0]
+    y = by_deviation(node, added, gamma, beta, (2,), given(node, "epsilon", 1e-12))[0]
     counted = np.zeros(batch, np.int32) if mask is None else np.sum(mask, 1, dtype=np.int32)
     return [y, counted, added]
 
@@ -148,7 +115,7 @@ OPERATORS: Mapping[str, Operator] = {
     "FusedMatMul": _fused_matmul,
     "Gelu": lambda node, x: gelu(node, x),
     "QuickGelu": _quick_gelu,
-    "SimplifiedLayerNormalization": simplified_layer_normalization,
+    "SimplifiedLayerNormalization": rms_normalization,
     "SkipLayerNormalization": _skip_layer_normalization,
     "SkipSimplifiedLayerNormalization": _skip_simplified_layer_normalization,
     "TransposeMatMul": _fused_matmul,

@@ -96,24 +96,35 @@ def _group_normalization(node: Node, x: Value, scale: Value, bias: Value) -> Val
 
 def normalized_axes(node: Node, x: Value) -> Axes:
     """The axes from the one of the attribute on."""
-    return tuple(range(normal_axis(node["axis"], x.ndim), x.ndim))
+    return tuple(range(normal_axis(-1 if node["axis"] is None else node["axis"], x.ndim), x.ndim))
 
 
-def layer_normalization(node: Node, x: Value, scale: Value, b: Value | None = None) -> list[Value]:
-    """x less its mean and divided by its standard deviation along the last axes; and that mean, and one by that deviation."""
-    code, wide = node["stash_type"], widened(node, x, node["stash_type"])
-    center, off, variance = moments(node, wide, normalized_axes(node, x))
-    inverse = inverse_root(node, variance, node["epsilon"])
+def by_deviation(node: Node, x: Value, scale: Value, bias: Value | None, axes: Axes, epsilon: float, code: int = 1) -> list[Value]:
+    """x less its mean and divided by its standard deviation along axes; and that mean, and one by that deviation.
+
+    The statistics are computed in the dtype of this code, or in that of x where it is wider.
+    """
+    center, off, variance = moments(node, widened(node, x, code), axes)
+    inverse = inverse_root(node, variance, epsilon)
     y = converted(node, off * inverse, x.dtype) * scale
-    statistics = (converted(node, v, node.dtype(code)) for v in (center, inverse))
-    return [y if b is None else y + b, *statistics]
+    return [y if bias is None else y + bias, *(converted(node, v, node.dtype(code)) for v in (center, inverse))]
+
+
+def by_root_mean_square(node: Node, x: Value, scale: Value, axes: Axes, epsilon: float, code: int = 1) -> list[Value]:
+    """x divided by the root of the mean of its squares along axes; and one by that root, computed as `by_deviation` says."""
+    wide = widened(node, x, code)
+    inverse = inverse_root(node, mean(node, wide * wide, axes), epsilon)
+    return [converted(node, wide * inverse, x.dtype) * scale, converted(node, inverse, node.dtype(code))]
+
+
+def _layer_normalization(node: Node, x: Value, scale: Value, b: Value | None = None) -> list[Value]:
+    return by_deviation(node, x, scale, b, normalized_axes(node, x), node["epsilon"], node["stash_type"])
 
 
 def rms_normalization(node: Node, x: Value, scale: Value) -> list[Value]:
-    """x divided by the root of the mean of its squares along the last axes; and one by that root."""
-    wide = widened(node, x, node["stash_type"])
-    inverse = inverse_root(node, mean(node, wide * wide, normalized_axes(node, x)), node["epsilon"])
-    return [converted(node, wide * inverse, x.dtype) * scale, converted(node, inverse, node.dtype(node["stash_type"]))]
+    """Normalization by the root mean square, also for domains without schemas, and so without defaults here."""
+    epsilon, code = (1e-5 if node["epsilon"] is None else node["epsilon"]), (node["stash_type"] or 1)
+    return by_root_mean_square(node, x, scale, normalized_axes(node, x), epsilon, code)
 
 
 def _lrn(node: Node, x: Value) -> Value:
@@ -153,8 +164,9 @@ OPERATORS: Mapping[str, Operator] = {
     "GroupNormalization": _group_normalization,
     "InstanceNormalization": _instance_normalization,
     "LRN": _lrn,
-    "LayerNormalization": layer_normalization,
+    "LayerNormalization": _layer_normalization,
     "LpNormalization": _lp_normalization,
     "MeanVarianceNormalization": _mean_variance_normalization,
     "RMSNormalization": rms_normalization,
+    "SimplifiedLayerNormalization": rms_normalization,  # as onnxruntime writes it, in the default domain, too
 }
