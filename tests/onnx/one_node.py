@@ -98,13 +98,13 @@ def require_equal(found: Sequence[Any], expected: Sequence[Any], what: str, rtol
         np.testing.assert_allclose(*wide, rtol, atol, err_msg=f"{what}, output {k}")
 
 
-def require_agreement(one: One, rtol: float = 0.0, atol: float = 0.0) -> None:
+def require_agreement(one: One, rtol: float = 0.0, atol: float = 0.0, others: Sequence[Any] = (by_reference, by_runtime)) -> None:
     """Raises AssertionError unless tidu agrees with the other evaluators, and folded with recorded.
 
     One of the others takes the model.
     """
     found, compared = by_tidu(one), 0
-    for other in (by_reference, by_runtime):
+    for other in others:
         try:
             expected = other(one)
         except Exception:  # each has its own for what it does not take

@@ -98,9 +98,13 @@ class Expansion:
         helper = package().helper
         types = [b"" if x is None else helper.make_tensor_type_proto(_code(x), np.shape(x)).SerializeToString() for x in operands]
         version = _newest(schema.context_dependent_function_opset_versions, node.version)
+        resolved = helper.make_node(proto.op_type, proto.input, proto.output, domain=proto.domain)
+        given = [a for a in proto.attribute if not a.ref_attr_name]
+        names = {a.name: node.attributes[a.name] for a in proto.attribute if a.ref_attr_name and a.name in node.attributes}
+        resolved.attribute.extend([*given, *[helper.make_attribute(name, value) for name, value in names.items()]])
         function = package().FunctionProto()
         function.ParseFromString(
-            schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
+            schema.get_context_dependent_function_with_opset_version(version, resolved.SerializeToString(), types)
         )
         return function
 

@@ -45,10 +45,10 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
             shapeless.append(i.name)
         else:
             sizes = [_size(d, choices.sizes, used, open_) for d in tensor.shape.dim]
-            if None in sizes and any(not d.dim_param and not d.HasField("dim_value") for d in tensor.shape.dim):
-                shapeless.append(i.name)
-            elif None not in sizes:
+            if None not in sizes:
                 found[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
+            elif any(not _name(d) and n is None for d, n in zip(tensor.shape.dim, sizes, strict=True)):
+                shapeless.append(i.name)
     _require_sizes(open_, shapeless)
     unknown = next((name for name in choices.sizes if name not in used), None)
     if unknown is not None:
@@ -57,15 +57,19 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
     return {name: found[name] for name in names}
 
 
+def _name(dimension: Any) -> str:
+    """The name of an open dimension, empty for one without: some exporters write "?" for several, or -1."""
+    return "" if dimension.dim_param == "?" else str(dimension.dim_param)
+
+
 def _size(dimension: Any, sizes: Mapping[str, int], used: set[str], open_: dict[str, None]) -> int | None:
-    if not dimension.dim_param:
-        if dimension.HasField("dim_value") and dimension.dim_value < 0:
-            raise DocumentError(f"an input has {dimension.dim_value} elements along an axis")
-        return dimension.dim_value if dimension.HasField("dim_value") else None
-    if dimension.dim_param in sizes:
-        used.add(dimension.dim_param)
-        return sizes[dimension.dim_param]
-    open_[dimension.dim_param] = None
+    name = _name(dimension)
+    if not name:
+        return dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value >= 0 else None
+    if name in sizes:
+        used.add(name)
+        return sizes[name]
+    open_[name] = None
     return None
 
 

@@ -2,8 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
-from tidu_cli.formats.onnx.reading.node import Operator
+import numpy as np
 
-OPERATORS: Mapping[str, Operator] = {}
+from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.formats.onnx.reading.operators.sampling import linear_taps
+from tidu_cli.formats.onnx.reading.operators.windows import spatial, windows
+from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
+from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
+from tidu_cli.limits import require
+
+
+def _plus_bias(y: Value, bias: Value) -> Value:
+    return y if bias is None else y + np.reshape(bias, (1, -1, *[1] * (y.ndim - 2)))
+
+
+def convolved(node: Node, x: Value, w: Value) -> Value:
+    """The convolution of x, [batch, channels, ...], by w, [features, channels / groups, ...]."""
+    found = windows(node, x, node["kernel_shape"] or w.shape[2:])
+    axes = tuple(range(x.ndim))
+    return node.emit(
+        "conv_general_dilated",
+        x,
+        w,
+        window_strides=found.strides,
+        padding=found.padding,
+        lhs_dilation=(1,) * (x.ndim - 2),
+        rhs_dilation=found.dilations,
+        dimension_numbers=ConvDimensionNumbers(lhs_spec=axes, rhs_spec=axes, out_spec=axes),
+        feature_group_count=node["group"] or 1,
+        batch_group_count=1,
+    )
+
+
+def _conv(node: Node, x: Value, w: Value, bias: Value = None) -> Value:
+    return _plus_bias(convolved(node, x, w), bias)
+
+
+def _conv_transpose(node: Node, x: Value, w: Value, bias: Value = None) -> Value:
+    rank, groups = x.ndim - 2, node["group"] or 1
+    strides, dilations = spatial(node, "strides", rank, 1), spatial(node, "dilations", rank, 1)
+    kernel = w.shape[2:]
+    if w.ndim != x.ndim or w.shape[0] != x.shape[1] or w.shape[0] % groups:
+        raise RefusedError(f"has weights of shape {list(w.shape)} for an array of shape {list(x.shape)}")
+    sizes = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    more = spatial(node, "output_padding", rank, 0)
+    low, high = _transposed_pads(node, x.shape[2:], strides, sizes, more)
+    if groups > 1:
+        w = np.swapaxes(w.reshape(groups, -1, *w.shape[1:]), 1, 2)
+        w = w.reshape(-1, *w.shape[2:])
+    axes = tuple(range(x.ndim))
+    rhs = axes if groups > 1 else (1, 0, *axes[2:])
+    y = node.emit(
+        "conv_general_dilated",
+        x,
+        np.flip(w, axes[2:]),
+        window_strides=(1,) * rank,
+        padding=tuple((s - 1 - a, s - 1 - b + m) for s, a, b, m in zip(sizes, low, high, more, strict=True)),
+        lhs_dilation=strides,
+        rhs_dilation=dilations,
+        dimension_numbers=ConvDimensionNumbers(lhs_spec=axes, rhs_spec=rhs, out_spec=axes),
+        feature_group_count=groups,
+        batch_group_count=1,
+    )
+    return _plus_bias(y, bias)
+
+
+def _transposed_pads(
+    node: Node, shape: Sequence[int], strides: Sequence[int], sizes: Sequence[int], more: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """What is cut off of each axis of the result, before and after it."""
+    rank, automatic = len(shape), node["auto_pad"] or "NOTSET"
+    due = list(node["output_shape"] or ())
+    if not due and automatic.startswith("SAME"):
+        due = [n * s for n, s in zip(shape, strides, strict=True)]
+    if not due:
+        pads = list(node["pads"] or [0] * 2 * rank)
+        if len(pads) != 2 * rank:
+            raise RefusedError(f"has pads {pads} for {rank} spatial axes")
+        return ([0] * rank, [0] * rank) if automatic == "VALID" else (pads[:rank], pads[rank:])
+    totals = [s * (n - 1) + m + w - d for s, n, m, w, d in zip(strides, shape, more, sizes, due[-rank:], strict=True)]
+    half = [max(t, 0) // 2 if automatic == "SAME_UPPER" else max(t, 0) - max(t, 0) // 2 for t in totals]
+    return half, [t - a for t, a in zip(totals, half, strict=True)]
+
+
+def _deform_conv(node: Node, x: Value, w: Value, offset: Value, bias: Value = None, mask: Value = None) -> Value:
+    """A convolution whose windows read places moved by offsets (Dai et al., 2017)."""
+    if x.ndim != 4:
+        raise RefusedError(f"is of an array of shape {list(x.shape)}; those of two spatial axes are read")
+    found = windows(node, x, node["kernel_shape"] or w.shape[2:])
+    n, c = x.shape[:2]
+    rows, columns = found.counts
+    taps, shifted = math.prod(found.kernel), node["offset_group"] or 1
+    offsets = offset.reshape(n, shifted, taps, 2, rows, columns)
+    row_places, column_places = (found.places(k) for k in (0, 1))
+    at_row = np.repeat(row_places.T, found.kernel[1], 0)[:, :, np.newaxis]
+    at_column = np.tile(column_places.T, (found.kernel[0], 1))[:, np.newaxis, :]
+    places = [offsets[:, :, :, 0] + at_row.astype(x.dtype), offsets[:, :, :, 1] + at_column.astype(x.dtype)]
+    grouped = x.reshape(n, shifted, c // shifted, *x.shape[2:])
+    batch = np.arange(n).reshape(-1, 1, 1, 1, 1), np.arange(shifted).reshape(1, -1, 1, 1, 1)
+    values = linear_taps(lambda at: np.moveaxis(grouped, 2, -1)[(*batch, *at)], places, x.shape[2:])
+    if mask is not None:
+        values = values * mask.reshape(n, shifted, taps, rows, columns)[..., np.newaxis]
+    read = np.moveaxis(values, -1, 2).reshape(n, c, taps, rows, columns)  # [n, shifted, c / shifted, taps, rows, columns]
+    groups = node["group"] or 1
+    weights = w.reshape(groups, w.shape[0] // groups, c // groups, taps)
+    y = np.einsum("ngctij,goct->ngoij", read.reshape(n, groups, c // groups, taps, rows, columns), weights)
+    return _plus_bias(y.reshape(n, w.shape[0], rows, columns), bias)
+
+
+def _col2im(node: Node, x: Value, image: Value, block: Value) -> Value:
+    """The sum of blocks where they lie in the image: the transpose of taking them."""
+    shape, kernel = node.ints(image, "image_shape"), node.ints(block, "block_shape")
+    n, c = x.shape[0], x.shape[1] // math.prod(kernel)
+    require("memory", n * c * math.prod(shape) * 8, f"an image of shape {shape}")
+    blank = np.zeros((n, c, *shape), x.dtype)
+    found = windows(node, blank, kernel)
+    low, sizes = found.low, [s + a + max(b, 0) for s, a, b in zip(shape, found.low, found.high, strict=True)]
+    rank = len(shape)
+    places = np.zeros((*kernel, *found.counts), np.int64)
+    for k in range(rank):
+        at = (found.places(k) + low[k]).T
+        layout = [1] * (2 * rank)
+        layout[k], layout[rank + k] = at.shape
+        places = places * sizes[k] + at.reshape(layout)
+    numbers = ScatterDimensionNumbers(update_window_dims=(0, 1), inserted_window_dims=(2,), scatter_dims_to_operand_dims=(2,))
+    padded = node.emit(
+        "scatter-add",
+        np.zeros((n, c, math.prod(sizes)), x.dtype),
+        places.reshape(-1, 1),
+        x.reshape(n, c, -1),
+        dimension_numbers=numbers,
+        mode="promise_in_bounds",
+    )
+    inner = (slice(a, a + s) for a, s in zip(low, shape, strict=True))
+    return padded.reshape(n, c, *sizes)[(slice(None), slice(None), *inner)]
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "Col2Im": _col2im,
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "DeformConv": _deform_conv,
+}

@@ -54,12 +54,16 @@ def _mod(node: Node, x: Value, y: Value) -> Value:
     return np.where(found == number(x, 0), zero, found)
 
 
+_MANY = 64
+"""Known whole exponents up to this one, or down to its negative, are powers by multiplication."""
+
+
 def _pow(node: Node, x: Value, y: Value) -> Value:
     """The power, of the base's dtype."""
     dtype, known = x.dtype, node.importing.known(y)
     if known is not None and np.size(known) == 1 and float(np.ravel(known)[0]).is_integer():
         exponent = int(np.ravel(known)[0])
-        if exponent >= 0 or not _whole(x):
+        if 0 <= exponent <= _MANY or (exponent >= -_MANY and not _whole(x)):
             shape = np.broadcast_shapes(x.shape, known.shape)
             return np.broadcast_to(computed(node, "integer_pow", x, y=exponent), shape)
     if known is not None and np.ndim(known) == 0 and known == 0.5 and not _whole(x):

@@ -57,10 +57,15 @@ def _slice(node: Node, x: Value, *inputs: Value) -> Value:
         raise RefusedError("has a step of 0")
     index = [slice(None)] * x.ndim
     for axis, start, end, step in zip(normal_axes(axes, x.ndim), starts, ends, steps, strict=True):
-        n = x.shape[axis]
-        first, last, by = slice(start, end, step).indices(n)
-        index[axis] = slice(first, last if last >= 0 else None, max(min(by, n + 1), -n - 1))
+        index[axis] = _taken(x.shape[axis], start, end, step)
     return x[tuple(index)]
+
+
+def _taken(n: int, start: int, end: int, step: int) -> slice:
+    """A slice of an axis of n elements. Unlike Python's, one that starts before the first element and goes back has that one."""
+    low, high = (0, n) if step > 0 else (-1, n - 1)
+    first, last = (max(min(k + n if k < 0 else k, high), low) for k in (start, end))
+    return slice(max(first, 0), last if last >= 0 else None, max(min(step, n + 1), -n - 1))
 
 
 def _tile(node: Node, x: Value, repeats: Value) -> Value:

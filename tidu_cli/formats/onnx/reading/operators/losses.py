@@ -40,9 +40,9 @@ def _negative_log_likelihood(node: Node, log_prob: Value, labels: Value, weights
         return losses
     axes = tuple(range(losses.ndim))
     if reduction == "mean" and counted is None:
-        return np.reshape(mean(node, losses, axes), ())
-    found = total(node, losses, axes)
-    return np.reshape(found / total(node, counted, axes) if reduction == "mean" else found, ())
+        return np.reshape(mean(losses, axes), ())
+    found = total(losses, axes)
+    return np.reshape(found / total(counted, axes) if reduction == "mean" else found, ())
 
 
 def _of_labels(x: Value) -> Mapping[str, Any]:

@@ -19,11 +19,11 @@ def widened(node: Node, x: Value, code: int = 1) -> Value:
     return converted(node, x, dtype) if x.dtype.itemsize < dtype.itemsize else x
 
 
-def moments(node: Node, x: Value, axes: Axes) -> tuple[Value, Value, Value]:
+def moments(x: Value, axes: Axes) -> tuple[Value, Value, Value]:
     """The mean along axes, how far x is from it, and the variance."""
-    center = mean(node, x, axes)
+    center = mean(x, axes)
     off = x - center
-    return center, off, mean(node, off * off, axes)
+    return center, off, mean(off * off, axes)
 
 
 def inverse_root(node: Node, x: Value, epsilon: float) -> Value:
@@ -59,7 +59,7 @@ def _batch_normalization(node: Node, x: Value, scale: Value, b: Value, center: V
     if not training:
         y = (wide - center_) * (scale_ * inverse_root(node, variance_, node["epsilon"])) + b_
         return [converted(node, y, x.dtype)]
-    now, off, spread = moments(node, wide, axes)
+    now, off, spread = moments(wide, axes)
     y = off * inverse_root(node, spread, node["epsilon"]) * scale_ + b_
     part = node["momentum"]
     kept = [
@@ -72,7 +72,7 @@ def _batch_normalization(node: Node, x: Value, scale: Value, b: Value, center: V
 
 def _instance_normalization(node: Node, x: Value, scale: Value, b: Value) -> Value:
     wide = widened(node, x)
-    _, off, variance = moments(node, wide, tuple(range(2, x.ndim)))
+    _, off, variance = moments(wide, tuple(range(2, x.ndim)))
     scale, b = (along_channels(node, widened(node, v), x, what) for v, what in ((scale, "scale"), (b, "B")))
     return converted(node, off * inverse_root(node, variance, node["epsilon"]) * scale + b, x.dtype)
 
@@ -86,7 +86,7 @@ def _group_normalization(node: Node, x: Value, scale: Value, bias: Value) -> Val
         )
     grouped = np.reshape(x, (x.shape[0], n, x.shape[1] // n, *x.shape[2:]))
     wide = widened(node, grouped, node["stash_type"] or 1)
-    _, off, variance = moments(node, wide, tuple(range(2, wide.ndim)))
+    _, off, variance = moments(wide, tuple(range(2, wide.ndim)))
     found = converted(node, off * inverse_root(node, variance, node["epsilon"]), x.dtype)
     if node.version >= 21:
         found = np.reshape(found, x.shape)
@@ -104,7 +104,7 @@ def by_deviation(node: Node, x: Value, scale: Value, bias: Value | None, axes: A
 
     The statistics are computed in the dtype of this code, or in that of x where it is wider.
     """
-    center, off, variance = moments(node, widened(node, x, code), axes)
+    center, off, variance = moments(widened(node, x, code), axes)
     inverse = inverse_root(node, variance, epsilon)
     y = converted(node, off * inverse, x.dtype) * scale
     return [y if bias is None else y + bias, *(converted(node, v, node.dtype(code)) for v in (center, inverse))]
@@ -113,7 +113,7 @@ def by_deviation(node: Node, x: Value, scale: Value, bias: Value | None, axes: A
 def by_root_mean_square(node: Node, x: Value, scale: Value, axes: Axes, epsilon: float, code: int = 1) -> list[Value]:
     """x divided by the root of the mean of its squares along axes; and one by that root, computed as `by_deviation` says."""
     wide = widened(node, x, code)
-    inverse = inverse_root(node, mean(node, wide * wide, axes), epsilon)
+    inverse = inverse_root(node, mean(wide * wide, axes), epsilon)
     return [converted(node, wide * inverse, x.dtype) * scale, converted(node, inverse, node.dtype(code))]
 
 
@@ -149,13 +149,13 @@ def _lp_normalization(node: Node, x: Value) -> Value:
     axes = (normal_axis(node["axis"], x.ndim),)
     if node["p"] not in (1, 2):
         raise RefusedError(f"has the norm of p = {node['p']}, which is neither 1 nor 2")
-    added = total(node, np.abs(x) if node["p"] == 1 else x * x, axes)
+    added = total(np.abs(x) if node["p"] == 1 else x * x, axes)
     safe = np.where(added == number(x, 0), number(x, 1), added)
     return x / safe if node["p"] == 1 else x * computed(node, "rsqrt", safe)
 
 
 def _mean_variance_normalization(node: Node, x: Value) -> Value:
-    _, off, variance = moments(node, x, normal_axes(tuple(node["axes"]), x.ndim))
+    _, off, variance = moments(x, normal_axes(tuple(node["axes"]), x.ndim))
     return off / (np.sqrt(variance) + number(x, 1e-9))
 
 

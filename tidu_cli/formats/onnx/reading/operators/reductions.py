@@ -23,17 +23,22 @@ def reduced(node: Node, op: str, x: Value, axes: Axes) -> Value:
     return np.reshape(found, resized(x.shape, axes))
 
 
-def total(node: Node, x: Value, axes: Axes) -> Value:
-    """The sum along axes, of which 1 element stays."""
-    return reduced(node, "reduce_sum", x, axes)
+def total(x: Value, axes: Axes) -> Value:
+    """The sum along axes, in the dtype of x, of which 1 element stays."""
+    return np.sum(x, axes, dtype=x.dtype, keepdims=True) if axes else x
 
 
-def mean(node: Node, x: Value, axes: Axes) -> Value:
-    """The mean along axes, of which 1 element stays; of integers it is rounded towards zero, and of no floats NaN."""
-    n, added = math.prod(x.shape[k] for k in axes), total(node, x, axes)
+def mean(x: Value, axes: Axes) -> Value:
+    """The mean of floats along axes, of which 1 element stays; NaN of none."""
+    return total(x, axes) / number(x, math.prod(x.shape[k] for k in axes))
+
+
+def _mean(node: Node, x: Value, axes: Axes) -> Value:
+    """The mean along axes, of integers rounded towards zero."""
     if np.dtype(x.dtype).kind not in "iu":
-        return added / number(x, n)
-    return computed(node, "div", added, np.broadcast_to(number(x, n), added.shape))
+        return mean(x, axes)
+    added = total(x, axes)
+    return computed(node, "div", added, np.broadcast_to(number(x, math.prod(x.shape[k] for k in axes)), added.shape))
 
 
 def greatest(node: Node, x: Value, axes: Axes) -> Value:
@@ -45,19 +50,19 @@ def log_sum_exp(node: Node, x: Value, axes: Axes) -> Value:
     """log Σ eˣ along axes, of which 1 element stays, without overflow."""
     top = greatest(node, x, axes)
     top = np.where(np.isfinite(top), top, number(x, 0))
-    return np.log(total(node, np.exp(x - top), axes)) + top
+    return np.log(total(np.exp(x - top), axes)) + top
 
 
 def softmax(node: Node, x: Value, axes: Axes) -> Value:
     """eˣ / Σ eˣ along axes."""
     powers = np.exp(x - greatest(node, x, axes))
-    return powers / total(node, powers, axes)
+    return powers / total(powers, axes)
 
 
 def log_softmax(node: Node, x: Value, axes: Axes) -> Value:
     """The logarithm of the softmax, whose errors are as small as itself."""
     shifted = x - greatest(node, x, axes)
-    return shifted - np.log(total(node, np.exp(shifted), axes))
+    return shifted - np.log(total(np.exp(shifted), axes))
 
 
 def _extremum(op: str, of_bools: str) -> Reduction:
@@ -119,16 +124,16 @@ def _normalized(function: Reduction) -> Operator:
 
 
 REDUCTIONS: Mapping[str, Reduction] = {
-    "ReduceL1": lambda node, x, axes: total(node, np.abs(x), axes),
-    "ReduceL2": _in_floats(lambda node, x, axes: np.sqrt(total(node, x * x, axes))),
-    "ReduceLogSum": _in_floats(lambda node, x, axes: np.log(total(node, x, axes))),
+    "ReduceL1": lambda node, x, axes: total(np.abs(x), axes),
+    "ReduceL2": _in_floats(lambda node, x, axes: np.sqrt(total(x * x, axes))),
+    "ReduceLogSum": _in_floats(lambda node, x, axes: np.log(total(x, axes))),
     "ReduceLogSumExp": _in_floats(log_sum_exp),
     "ReduceMax": _extremum("reduce_max", "reduce_or"),
-    "ReduceMean": mean,
+    "ReduceMean": _mean,
     "ReduceMin": _extremum("reduce_min", "reduce_and"),
     "ReduceProd": lambda node, x, axes: reduced(node, "reduce_prod", x, axes),
-    "ReduceSum": total,
-    "ReduceSumSquare": lambda node, x, axes: total(node, x * x, axes),
+    "ReduceSum": lambda node, x, axes: total(x, axes),
+    "ReduceSumSquare": lambda node, x, axes: total(x * x, axes),
 }
 
 OPERATORS: Mapping[str, Operator] = {

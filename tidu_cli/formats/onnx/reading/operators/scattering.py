@@ -35,9 +35,9 @@ def scattered(node: Node, x: Value, vectors: Value, updates: Value, numbers: Sca
 
 def _distinct(vectors: Any, numbers: ScatterDimensionNumbers) -> bool:
     """Whether no place is written to twice."""
-    batch = numbers.scatter_indices_batching_dims
-    counts = np.indices(vectors.shape[:-1])[list(batch)].reshape(len(batch), -1).T
-    rows = np.concatenate([counts, vectors.reshape(-1, vectors.shape[-1])], axis=1)
+    counts = np.indices(vectors.shape[:-1], sparse=True)
+    steps = [np.broadcast_to(counts[k], vectors.shape[:-1]).ravel() for k in numbers.scatter_indices_batching_dims]
+    rows = np.stack([*steps, *vectors.reshape(-1, vectors.shape[-1]).T], axis=1)
     return len(np.unique(rows, axis=0)) == len(rows)
 
 

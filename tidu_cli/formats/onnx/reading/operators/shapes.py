@@ -13,6 +13,18 @@ from tidu_cli.formats.onnx.reading.folding import counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.tensors import dense
 
+
+def axes_of(node: Node, given: Value | None, rank: int) -> list[int] | None:
+    """The axes that an attribute or, in newer versions, an input gives, from 0 up; None if neither does."""
+    axes = node["axes"] if given is None else node.ints(given, "axes")
+    return None if axes is None else normal(axes, rank)
+
+
+def normal(axes: Sequence[int], rank: int) -> list[int]:
+    """Axes from 0 up. Raises ValueError for those that there are not, and those that repeat."""
+    return list(normal_axes(list(axes), rank))
+
+
 _NUMBERS = {"value_float": 1, "value_floats": 1, "value_int": 7, "value_ints": 7}
 
 
@@ -66,14 +78,9 @@ def _flatten(node: Node, x: Value) -> Value:
     return np.reshape(x, (math.prod(x.shape[:at]), math.prod(x.shape[at:])))
 
 
-def axes_of(node: Node, axes: Value | None) -> list[int] | None:
-    """Axes that are an input, in older versions an attribute; None where there are none."""
-    return node["axes"] if axes is None else node.ints(axes, "axes")
-
-
 def _squeeze(node: Node, x: Value, axes: Value | None = None) -> Value:
-    given = axes_of(node, axes)
-    gone = [k for k, n in enumerate(x.shape) if n == 1] if given is None else normal_axes(given, x.ndim)
+    given = axes_of(node, axes, x.ndim)
+    gone = [k for k, n in enumerate(x.shape) if n == 1] if given is None else given
     for k in gone:
         if x.shape[k] != 1:
             raise RefusedError(f"axis {k} of an array of shape {list(x.shape)} has more than one element")
@@ -81,8 +88,8 @@ def _squeeze(node: Node, x: Value, axes: Value | None = None) -> Value:
 
 
 def _unsqueeze(node: Node, x: Value, axes: Value | None = None) -> Value:
-    given = axes_of(node, axes) or []
-    new = normal_axes(given, x.ndim + len(given))
+    given = (node["axes"] if axes is None else node.ints(axes, "axes")) or []
+    new = normal(given, x.ndim + len(given))
     sizes = iter(x.shape)
     return np.reshape(x, [1 if k in new else next(sizes) for k in range(x.ndim + len(new))])
 

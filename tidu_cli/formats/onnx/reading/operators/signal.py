@@ -1,9 +1,107 @@
-"""Fourier transforms and windows."""
+"""Fourier transforms and windows. Complex numbers have an axis of two, the last, of real and imaginary parts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
-from tidu_cli.formats.onnx.reading.node import Operator
+import numpy as np
 
-OPERATORS: Mapping[str, Operator] = {}
+from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.formats.onnx.reading.operators.shapes import normal
+from tidu_cli.limits import require
+
+
+def _complex(x: Value) -> Value:
+    if x.shape[-1] not in (1, 2):
+        raise RefusedError(f"is of an array of shape {list(x.shape)}, whose last axis has neither one nor two elements")
+    return (
+        x[..., 0]
+        if x.shape[-1] == 1
+        else x[..., 0] + x[..., 1] * np.complex64(1j)
+        if x.dtype == np.float32
+        else x[..., 0] + x[..., 1] * 1j
+    )
+
+
+def _parts(x: Value) -> Value:
+    return np.stack([np.real(x), np.imag(x)], -1)
+
+
+def _dft(node: Node, x: Value, length: Value = None, axis: Value = None) -> Value:
+    given = node["axis"] if axis is None else int(node.known(axis, "axis").item())
+    if node.version >= 20 and axis is None:
+        given = -2
+    along = normal([given], x.ndim)[0]
+    n = x.shape[along] if length is None else int(node.known(length, "dft_length").item())
+    dtype, values = x.dtype, _complex(x)
+    if node["inverse"]:
+        if node["onesided"]:
+            return np.fft.irfft(values, 2 * (x.shape[along] - 1) if length is None else n, along)[..., np.newaxis].astype(dtype)
+        return _parts(np.fft.ifft(values, n, along)).astype(dtype)
+    found = np.fft.fft(values, n, along)
+    if node["onesided"]:
+        found = found[(*[slice(None)] * along, slice(0, n // 2 + 1))]
+    return _parts(found).astype(dtype)
+
+
+def _stft(node: Node, x: Value, step: Value, window: Value = None, length: Value = None) -> Value:
+    """Fourier transforms of frames."""
+    hop = int(node.known(step, "frame_step").item())
+    if length is None and window is None:
+        raise RefusedError("has neither a window nor a frame_length")
+    n = window.shape[0] if length is None else int(node.known(length, "frame_length").item())
+    if hop < 1 or n < 1 or n > x.shape[1]:
+        raise RefusedError(f"has frames of {n} in steps of {hop} over {x.shape[1]} samples")
+    values = _complex(x if x.ndim == 3 else x[..., np.newaxis])
+    starts = np.arange((x.shape[1] - n) // hop + 1) * hop
+    frames = np.take(values, starts[:, np.newaxis] + np.arange(n), 1)
+    found = np.fft.fft(frames if window is None else frames * window, n, -1)
+    if node["onesided"] in (1, None):
+        found = found[..., : n // 2 + 1]
+    return _parts(found).astype(x.dtype)
+
+
+def _window(*coefficients: float) -> Operator:
+    """A sum of cosines."""
+
+    def run(node: Node, size: Value) -> Value:
+        n = int(node.known(size, "size").item())
+        require("memory", max(n, 0) * 8, f"a window of {n} elements")
+        phase = 2 * np.pi * np.arange(n) / (n if node["periodic"] else max(n - 1, 1))
+        found = sum((c * np.cos(k * phase) * (-1) ** k for k, c in enumerate(coefficients)), np.zeros(n))
+        return np.asarray(found).astype(node.dtype(node["output_datatype"]))
+
+    return run
+
+
+def _mel_weight_matrix(node: Node, bins: Value, length: Value, rate: Value, low: Value, high: Value) -> Value:
+    """Triangles between frequencies that are evenly spaced in mels, 2595 log10(1 + f / 700)."""
+    names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+    n, size, sampled, first, last = (
+        node.known(x, name).item() for x, name in zip((bins, length, rate, low, high), names, strict=True)
+    )
+    require("memory", max(n, 0) * max(size, 0) * 8, "a matrix of mels")
+    mel = np.linspace(2595 * math.log10(1 + first / 700), 2595 * math.log10(1 + last / 700), n + 2)
+    mel = mel[0] + np.arange(n + 2) * ((mel[-1] - mel[0]) / (n + 2))  # as the specification has it
+    edges = np.floor((size + 1) * (700 * (10 ** (mel / 2595) - 1)) / sampled).astype(np.int64)
+    found = np.zeros((size // 2 + 1, n))
+    for k in range(n):
+        left, middle, right = edges[k : k + 3]
+        if middle == left:
+            found[middle, k] = 1
+        else:
+            found[left : middle + 1, k] = (np.arange(left, middle + 1) - left) / (middle - left)
+        if right > middle:
+            found[middle:right, k] = (right - np.arange(middle, right)) / (right - middle)
+    return found.astype(node.dtype(node["output_datatype"]))
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "BlackmanWindow": _window(0.42, 0.5, 0.08),
+    "DFT": _dft,
+    "HammingWindow": _window(25 / 46, 21 / 46),
+    "HannWindow": _window(0.5, 0.5),
+    "MelWeightMatrix": _mel_weight_matrix,
+    "STFT": _stft,
+}
