@@ -9,8 +9,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.indexing import grid
-from tidu_cli.formats.onnx.reading.operators.normalization import mean
-from tidu_cli.formats.onnx.reading.operators.reductions import total
+from tidu_cli.formats.onnx.reading.operators.reductions import mean, total
 from tidu_cli.formats.onnx.reading.operators.windows import Windows, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.limits import require
