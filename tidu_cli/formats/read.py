@@ -52,12 +52,17 @@ def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = 
 def parse_imported(
     data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN, choices: Choices | None = None
 ) -> tuple[Imported, str]:
-    """Likewise, with what else there is to know of a model of ONNX, for which `choices` are. Raises as `parse_document` does."""
+    """Likewise, with what else there is to know of a model of ONNX. `choices` are for such a model.
+
+    Raises as `parse_document` does, also where there are choices and no model.
+    """
     source = as_source(data)
     if is_model(source):
         return _model(source, where, choices)
     with _errors_of(where), no_collection():
         plain, found = parse(source)
+        if choices is not None and choices != Choices():
+            raise DocumentError(f"it is {found}, and sizes, types, weights and cuts are chosen of models of ONNX only")
         return Imported(_read(plain, primitives), {}), found
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from tidu_cli.errors import DocumentError, LimitError, TiduError
 from tidu_cli.formats.messages import one_line
 from tidu_cli.formats.onnx.choices import Choices, Imported
@@ -15,8 +19,20 @@ def read_onnx(data: bytes, where: str, path: str | None = None, choices: Choices
     """
     from tidu_cli.formats.onnx.reading.importer import import_model
 
-    try:
+    with _errors_of(where):
         return import_model(loaded(data, path), choices or Choices())
+
+
+def opened(data: bytes, where: str, path: str | None = None) -> Any:
+    """The ModelProto of a model. Raises as `read_onnx` does."""
+    with _errors_of(where):
+        return loaded(data, None if path == "-" else path)
+
+
+@contextmanager
+def _errors_of(where: str) -> Iterator[None]:
+    try:
+        yield
     except TiduError as error:
         kind = type(error) if isinstance(error, LimitError) else DocumentError
         raise kind(one_line(f"{where}: {error}")) from error
