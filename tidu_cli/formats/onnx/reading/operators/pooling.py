@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import at, computed, counted
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.windows import Windows, windows
+from tidu_cli.formats.onnx.reading.operators.windows import Windows, spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.limits import require
 
@@ -80,25 +80,24 @@ def _global_lp_pool(node: Node, x: Value) -> Value:
 
 def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Value:
     """Zeros, with x at the places of MaxPool."""
-    rank = x.ndim - 2
-    strides, pads = list(node["strides"] or [1] * rank), list(node["pads"] or [0] * 2 * rank)
+    rank, kernel = x.ndim - 2, node["kernel_shape"]
+    strides, pads = spatial(node, "strides", rank, 1), list(node["pads"] or [0] * 2 * rank)
+    if places.shape != x.shape or len(kernel) != rank or len(pads) != 2 * rank:
+        raise RefusedError(f"has kernel_shape {kernel}, pads {pads} and places {list(places.shape)} for {list(x.shape)}")
     inferred = [
-        (n - 1) * s - (a + b) + k
-        for n, s, k, a, b in zip(x.shape[2:], strides, node["kernel_shape"], pads[:rank], pads[rank:], strict=True)
+        (n - 1) * s - (a + b) + k for n, s, k, a, b in zip(x.shape[2:], strides, kernel, pads[:rank], pads[rank:], strict=True)
     ]
     sizes = [*x.shape[:2], *inferred]
     due = sizes if shape is None else node.ints(shape, "output_shape")
-    if len(due) != x.ndim or min(due, default=0) < 0:
+    if due != sizes:
+        told = "of which array the places are has several readings then"
+        raise RefusedError(f"has the output_shape {due}, not the shape {sizes} that its attributes make; {told}")
+    if min(due, default=0) < 0:
         raise RefusedError(f"makes an array of shape {due}")
     require("memory", math.prod(due) * 8, f"an array of shape {due}")
     numbers = ScatterDimensionNumbers(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
-    flat = places.reshape(-1)
-    if due != sizes:  # places are of the array without the additional rows
-        flat, rest = 0, flat
-        for n, stride in zip(reversed(sizes), np.cumprod([1, *reversed(due[1:])]), strict=True):
-            flat, rest = flat + rest % n * int(stride), rest // n
     blank = np.zeros(math.prod(due), x.dtype)
-    found = computed(node, "scatter", blank, flat.reshape(-1, 1), x.reshape(-1), dimension_numbers=numbers, mode="fill")
+    found = computed(node, "scatter", blank, places.reshape(-1, 1), x.reshape(-1), dimension_numbers=numbers, mode="fill")
     return found.reshape(due)
 
 
