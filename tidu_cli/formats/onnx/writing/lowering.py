@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tidu_cli.formats.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type
+from tidu_cli.formats.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type, wider
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType
@@ -69,6 +69,10 @@ class Lowering:
         """A scalar constant, by default in the dtype of operand 0."""
         return self.body.constant(value, dtype or self.operand.dtype)
 
+    def filled(self, value: Any, type_: TensorType) -> str:
+        """An array of one value."""
+        return self.emit("Expand", self.number(value, type_.dtype), self.ints(type_.shape))
+
     def reshape(self, x: str, shape: Sequence[int]) -> str:
         """x in another shape."""
         return self.emit("Reshape", x, self.ints(shape), allowzero=1 if 0 in shape else None)
@@ -94,10 +98,20 @@ class Lowering:
         rule = self.rules.get(self.case.op)
         if rule is None:
             return self._inlined(inputs)
-        if self.case.op != "constant":
-            _ = self.operands, self.results  # which are arrays that ONNX has
+        if self.case.op == "constant":
+            return [str(rule(self))]
+        _ = self.operands, self.results  # which are arrays that ONNX has
+        if all(t.size == 0 for t in self.results):
+            return [self.filled(0, t) for t in self.results]  # runtimes have not thought of them everywhere
         found = rule(self, *inputs)
         return [found] if isinstance(found, str) else list(found)
+
+    def of_types(self, dtype: str, other: str) -> Lowering:
+        """The lowering of this case with another dtype in place of one."""
+        operands, results = (
+            tuple(t.with_dtype(other) if t.dtype == dtype else t for t in types) for types in (self.operands, self.results)
+        )
+        return replace(self, case=replace(self.case, operands=operands, results=results))
 
     def _of(self, body: Body, case: Case) -> Lowering:
         return Lowering(body, case, self.rules, self.primitives)
@@ -117,6 +131,32 @@ class Lowering:
     def refuse(self, reason: str) -> NoMeaningError:
         """The error of what has no meaning in ONNX."""
         return NoMeaningError(f"{self.case.op} {reason}; write --format msgpack")
+
+
+def through(dtypes: Mapping[str, str], rule: Rule) -> Rule:
+    """A rule that computes operands of the first's dtype in another one, where there is one for it."""
+
+    def wide(low: Lowering, *inputs: str) -> str | Sequence[str]:
+        dtype = low.operand.dtype
+        other = dtypes.get(dtype)
+        if other is None:
+            return rule(low, *inputs)
+        given = [low.cast(x, other) if t.dtype == dtype else x for x, t in zip(inputs, low.operands, strict=True)]
+        found = rule(low.of_types(dtype, other), *given)
+        names = [found] if isinstance(found, str) else found
+        return [low.cast(x, dtype) if t.dtype == dtype else x for x, t in zip(names, low.results, strict=True)]
+
+    return wide
+
+
+def operator(op_type: str, **attrs: object) -> Rule:
+    """One operator of the operands; in a wider dtype where it does not take theirs."""
+
+    def rule(low: Lowering, *inputs: str) -> str | Sequence[str]:
+        dtypes = wider(op_type, low.body.opset)
+        return through(dtypes, lambda inner, *wide: inner.emit(op_type, *wide, **attrs))(low, *inputs)
+
+    return rule
 
 
 def _required(type_: Any) -> TensorType:

@@ -86,6 +86,8 @@ class ModelWriter:
         self.initializers: dict[str, Any] = {}
         self.names: list[list[str]] = []
         """The names of the values of each graph."""
+        self.places: dict[str, tuple[int, int]] = {}
+        """Where the first value of each name is, by which readers find it again."""
 
     def model(self) -> Any:
         """The ModelProto."""
@@ -124,6 +126,7 @@ class ModelWriter:
         """Write the nodes of a graph. Gives what else makes the graph, its inputs and outputs as in a document."""
         values = [self.inputs.get(i.key) or self._bound(i.key) for i in graph.inputs]
         self.names.append(values)
+        given = set(values)
         due: dict[int, str] = {}
         for name, output in zip(outputs, graph.outputs, strict=True):
             if output.value is not None and output.value >= len(graph.inputs):
@@ -143,9 +146,15 @@ class ModelWriter:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
             proto = template.add(self.body, operands, results)
-            elsewhere = {str(k): graph.place(number, a) for k, a in enumerate(args) if a < 0 and operands[k] in values}
+            elsewhere = {
+                str(k): place
+                for k, a in enumerate(args)
+                if a < 0 and ((place := graph.place(number, a)) != self.places[operands[k]] or operands[k] in given)
+            }
             proto.metadata_props.add(key=MARK, value=_claim(case, template.places, elsewhere))
             values += results
+        for v, name in enumerate(values):
+            self.places.setdefault(name, (number, v))
         for name, output in zip(outputs, graph.outputs, strict=True):
             try:
                 self._put_out(name, graph, number, output)
@@ -246,9 +255,9 @@ def _aligned(document: Document, number: int) -> set[int]:
     made: dict[int, int] = {}
     reads: list[tuple[Case, Sequence[int]]] = []
     lazy: set[int] = set()
-    for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
+    for node, (code, operands, first, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
-        reads.append((case, args))
+        reads.append((case, operands))
         if case.op == "broadcast_in_dim":
             made[first] = node
             lazy.add(node)

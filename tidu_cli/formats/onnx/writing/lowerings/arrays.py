@@ -51,14 +51,13 @@ def _pad(low: Lowering, x: str, value: str) -> str:
     low_, high = [c[0] for c in config], [c[1] for c in config]
     if not any(low_) and not any(high):
         return x if shape != list(low.operand.shape) else low.emit("Identity", x)
-    if min(*low_, *high) < 0:
-        starts = [max(-a, 0) for a in low_]
-        ends = [max(n - max(-b, 0), 0) for n, b in zip(shape, high, strict=True)]
-        x = _sliced(low, x, starts, ends, [1] * len(shape))
-        low_, high = [max(a, 0) for a in low_], [max(b, 0) for b in high]
-        if not any(low_) and not any(high):
-            return x
-    return low.emit("Pad", x, low.ints([*low_, *high]), value)
+    added = [max(n, 0) for n in (*low_, *high)]
+    if any(added):  # first, as more may be cut off than there was
+        x = low.emit("Pad", x, low.ints(added), value)
+    if min(*low_, *high) >= 0:
+        return x
+    starts = [max(-a, 0) for a in low_]
+    return _sliced(low, x, starts, [a + n for a, n in zip(starts, low.result.shape, strict=True)], [1] * len(shape))
 
 
 def _spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, value: str) -> str:
@@ -141,6 +140,10 @@ def _split(low: Lowering, x: str) -> list[str]:
     return low.emit_all("Split", [x, low.ints(sizes)], len(sizes), axis=low.attrs.axis)
 
 
+def _transpose(low: Lowering, x: str) -> str:
+    return low.emit("Transpose", x, perm=list(low.attrs.permutation)) if low.operand.rank else low.emit("Identity", x)
+
+
 LOWERINGS: Mapping[str, Rule] = {
     "constant": lambda low: low.body.constant(literal_array(np, low.attrs.value)),
     "broadcast_in_dim": _broadcast,
@@ -155,5 +158,5 @@ LOWERINGS: Mapping[str, Rule] = {
     "slice": _slice,
     "split": _split,
     "squeeze": _squeeze,
-    "transpose": lambda low, x: low.emit("Transpose", x, perm=list(low.attrs.permutation)),
+    "transpose": _transpose,
 }

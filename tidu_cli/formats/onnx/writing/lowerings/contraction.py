@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import ascii_letters
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, operator, through
 from tidu_cli.graph.types import FLOATS
 
 
-def _dot_general(low: Lowering, x: str, y: str) -> str:
+def _dot_general(low: Lowering, x: str, y: str) -> str | Sequence[str]:
     (contract_x, contract_y), (batch_x, batch_y) = low.attrs.dimension_numbers
     left, right, dtype = *low.operands[:2], low.result.dtype
+    if not left.size or not right.size:
+        return low.filled(0, low.result)
     x, y = (low.cast(v, dtype) if t.dtype != dtype else v for v, t in ((x, left), (y, right)))
     n = len(batch_x)
     in_order = list(batch_x) == list(batch_y) == list(range(n))
@@ -25,7 +27,7 @@ def _dot_general(low: Lowering, x: str, y: str) -> str:
         x = x if contract_x[0] == n + 1 else _swapped(low, x, left.rank)
         y = y if contract_y[0] == n else _swapped(low, y, right.rank)
         return low.emit("MatMul", x, y)
-    return low.emit("Einsum", x, y, equation=_equation(low))
+    return operator("Einsum", equation=_equation(low))(low, x, y)
 
 
 def _single(rank: int, n: int) -> bool:
@@ -51,4 +53,4 @@ def _equation(low: Lowering) -> str:
     return f"{''.join(x)},{''.join(y)}->{''.join([*batch, *rest])}"
 
 
-LOWERINGS: Mapping[str, Rule] = {"dot_general": _dot_general}
+LOWERINGS: Mapping[str, Rule] = {"dot_general": through(dict.fromkeys(("i8", "i16", "u8", "u16"), "i32"), _dot_general)}

@@ -6,30 +6,34 @@ import math
 from collections.abc import Mapping
 
 from tidu_cli.formats.onnx.writing.body import CODES
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, operator, through
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED
 
-
-def _op(op_type: str, **attrs: object) -> Rule:
-    """One operator."""
-    return lambda low, *operands: low.emit(op_type, *operands, **attrs)
+_HALF = {"bf16": "f32"}
+"""What functions compute of bf16, which many operators do not take."""
 
 
-def _either(of_bools: str, of_integers: str) -> Rule:
-    """One operator of bools, another of integers."""
-    return lambda low, *operands: low.emit(of_bools if low.operand.dtype == "bool" else of_integers, *operands)
+def _negated(low: Lowering, x: str) -> str:
+    if low.operand.dtype.startswith("u"):
+        return low.emit("Sub", low.number(0), x)
+    found = operator("Neg")(low, x)
+    return found if isinstance(found, str) else found[0]
 
 
-def _ordered(op_type: str) -> Rule:
-    """max and min, and comparisons: of bools as of integers."""
-
-    def rule(low: Lowering, *operands: str) -> str:
-        if low.operand.dtype != "bool":
-            return low.emit(op_type, *operands)
-        found = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
-        return low.cast(found, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else found
-
-    return rule
+def _quotient(low: Lowering, x: str, y: str) -> str:
+    """Of integers divided by 0 all bits are set, and the least one divided by -1 is itself: runtimes die of either."""
+    dtype = low.operand.dtype
+    if dtype in FLOATS:
+        return low.emit("Div", x, y)
+    zero, one = low.number(0), low.number(1)
+    is_zero = low.emit("Equal", y, zero)
+    if dtype not in SIGNED:
+        found = low.emit("Div", x, low.emit("Where", is_zero, one, y))
+        return low.emit("Where", is_zero, low.number(2 ** int(dtype[1:]) - 1), found)
+    turned = low.emit("Equal", y, low.number(-1))
+    found = low.emit("Div", x, low.emit("Where", low.emit("Or", is_zero, turned), one, y))
+    found = low.emit("Where", turned, low.emit("Sub", zero, x), found)
+    return low.emit("Where", is_zero, low.number(-1), found)
 
 
 def _not_equal(low: Lowering, x: str, y: str) -> str:
@@ -74,11 +78,22 @@ def _log1p(low: Lowering, x: str) -> str:
 
 def _integer_pow(low: Lowering, x: str) -> str:
     y = low.attrs.y
-    if y == 2:
-        return low.emit("Mul", x, x)
-    if y == -1:
-        return low.emit("Reciprocal", x) if low.operand.dtype in FLOATS else low.emit("Div", low.number(1), x)
-    return low.emit("Pow", x, low.number(y))
+    if low.operand.dtype in FLOATS and y not in (2, -1):
+        return low.emit("Pow", x, low.number(y))
+    return low.emit("Reciprocal", x) if y < 0 else _power(low, x, y)
+
+
+def _power(low: Lowering, x: str, y: int) -> str:
+    """By squares: Pow computes integers in floats, which round."""
+    if y < 2:
+        return low.emit("Identity", x) if y else low.emit("Sub", low.number(1), low.emit("Sub", x, x))
+    found = None
+    while y:
+        if y & 1:
+            found = x if found is None else low.emit("Mul", found, x)
+        y >>= 1
+        x = low.emit("Mul", x, x) if y else x
+    return str(found)
 
 
 def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
@@ -125,26 +140,13 @@ def _atan2(low: Lowering, y: str, x: str) -> str:
     return low.emit("Where", low.emit("Equal", x, zero), low.emit("Where", low.emit("Equal", y, zero), zero, upright), turned)
 
 
-def _shift(direction: str) -> Rule:
-    """Shifts of unsigned integers, which ONNX has; those by as many bits as there are give 0."""
-
-    def rule(low: Lowering, x: str, y: str) -> str:
-        bits = int(low.operand.dtype[1:])
-        unsigned = f"u{bits}"
-        a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
-        most = low.number(bits - 1, unsigned)
-        shifted = low.emit("BitShift", a, low.emit("Min", b, most), direction=direction)
-        found = low.emit("Where", low.emit("Greater", b, most), low.number(0, unsigned), shifted)
-        return low.cast(found, low.operand.dtype) if low.operand.dtype != unsigned else found
-
-    return rule
-
-
 def _remainder(low: Lowering, x: str, y: str) -> str:
+    """Of integers divided by 0 what is divided; divided by -1 it is 0, of which runtimes die."""
     if low.operand.dtype in FLOATS:
         return low.emit("Mod", x, y, fmod=1)
     is_zero = low.emit("Equal", y, low.number(0))
-    found = low.emit("Mod", x, low.emit("Where", is_zero, low.number(1), y), fmod=1)
+    odd = low.emit("Or", is_zero, low.emit("Equal", y, low.number(-1))) if low.operand.dtype in SIGNED else is_zero
+    found = low.emit("Mod", x, low.emit("Where", odd, low.number(1), y), fmod=1)
     return low.emit("Where", is_zero, x, found)
 
 
@@ -172,65 +174,59 @@ def _erfc(low: Lowering, x: str) -> str:
 
 LOWERINGS: Mapping[str, Rule] = {
     "abs": _abs,
-    "acos": _op("Acos"),
-    "acosh": _op("Acosh"),
-    "add": _op("Add"),
-    "and": _either("And", "BitwiseAnd"),
-    "asin": _op("Asin"),
-    "asinh": _op("Asinh"),
-    "atan": _op("Atan"),
-    "atan2": _atan2,
-    "atanh": _op("Atanh"),
+    "acos": operator("Acos"),
+    "acosh": operator("Acosh"),
+    "add": operator("Add"),
+    "asin": operator("Asin"),
+    "asinh": operator("Asinh"),
+    "atan": operator("Atan"),
+    "atan2": through(_HALF, _atan2),
+    "atanh": operator("Atanh"),
     "cbrt": _cube_root,
-    "ceil": _op("Ceil"),
-    "clamp": _clamp,
-    "conj": _op("Identity"),
+    "ceil": operator("Ceil"),
+    "clamp": through({"bool": "u8"}, _clamp),
+    "conj": operator("Identity"),
     "convert_element_type": _convert,
-    "copy": _op("Identity"),
-    "cos": _op("Cos"),
-    "cosh": _op("Cosh"),
-    "div": _op("Div"),
-    "eq": _op("Equal"),
-    "erf": _op("Erf"),
-    "exp": _op("Exp"),
+    "copy": operator("Identity"),
+    "cos": operator("Cos"),
+    "cosh": operator("Cosh"),
+    "div": _quotient,
+    "eq": operator("Equal"),
+    "erf": operator("Erf"),
+    "exp": operator("Exp"),
     "exp2": lambda low, x: low.emit("Pow", low.number(2), x),
     "expm1": _expm1,
-    "floor": _op("Floor"),
-    "ge": _ordered("GreaterOrEqual"),
-    "gt": _ordered("Greater"),
+    "floor": operator("Floor"),
+    "ge": operator("GreaterOrEqual"),
+    "gt": operator("Greater"),
     "integer_pow": _integer_pow,
     "is_finite": _is_finite,
-    "le": _ordered("LessOrEqual"),
-    "log": _op("Log"),
-    "log1p": _log1p,
-    "logistic": _op("Sigmoid"),
-    "lt": _ordered("Less"),
-    "max": _ordered("Max"),
-    "min": _ordered("Min"),
-    "mul": _op("Mul"),
+    "le": operator("LessOrEqual"),
+    "log": operator("Log"),
+    "log1p": through(_HALF, _log1p),
+    "logistic": operator("Sigmoid"),
+    "lt": operator("Less"),
+    "max": operator("Max"),
+    "min": operator("Min"),
+    "mul": operator("Mul"),
     "ne": _not_equal,
-    "neg": _op("Neg"),
-    "not": _either("Not", "BitwiseNot"),
+    "neg": _negated,
     "optimization_barrier": _identities,
-    "or": _either("Or", "BitwiseOr"),
-    "pow": _op("Pow"),
+    "pow": operator("Pow"),
     "reduce_precision": _reduce_precision,
     "rem": _remainder,
-    "round": _round,
+    "round": through(_HALF, _round),
     "rsqrt": lambda low, x: low.emit("Reciprocal", low.emit("Sqrt", x)),
     "select_n": _select,
-    "shift_left": _shift("LEFT"),
-    "shift_right_logical": _shift("RIGHT"),
-    "sign": _op("Sign"),
-    "sin": _op("Sin"),
-    "sinh": _op("Sinh"),
-    "sqrt": _op("Sqrt"),
+    "sign": operator("Sign"),
+    "sin": operator("Sin"),
+    "sinh": operator("Sinh"),
+    "sqrt": operator("Sqrt"),
     "square": lambda low, x: low.emit("Mul", x, x),
-    "stop_gradient": _op("Identity"),
-    "sub": _op("Sub"),
-    "tan": _op("Tan"),
-    "tanh": _op("Tanh"),
-    "xor": _either("Xor", "BitwiseXor"),
+    "stop_gradient": operator("Identity"),
+    "sub": operator("Sub"),
+    "tan": operator("Tan"),
+    "tanh": operator("Tanh"),
 }
 
 BROADCASTING = frozenset(

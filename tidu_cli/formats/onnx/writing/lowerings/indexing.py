@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 
 def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
     """The entries of index vectors, each of the indices' shape with a last axis of one."""
-    wide = low.cast(indices, "i64") if low.operands[1].dtype != "i64" else indices
+    dtype = low.operands[1].dtype
+    if dtype == "u64":
+        indices = low.emit("Min", indices, low.number(2**62, "u64"))
+    wide = low.cast(indices, "i64") if dtype != "i64" else indices
     return low.emit_all("Split", [wide], n, axis=rank - 1, num_outputs=n) if n > 1 else [wide]
 
 
@@ -153,7 +156,7 @@ def _scatter(reduction: str) -> Rule:
         for d, k in zip(window_axes, numbers.update_window_dims, strict=True):
             windows[d] = low.operands[2].shape[k]
         if low.case.op == "scatter-sub":
-            updates = low.emit("Neg", updates)
+            updates = low.emit("Sub", low.number(0), updates)
         if not operand.rank:
             return _scalar(low, x, updates, reduction)
         full, fits = _full_indices(
@@ -198,11 +201,14 @@ def _extremum(op_type: str) -> Rule:
     return rule
 
 
+_IN_TOP_K = {"bool": "i32", "bf16": "f32"}
+"""In which dtypes those are ordered that TopK does not take."""
+
+
 def _top_k(low: Lowering, x: str) -> list[str]:
-    wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-    values, places = low.emit_all("TopK", [wide, low.ints([low.attrs.k])], 2, axis=low.attrs.axis)
+    values, places = low.emit_all("TopK", [x, low.ints([low.attrs.k])], 2, axis=low.attrs.axis)
     return [
-        low.cast(values, "bool") if low.operand.dtype == "bool" else values,
+        values,
         places if low.results[1].dtype == "i64" else low.cast(places, low.results[1].dtype),
     ]
 
@@ -216,8 +222,7 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
         key, dtype = found[k], low.operands[k].dtype
         if dtype in FLOATS:
             key = low.emit("Where", low.emit("IsNaN", key), low.number(math.inf, dtype), key)
-        elif dtype == "bool":
-            key = low.cast(key, "i32")
+        key = low.cast(key, _IN_TOP_K[dtype]) if dtype in _IN_TOP_K else key
         order = low.emit_all("TopK", [key, low.ints([n])], 2, axis=axis, largest=0)[1]
         found = [low.emit("GatherElements", x, order, axis=axis) for x in found]
         if dtype in FLOATS:  # NaN comes after infinity
@@ -238,5 +243,5 @@ LOWERINGS: Mapping[str, Rule] = {
     "scatter-mul": _scatter("mul"),
     "scatter-sub": _scatter("add"),
     "sort": _sort,
-    "top_k": _top_k,
+    "top_k": through(_IN_TOP_K, _top_k),
 }

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from tidu_cli.formats.onnx.writing.body import Body
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.body import Body, wider
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
 from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
 
 
 def _reduce(op_type: str) -> Rule:
-    def rule(low: Lowering, x: str) -> str:
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
         axes = low.attrs.axes
         if not axes:
             return low.emit("Identity", x)
-        if low.operand.dtype == "bool":
-            return low.cast(low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0), "bool")
-        return low.emit(op_type, x, low.ints(axes), keepdims=0)
+        if not low.operand.size:
+            return low.filled(_OF_NOTHING[op_type](low.operand.dtype), low.result)
+        dtypes = wider(op_type, low.body.opset)
+        return through(dtypes, lambda inner, wide: inner.emit(op_type, wide, inner.ints(axes), keepdims=0))(low, x)
 
     return rule
 
@@ -25,7 +26,7 @@ def _reduce(op_type: str) -> Rule:
 def _bitwise(op_type: str) -> Rule:
     """and and or of bools; ONNX has none of bits along an axis."""
 
-    def rule(low: Lowering, x: str) -> str:
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
         if low.operand.dtype != "bool":
             raise low.refuse("of integers has no operator in ONNX")
         return _reduce(op_type)(low, x)
@@ -43,7 +44,8 @@ def _xor(low: Lowering, x: str) -> str:
 
 
 def _cumulative_sum(low: Lowering, x: str) -> str:
-    return low.emit("CumSum", x, low.number(low.attrs.axis, "i64"), reverse=1 if low.attrs.reverse else None)
+    axis, reverse = low.number(low.attrs.axis, "i64"), 1 if low.attrs.reverse else None
+    return low.emit("CumSum", x, axis, reverse=reverse)
 
 
 Step = Callable[[Body, str, str], str]
@@ -78,12 +80,14 @@ def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
     return rule
 
 
-def _least(dtype: str) -> object:
-    return -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
+def least(dtype: str) -> object:
+    """The least number of a dtype."""
+    return False if dtype == "bool" else -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
 
 
-def _greatest(dtype: str) -> object:
-    return math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
+def greatest(dtype: str) -> object:
+    """The greatest number of a dtype."""
+    return True if dtype == "bool" else math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
 
 
 def _log_add_exp(body: Body, x: str, y: str) -> str:
@@ -94,12 +98,20 @@ def _log_add_exp(body: Body, x: str, y: str) -> str:
     return body.emit("Add", most, body.emit("Softplus", body.emit("Neg", body.emit("Abs", apart))))
 
 
+_OF_NOTHING: Mapping[str, Callable[[str], object]] = {
+    "ReduceMax": least,
+    "ReduceMin": greatest,
+    "ReduceProd": lambda dtype: 1,
+    "ReduceSum": lambda dtype: 0,
+}
+"""What reductions of no elements give."""
+
 LOWERINGS: Mapping[str, Rule] = {
-    "cumlogsumexp": _cumulative(_log_add_exp, _least),
-    "cummax": _cumulative(lambda body, x, y: body.emit("Max", x, y), _least),
-    "cummin": _cumulative(lambda body, x, y: body.emit("Min", x, y), _greatest),
+    "cumlogsumexp": through({"bf16": "f32"}, _cumulative(_log_add_exp, least)),
+    "cummax": _cumulative(lambda body, x, y: body.emit("Max", x, y), least),
+    "cummin": _cumulative(lambda body, x, y: body.emit("Min", x, y), greatest),
     "cumprod": _cumulative(lambda body, x, y: body.emit("Mul", x, y), lambda dtype: 1),
-    "cumsum": _cumulative_sum,
+    "cumsum": through({"bf16": "f32", "f16": "f32", **dict.fromkeys(("i8", "i16", "u8", "u16"), "i32")}, _cumulative_sum),
     "reduce_and": _bitwise("ReduceMin"),
     "reduce_max": _reduce("ReduceMax"),
     "reduce_min": _reduce("ReduceMin"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
-from tidu_cli.formats.onnx.writing.lowerings.convolution import cropped
+from tidu_cli.formats.onnx.writing.body import wider
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
+from tidu_cli.formats.onnx.writing.lowerings.reductions import greatest, least
 from tidu_cli.graph.types import FLOATS, TensorType
 
 
@@ -26,7 +27,7 @@ class Flat:
             for k in range(rank)
             if attrs.window_dimensions[k] > 1 or attrs.window_strides[k] > 1 or any(attrs.padding[k]) or base[k] > 1
         ]
-        self.axes = moved or [rank - 1]
+        self.axes = moved or list(range(rank))[-1:]
         self.others = [k for k in range(rank) if k not in self.axes]
         self.shape = operand.shape
         self.kernel, self.strides, self.pads = (
@@ -46,61 +47,130 @@ class Flat:
         back = sorted(range(len(self.order)), key=self.order.__getitem__)
         return self.low.transpose(self.low.reshape(y, [shape[k] for k in self.order]), back)
 
-    def require_plain(self) -> None:
-        """Raises NoMeaningError for operands that are dilated."""
-        if any(d > 1 for d in self.base):
-            raise self.low.refuse("of a dilated operand has no operator in ONNX")
-        if len(self.axes) > 3:
-            raise self.low.refuse("has windows over more than three axes, which runtimes of ONNX have no operator for")
+    @property
+    def is_pooled(self) -> bool:
+        """Whether runtimes have pooling of such windows: of floats, each with an element of the operand."""
+        plain = all(n > 0 for n in self.shape) and not any(d > 1 for d in self.base) and 0 < len(self.axes) <= 3
+        if not plain or self.low.operands[-1].dtype not in FLOATS:
+            return False
+        return all(
+            (d == 1 or not any(pads)) and all(0 <= p < n for p in pads)
+            for n, d, pads in zip(self.kernel, self.dilations, self.pads, strict=True)
+        )
 
 
-def _sum(low: Lowering, x: str) -> str:
+def _along_axes(op_type: str, nothing: Callable[[str], object]) -> Rule:
+    """Windows axis by axis: the elements of each as an axis, which is reduced."""
+
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+        value = nothing(low.operand.dtype)
+        return through(wider(op_type, low.body.opset), lambda inner, wide: _reduced(inner, wide, op_type, value))(low, x)
+
+    return rule
+
+
+def _reduced(low: Lowering, x: str, op_type: str, nothing: object) -> str:
+    attrs, shape, dtype = low.attrs, list(low.operand.shape), low.operand.dtype
+    rank = len(shape)
+    for axis in range(rank):
+        places, n = _elements(attrs, shape, axis)
+        if places.shape[1] == 1 and np.array_equal(places[:, 0], np.arange(n)):
+            continue
+        if np.any(places == n):  # an element after the last one
+            one = TensorType(dtype, tuple(1 if k == axis else m for k, m in enumerate(shape)))
+            x = low.emit("Concat", x, low.filled(nothing, one), axis=axis)
+        x = low.emit("Gather", x, low.body.constant(places), axis=axis)
+        x = low.emit(op_type, x, low.ints([axis + 1]), keepdims=0)
+        shape[axis] = len(places)
+    return low.emit("Identity", x)
+
+
+def _elements(attrs: Any, shape: Sequence[int], axis: int) -> tuple[Any, int]:
+    """For each window of an axis the numbers of its elements, [windows, size]; and how many there are, which counts as none."""
+    n, size, stride = shape[axis], attrs.window_dimensions[axis], attrs.window_strides[axis]
+    (before, after), base = attrs.padding[axis], attrs.base_dilation[axis] if attrs.base_dilation else 1
+    dilation = attrs.window_dilation[axis] if attrs.window_dilation else 1
+    width = (max(n - 1, 0) * base + 1 if n else 0) + before + after
+    count = max((width - (size - 1) * dilation - 1) // stride + 1, 0)
+    at = np.arange(count)[:, None] * stride + np.arange(size) * dilation - before
+    return np.where((at >= 0) & (at % base == 0) & (at // base < n), at // base, n).astype(np.int64), n
+
+
+def _sum(low: Lowering, x: str) -> str | Sequence[str]:
     """A convolution by ones."""
-    flat = Flat(low, low.operand, low.attrs)
-    flat.require_plain()
-    dtype = low.operand.dtype
-    through = dtype if dtype in FLOATS else "f64"
-    if dtype in ("i64", "u64"):
-        raise low.refuse(f"of {dtype} has no operator in ONNX; convert to floats")
-    wide = low.cast(x, through) if through != dtype else x
-    y, pads = cropped(low, flat.flat(wide), flat.pads)
-    ones = low.body.constant(np.ones((1, 1, *flat.kernel)), through)
-    y = low.emit("Conv", y, ones, pads=pads, strides=flat.strides, dilations=flat.dilations)
-    y = flat.restored(y, low.result.shape)
-    return low.cast(y, dtype) if through != dtype else y
+    flat, dtype = Flat(low, low.operand, low.attrs), low.operand.dtype
+    if not flat.is_pooled:
+        return _along_axes("ReduceSum", lambda _: 0)(low, x)
+    ones = low.body.constant(np.ones((1, 1, *flat.kernel)), dtype)
+    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
+    y = low.emit("Conv", flat.flat(x), ones, pads=pads, strides=flat.strides, dilations=flat.dilations)
+    return flat.restored(y, low.result.shape)
 
 
 def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
-    flat.require_plain()
-    y, pads = cropped(low, x, flat.pads)
-    return low.emit_all("MaxPool", [y], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
+    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
+    return low.emit_all("MaxPool", [x], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
 
 
-def _extreme(sign: int) -> Rule:
-    def rule(low: Lowering, x: str) -> str:
-        flat, dtype = Flat(low, low.operand, low.attrs), low.operand.dtype
-        through = dtype if dtype in FLOATS else "f64"
-        if dtype in ("i64", "u64"):
-            raise low.refuse(f"of {dtype} has no operator in ONNX; convert to floats")
-        wide = low.cast(x, through) if through != dtype else x
-        wide = low.emit("Neg", wide) if sign < 0 else wide
+def _extreme(op_type: str, nothing: Callable[[str], object]) -> Rule:
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+        flat = Flat(low, low.operand, low.attrs)
+        if not flat.is_pooled:
+            return _along_axes(op_type, nothing)(low, x)
+        wide = low.emit("Neg", x) if op_type == "ReduceMin" else x
         y = flat.restored(_pooled(low, flat, flat.flat(wide), 1)[0], low.result.shape)
-        y = low.emit("Neg", y) if sign < 0 else y
-        return low.cast(y, dtype) if through != dtype else y
+        return low.emit("Neg", y) if op_type == "ReduceMin" else y
 
     return rule
 
 
 def _places(low: Lowering, flat: Flat, x: str) -> str:
     """The numbers of the elements that windows choose, in the flat form of the operand."""
-    if any(a < 0 or b < 0 for a, b in flat.pads) or low.operands[1].dtype not in FLOATS:
-        raise low.refuse("of cut windows, or of integers, has no operator in ONNX")
+    if low.operands[1].dtype == "bf16":
+        x = low.cast(x, "f32")
+    if not flat.is_pooled:
+        return _chosen(low, flat, x)
     wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
     return _pooled(low, flat, flat.flat(wide), 2)[1]
 
 
+MOST_ELEMENTS = 2**22
+"""Windows of more elements are not written one by one."""
+
+
+def _chosen(low: Lowering, flat: Flat, x: str) -> str:
+    """Likewise, by the elements of each window one by one, of which the first is chosen among equals."""
+    operand = low.operands[1]
+    among: Any = np.zeros((1,) * (2 * operand.rank), np.int64)
+    is_there: Any = np.ones((1,) * (2 * operand.rank), bool)
+    for axis in range(operand.rank):
+        places, n = _elements(low.attrs, operand.shape, axis)
+        step = math.prod(operand.shape[k] for k in flat.order[flat.order.index(axis) + 1 :])
+        form = [m for k in range(operand.rank) for m in (places.shape if k == axis else (1, 1))]
+        among, is_there = among + places.reshape(form) * step, is_there & (places < n).reshape(form)
+        if among.size > MOST_ELEMENTS:
+            raise low.refuse(f"has windows of more than {MOST_ELEMENTS:,} elements, which ONNX has no operator for")
+    turned = [2 * k for k in flat.order] + [2 * k + 1 for k in flat.order]
+    among, is_there = (np.transpose(v, turned).reshape(-1, math.prod(low.attrs.window_dimensions)) for v in (among, is_there))
+    at = np.argsort(~is_there, 1, kind="stable")  # what is there comes first
+    among, is_there = (np.take_along_axis(v, at, 1) for v in (among, is_there))
+    if not operand.size or not is_there.any(1).all():
+        raise low.refuse("has windows without an element, which no element is chosen of")
+    wide = low.cast(x, "u8") if operand.dtype == "bool" else x
+    of_windows = low.emit("Gather", low.reshape(flat.flat(wide), [-1]), low.body.constant(np.where(is_there, among, 0)), axis=0)
+    is_greatest = low.attrs.select_prim != "le"
+    dtype = {"bool": "u8", "bf16": "f32"}.get(operand.dtype, operand.dtype)
+    nothing = low.number((least if is_greatest else greatest)(dtype), dtype)
+    if not is_there.all():
+        of_windows = low.emit("Where", low.body.constant(is_there), of_windows, nothing)
+    first = low.emit("ArgMax" if is_greatest else "ArgMin", of_windows, axis=1, keepdims=1)
+    return low.emit("GatherElements", low.body.constant(among), first, axis=1)
+
+
 def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
     flat = Flat(low, low.operands[1], low.attrs)
+    if not flat.axes or not low.operand.size:
+        return low.emit("Identity", source) if not flat.axes else low.filled(0, low.result)
     places = low.reshape(_places(low, flat, operand), [-1])
     size = low.operands[1].size
     blank = low.emit("Expand", low.number(0), low.ints([size]))
@@ -110,15 +180,20 @@ def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
 
 def _gather_selected(low: Lowering, source: str, operand: str) -> str:
     flat = Flat(low, low.operands[1], low.attrs)
+    if not flat.axes:
+        return low.emit("Identity", source)
     places = _places(low, flat, operand)
     found = low.emit("Gather", low.reshape(flat.flat(source), [-1]), low.reshape(places, [-1]), axis=0)
     return flat.restored(found, low.result.shape)
 
 
+_HALF = {"bf16": "f32"}
+"""What is computed of bf16, which the operators do not take, or runtimes have no kernels for."""
+
 LOWERINGS: Mapping[str, Rule] = {
-    "reduce_window_max": _extreme(1),
-    "reduce_window_min": _extreme(-1),
-    "reduce_window_sum": _sum,
+    "reduce_window_max": through(_HALF, _extreme("ReduceMax", least)),
+    "reduce_window_min": through(_HALF, _extreme("ReduceMin", greatest)),
+    "reduce_window_sum": through(_HALF, _sum),
     "select_and_gather_add": _gather_selected,
     "select_and_scatter_add": _scatter_selected,
 }
