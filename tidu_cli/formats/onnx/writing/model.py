@@ -26,7 +26,7 @@ from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.builtin import vocabulary
 
 OPSET, OLDEST_OPSET, IR_VERSION = 21, 18, 10
-"""The operator set of models that are written, and the oldest that may be asked for; the version of the format."""
+"""The operator set of models that are written, and the oldest one; the oldest version of the format that has `metadata_props`."""
 
 MARK = "tidu"
 """Under which `metadata_props` have what makes a document of a model."""
@@ -40,8 +40,9 @@ MOST_BYTES = 2**31 - 2**20
 
 def onnx_model(document: Document, opset: int = OPSET) -> Any:
     """The ModelProto of a document. Raises NoMeaningError, which names graph and node, for what ONNX has not got."""
-    if opset < OLDEST_OPSET:
-        raise NoMeaningError(f"operator sets from {OLDEST_OPSET} on are written, and {opset} is older")
+    newest = package().defs.onnx_opset_version()
+    if not OLDEST_OPSET <= opset <= newest:
+        raise NoMeaningError(f"opset {opset} is not written; choose one from {OLDEST_OPSET} to {newest}, the newest that onnx has")
     return ModelWriter(document, opset).model()
 
 
@@ -116,7 +117,7 @@ class ModelWriter:
                 helper.make_opsetid("", self.opset),
                 *([helper.make_opsetid(DOMAIN, 1)] if self.templates.functions else []),
             ],
-            ir_version=IR_VERSION,
+            ir_version=max(IR_VERSION, helper.find_min_ir_version_for([helper.make_opsetid("", self.opset)])),
         )
         told = {**heading(self.document), "graphs": outline, **bindings(self.document)}
         model.metadata_props.add(key=MARK, value=_text(told))

@@ -106,7 +106,7 @@ def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
     return y
 
 
-_HALF = {"bf16": "f32"}
-"""What is computed of bf16, which the operators do not take, or runtimes have no kernels for."""
+_HALF = {"bf16": "f32", "f16": "f32"}
+"""What is computed of halves, which the operators do not take, or runtimes have no kernels for."""
 
 LOWERINGS: Mapping[str, Rule] = {"conv_general_dilated": through(_HALF, _conv)}

@@ -120,7 +120,7 @@ def _convert(low: Lowering, x: str) -> str:
     bits = int(target[1:])
     least = -(2 ** (bits - 1)) if target in SIGNED else 0
     end = 2 ** (bits - 1) if target in SIGNED else 2**bits
-    if source == "f16" and bits > 16:
+    if source == "f16" and end > 65504:  # the greatest of f16
         x, source = low.cast(x, "f32"), "f32"
     known = low.emit("Where", low.emit("IsNaN", x), low.number(0, source), x)
     most = low.body.constant(end - 1, target)

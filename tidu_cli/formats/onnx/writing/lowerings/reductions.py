@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from tidu_cli.formats.onnx.writing.body import Body, wider
+from tidu_cli.formats.onnx.writing.body import wider
 from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
-from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
+from tidu_cli.graph.types import FLOATS, SIGNED
 
 
 def _reduce(op_type: str) -> Rule:
@@ -48,36 +48,28 @@ def _cumulative_sum(low: Lowering, x: str) -> str:
     return low.emit("CumSum", x, axis, reverse=reverse)
 
 
-Step = Callable[[Body, str, str], str]
-"""From what is carried and an element to what is carried on."""
+Step = Callable[[Lowering, str, str], str]
+"""The operation of two arrays that accumulates."""
 
 
 def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
-    """A Scan along the axis."""
+    """Each element with that before it, then each with that two before, four, and so on."""
 
     def rule(low: Lowering, x: str) -> str:
-        operand, axis = low.operand, low.attrs.axis
-        row = TensorType(operand.dtype, tuple(n for k, n in enumerate(operand.shape) if k != axis))
-
-        def write(body: Body, carried: str, element: str) -> list[tuple[str, TensorType]]:
-            found = step(body, carried, element)
-            return [(found, row), (found, row)]
-
-        start = low.emit("Expand", low.number(first(operand.dtype)), low.ints(row.shape))
-        turned = [1] if low.attrs.reverse else None
-        return low.emit_all(
-            "Scan",
-            [start, x],
-            2,
-            body=low.body.subgraph([row, row], write),
-            num_scan_inputs=1,
-            scan_input_axes=[axis],
-            scan_output_axes=[axis],
-            scan_input_directions=turned,
-            scan_output_directions=turned,
-        )[1]
+        rank, axis, n, reach = low.operand.rank, low.attrs.axis, low.operand.shape[low.attrs.axis], 1
+        nothing, side = low.number(first(low.operand.dtype)), axis + rank if low.attrs.reverse else axis
+        while reach < n:
+            start, end = (reach, n) if low.attrs.reverse else (0, n - reach)
+            moved = low.emit("Slice", x, low.ints([start]), low.ints([end]), low.ints([axis]))
+            moved = low.emit("Pad", moved, low.ints([reach if k == side else 0 for k in range(2 * rank)]), nothing)
+            x, reach = step(low, x, moved), 2 * reach
+        return low.emit("Identity", x) if n < 2 else x
 
     return rule
+
+
+def _by(op_type: str) -> Step:
+    return lambda low, x, y: low.emit(op_type, x, y)
 
 
 def least(dtype: str) -> object:
@@ -90,12 +82,11 @@ def greatest(dtype: str) -> object:
     return True if dtype == "bool" else math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
 
 
-def _log_add_exp(body: Body, x: str, y: str) -> str:
-    """log(exp x + exp y): the greater one, and log(1 + exp(-|x - y|)), which is 0 where both are infinite."""
-    most, same = body.emit("Max", x, y), body.emit("Equal", x, y)
-    zero = body.emit("CastLike", body.constant(0.0), x)
-    apart = body.emit("Where", same, zero, body.emit("Sub", x, y))
-    return body.emit("Add", most, body.emit("Softplus", body.emit("Neg", body.emit("Abs", apart))))
+def _log_add_exp(low: Lowering, x: str, y: str) -> str:
+    """log(exp x + exp y): the greater one, and log(1 + exp(-|x - y|)), which is log 2 where both are the same, infinite or not."""
+    most, same = low.emit("Max", x, y), low.emit("Equal", x, y)
+    apart = low.emit("Where", same, low.number(0), low.emit("Sub", x, y))
+    return low.emit("Add", most, low.emit("Softplus", low.emit("Neg", low.emit("Abs", apart))))
 
 
 _OF_NOTHING: Mapping[str, Callable[[str], object]] = {
@@ -108,9 +99,9 @@ _OF_NOTHING: Mapping[str, Callable[[str], object]] = {
 
 LOWERINGS: Mapping[str, Rule] = {
     "cumlogsumexp": through({"bf16": "f32"}, _cumulative(_log_add_exp, least)),
-    "cummax": _cumulative(lambda body, x, y: body.emit("Max", x, y), least),
-    "cummin": _cumulative(lambda body, x, y: body.emit("Min", x, y), greatest),
-    "cumprod": _cumulative(lambda body, x, y: body.emit("Mul", x, y), lambda dtype: 1),
+    "cummax": _cumulative(_by("Max"), least),
+    "cummin": _cumulative(_by("Min"), greatest),
+    "cumprod": _cumulative(_by("Mul"), lambda dtype: 1),
     "cumsum": through({"bf16": "f32", "f16": "f32", **dict.fromkeys(("i8", "i16", "u8", "u16"), "i32")}, _cumulative_sum),
     "reduce_and": _bitwise("ReduceMin"),
     "reduce_max": _reduce("ReduceMax"),

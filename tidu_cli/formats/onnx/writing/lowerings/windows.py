@@ -13,9 +13,12 @@ from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
 from tidu_cli.formats.onnx.writing.lowerings.reductions import greatest, least
 from tidu_cli.graph.types import FLOATS, TensorType
 
+_HALF = {"bf16": "f32", "f16": "f32"}
+"""What is computed of halves, which the operators do not take, or runtimes have no kernels for."""
+
 
 class Flat:
-    """An array whose axes with windows are spatial ones, after one for all others and one of one channel."""
+    """An array whose axes with windows are spatial ones, after one of channels and one for all others before it."""
 
     def __init__(self, low: Lowering, operand: TensorType, attrs: Any) -> None:
         self.low = low
@@ -35,17 +38,21 @@ class Flat:
         )
         self.dilations, self.base = [dilation[k] for k in self.axes], [base[k] for k in self.axes]
         self.order = [*self.others, *self.axes]
+        self.channels = self.shape[self.others[-1]] if self.others else 1
 
     def flat(self, x: str, shape: Sequence[int] | None = None) -> str:
         """x, of the operand's shape or another one, in that form."""
-        sizes = self.shape if shape is None else shape
-        n = math.prod(sizes[k] for k in self.others)
-        return self.low.reshape(self.low.transpose(x, self.order), [n, 1, *[sizes[k] for k in self.axes]])
+        sizes = [(self.shape if shape is None else shape)[k] for k in self.order]
+        n = len(self.others)
+        due = [math.prod(sizes[: max(n - 1, 0)]), self.channels, *sizes[n:]]
+        x = self.low.transpose(x, self.order)
+        return x if due == sizes else self.low.reshape(x, due)
 
-    def restored(self, y: str, shape: Sequence[int]) -> str:
-        """A result of this shape from that form."""
+    def restored(self, y: str, shape: Sequence[int], is_vector: bool = False) -> str:
+        """A result of this shape from that form, or from a vector of its elements."""
         back = sorted(range(len(self.order)), key=self.order.__getitem__)
-        return self.low.transpose(self.low.reshape(y, [shape[k] for k in self.order]), back)
+        is_whole = len(self.others) == 2 and not is_vector
+        return self.low.transpose(y if is_whole else self.low.reshape(y, [shape[k] for k in self.order]), back)
 
     @property
     def is_pooled(self) -> bool:
@@ -101,9 +108,9 @@ def _sum(low: Lowering, x: str) -> str | Sequence[str]:
     flat, dtype = Flat(low, low.operand, low.attrs), low.operand.dtype
     if not flat.is_pooled:
         return _along_axes("ReduceSum", lambda _: 0)(low, x)
-    ones = low.body.constant(np.ones((1, 1, *flat.kernel)), dtype)
+    ones = low.body.constant(np.ones((flat.channels, 1, *flat.kernel)), dtype)
     pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
-    y = low.emit("Conv", flat.flat(x), ones, pads=pads, strides=flat.strides, dilations=flat.dilations)
+    y = low.emit("Conv", flat.flat(x), ones, pads=pads, strides=flat.strides, dilations=flat.dilations, group=flat.channels)
     return flat.restored(y, low.result.shape)
 
 
@@ -126,7 +133,7 @@ def _extreme(op_type: str, nothing: Callable[[str], object]) -> Rule:
 
 def _places(low: Lowering, flat: Flat, x: str) -> str:
     """The numbers of the elements that windows choose, in the flat form of the operand."""
-    if low.operands[1].dtype == "bf16":
+    if low.operands[1].dtype in _HALF:
         x = low.cast(x, "f32")
     if not flat.is_pooled:
         return _chosen(low, flat, x)
@@ -159,7 +166,7 @@ def _chosen(low: Lowering, flat: Flat, x: str) -> str:
     wide = low.cast(x, "u8") if operand.dtype == "bool" else x
     of_windows = low.emit("Gather", low.reshape(flat.flat(wide), [-1]), low.body.constant(np.where(is_there, among, 0)), axis=0)
     is_greatest = low.attrs.select_prim != "le"
-    dtype = {"bool": "u8", "bf16": "f32"}.get(operand.dtype, operand.dtype)
+    dtype = {"bool": "u8", **_HALF}.get(operand.dtype, operand.dtype)
     nothing = low.number((least if is_greatest else greatest)(dtype), dtype)
     if not is_there.all():
         of_windows = low.emit("Where", low.body.constant(is_there), of_windows, nothing)
@@ -175,7 +182,7 @@ def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
     size = low.operands[1].size
     blank = low.emit("Expand", low.number(0), low.ints([size]))
     updates = low.reshape(flat.flat(source, low.operands[0].shape), [-1])
-    return flat.restored(low.emit("ScatterElements", blank, places, updates, axis=0, reduction="add"), low.result.shape)
+    return flat.restored(low.emit("ScatterElements", blank, places, updates, axis=0, reduction="add"), low.result.shape, True)
 
 
 def _gather_selected(low: Lowering, source: str, operand: str) -> str:
@@ -184,11 +191,8 @@ def _gather_selected(low: Lowering, source: str, operand: str) -> str:
         return low.emit("Identity", source)
     places = _places(low, flat, operand)
     found = low.emit("Gather", low.reshape(flat.flat(source), [-1]), low.reshape(places, [-1]), axis=0)
-    return flat.restored(found, low.result.shape)
+    return flat.restored(found, low.result.shape, True)
 
-
-_HALF = {"bf16": "f32"}
-"""What is computed of bf16, which the operators do not take, or runtimes have no kernels for."""
 
 LOWERINGS: Mapping[str, Rule] = {
     "reduce_window_max": through(_HALF, _extreme("ReduceMax", least)),
