@@ -108,7 +108,7 @@ def _is_negative(low: Lowering, x: str) -> str:
 
 
 def _atan2(low: Lowering, y: str, x: str) -> str:
-    """By the quotient of the sizes, turned where x is negative, with the sign of y. Two zeros have a quotient, and two infinities."""
+    """By the quotient of the sizes, turned where x is negative, with the sign of y. Zeros and infinities have one, too."""
     zero, one, infinity = low.number(0), low.number(1), low.number(math.inf)
     a, b = low.emit("Abs", y), low.emit("Abs", x)
     both = low.emit("And", low.emit("Equal", a, infinity), low.emit("Equal", b, infinity))
