@@ -31,7 +31,7 @@ FILES = [
     for f in sorted(SAMPLES.rglob("*.json"))
     if not {"invalid", "plugin"} & set(f.parts) and f.name != "index.json" and b'"graphs"' in f.read_bytes()
 ]
-CANNOT = ("complex", "times", "record", "detached", "in ONNX")
+CANNOT = ("complex", "times", "record", "detached", "ONNX")
 """Words of the reasons for which a document is not written."""
 
 

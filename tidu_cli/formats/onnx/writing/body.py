@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import count
 from typing import Any
 
@@ -17,32 +16,6 @@ from tidu_cli.graph.types import RecordType, TensorType, Type
 
 CODES = {name: code for code, name in DTYPES.items()}
 """The codes of element types by the names of dtypes."""
-
-
-_WIDER = {
-    "bool": ("u8", "i32"),
-    "i8": ("i16", "i32", "i64"),
-    "i16": ("i32", "i64"),
-    "u8": ("u16", "i32", "u32", "i64"),
-    "u16": ("i32", "u32", "i64"),
-    "f16": ("f32",),
-    "bf16": ("f32",),
-}
-"""In which dtypes those of few bits are computed without loss, the narrowest first."""
-
-
-@cache
-def wider(op_type: str, opset: int) -> dict[str, str]:
-    """For each dtype that an operator does not take as its first operand one in which it computes, if there is one."""
-    schema = package().defs.get_schema(op_type, opset)
-    kind = schema.inputs[0].type_str
-    taken = next((set(c.allowed_type_strs) for c in schema.type_constraints if c.type_param_str == kind), {kind})
-    names = {dtype: f"tensor({package().TensorProto.DataType.Name(code).lower()})" for dtype, code in CODES.items()}
-    return {
-        dtype: fitting[0]
-        for dtype, others in _WIDER.items()
-        if names[dtype] not in taken and (fitting := [other for other in others if names[other] in taken])
-    }
 
 
 class NoMeaningError(DocumentError):

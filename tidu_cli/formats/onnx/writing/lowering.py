@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tidu_cli.formats.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type, wider
+from tidu_cli.formats.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+WIDE_INTEGERS = {"i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}
+"""Integers in which sums and products are the same but for the high bits, and which runtimes have kernels for."""
 
 Rule = Callable[..., "str | Sequence[str]"]
 """From a Lowering and the names of the operands to that of the result, or those of several."""
@@ -86,6 +89,15 @@ class Lowering:
         """x as another dtype."""
         return self.emit("Cast", x, to=CODES[dtype])
 
+    def where(self, condition: str, x: str, y: str, dtype: str) -> str:
+        """x where the condition holds, else y. Both are of this dtype, for which runtimes may have no Where."""
+        if dtype == "bool":
+            return self.emit("Or", self.emit("And", condition, x), self.emit("And", self.emit("Not", condition), y))
+        wider = {"i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}.get(dtype)
+        if wider is None:
+            return self.emit("Where", condition, x, y)
+        return self.cast(self.emit("Where", condition, self.cast(x, wider), self.cast(y, wider)), dtype)
+
     def graph(self, body: Body, graph: ClosedGraph, inputs: Sequence[str]) -> list[str]:
         """Write a closed graph into a body. Gives the names of its outputs."""
         names, inner = list(inputs), graph.graph
@@ -105,13 +117,6 @@ class Lowering:
             return [self.filled(0, t) for t in self.results]  # runtimes have not thought of them everywhere
         found = rule(self, *inputs)
         return [found] if isinstance(found, str) else list(found)
-
-    def of_types(self, dtype: str, other: str) -> Lowering:
-        """The lowering of this case with another dtype in place of one."""
-        operands, results = (
-            tuple(t.with_dtype(other) if t.dtype == dtype else t for t in types) for types in (self.operands, self.results)
-        )
-        return replace(self, case=replace(self.case, operands=operands, results=results))
 
     def _of(self, body: Body, case: Case) -> Lowering:
         return Lowering(body, case, self.rules, self.primitives)
@@ -133,30 +138,25 @@ class Lowering:
         return NoMeaningError(f"{self.case.op} {reason}; write --format msgpack")
 
 
-def through(dtypes: Mapping[str, str], rule: Rule) -> Rule:
-    """A rule that computes operands of the first's dtype in another one, where there is one for it."""
+def widened(rule: Rule, **wider: str) -> Rule:
+    """The rule on wider dtypes for operands of those that its operators do not take, or runtimes have no kernels for.
 
-    def wide(low: Lowering, *inputs: str) -> str | Sequence[str]:
-        dtype = low.operand.dtype
-        other = dtypes.get(dtype)
-        if other is None:
-            return rule(low, *inputs)
-        given = [low.cast(x, other) if t.dtype == dtype else x for x, t in zip(inputs, low.operands, strict=True)]
-        found = rule(low.of_types(dtype, other), *given)
-        names = [found] if isinstance(found, str) else found
-        return [low.cast(x, dtype) if t.dtype == dtype else x for x, t in zip(names, low.results, strict=True)]
+    Results are converted back: integers modulo a power of two, floats rounded.
+    """
 
-    return wide
+    def through(low: Lowering, *operands: str) -> str | Sequence[str]:
+        types, due = [*low.operands, *low.results], [*low.results]
+        if not any(t.dtype in wider for t in types):
+            return rule(low, *operands)
+        wide = [t.with_dtype(wider.get(t.dtype, t.dtype)) for t in types]
+        n = len(low.operands)
+        inner = replace(low, case=replace(low.case, operands=tuple(wide[:n]), results=tuple(wide[n:])))
+        given = [low.cast(x, wider[t.dtype]) if t.dtype in wider else x for x, t in zip(operands, low.operands, strict=True)]
+        found = rule(inner, *given)
+        results = [found] if isinstance(found, str) else found
+        return [low.cast(y, t.dtype) if t.dtype in wider else y for y, t in zip(results, due, strict=True)]
 
-
-def operator(op_type: str, **attrs: object) -> Rule:
-    """One operator of the operands; in a wider dtype where it does not take theirs."""
-
-    def rule(low: Lowering, *inputs: str) -> str | Sequence[str]:
-        dtypes = wider(op_type, low.body.opset)
-        return through(dtypes, lambda inner, *wide: inner.emit(op_type, *wide, **attrs))(low, *inputs)
-
-    return rule
+    return through
 
 
 def _required(type_: Any) -> TensorType:

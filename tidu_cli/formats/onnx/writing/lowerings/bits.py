@@ -1,100 +1,85 @@
-"""Operations on bits, which ONNX shifts in unsigned integers only."""
+"""What counts or combines the bits of integers, which ONNX has operators for one by one alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.graph.types import SIGNED
 
 
-def _either(of_bools: str, of_integers: str) -> Rule:
-    """One operator of bools, another of integers."""
-    return lambda low, *operands: low.emit(of_bools if low.operand.dtype == "bool" else of_integers, *operands)
+def _bits(low: Lowering) -> int:
+    return int(low.operand.dtype[1:])
 
 
-class Words:
-    """Integers as unsigned ones of as many bits, held in a dtype in which runtimes shift."""
-
-    def __init__(self, low: Lowering) -> None:
-        self.low = low
-        self.bits = int(low.operand.dtype[1:])
-        self.unsigned = f"u{self.bits}"
-        self.dtype = "u32" if self.bits == 16 else self.unsigned
-
-    def of(self, x: str) -> str:
-        """An operand in this form."""
-        for dtype in dict.fromkeys((self.unsigned, self.dtype)):
-            x = x if dtype == self.low.operand.dtype else self.low.cast(x, dtype)
-        return x
-
-    def restored(self, x: str) -> str:
-        """A result from this form."""
-        return x if self.dtype == self.low.operand.dtype else self.low.cast(x, self.low.operand.dtype)
-
-    def number(self, value: int) -> str:
-        """A constant."""
-        return self.low.number(value, self.dtype)
-
-    def right(self, x: str, by: str) -> str:
-        """x, shifted; zeros come in."""
-        return self.low.emit("BitShift", x, by, direction="RIGHT")
+def _as_u64(low: Lowering, x: str) -> str:
+    """The bits of integers as u64, zeros above."""
+    dtype = low.operand.dtype
+    unsigned = low.cast(x, f"u{dtype[1:]}") if dtype in SIGNED else x
+    return unsigned if dtype[1:] == "64" else low.cast(unsigned, "u64")
 
 
-def _shift(direction: str) -> Rule:
-    """Those by as many bits as there are, or more, give 0."""
-
-    def rule(low: Lowering, x: str, y: str) -> str:
-        words = Words(low)
-        a, b = words.of(x), words.of(y)
-        most = words.number(words.bits - 1)
-        shifted = low.emit("BitShift", a, low.emit("Min", b, most), direction=direction)
-        return words.restored(low.emit("Where", low.emit("Greater", b, most), words.number(0), shifted))
-
-    return rule
+def _right(low: Lowering, x: str, n: int) -> str:
+    return low.emit("BitShift", x, low.number(n, "u64"), direction="RIGHT")
 
 
-def _shift_right_arithmetic(low: Lowering, x: str, y: str) -> str:
-    """Of numbers with the highest bit set the bits are turned over, before and after."""
-    words = Words(low)
-    a, ones = words.of(x), words.number(2**words.bits - 1)
-    by = low.emit("Min", words.of(y), words.number(words.bits - 1))
-    turned = low.emit("BitwiseXor", words.right(low.emit("BitwiseXor", a, ones), by), ones)
-    is_negative = low.emit("GreaterOrEqual", a, words.number(2 ** (words.bits - 1)))
-    return words.restored(low.emit("Where", is_negative, turned, words.right(a, by)))
-
-
-def _ones(words: Words, x: str) -> str:
-    """The number of bits set: sums of neighbouring bits, then of pairs of these, and so on."""
-    low, reach = words.low, 1
-    while reach < words.bits:
-        mask = words.number(sum((2**reach - 1) << k for k in range(0, words.bits, 2 * reach)))
-        moved = low.emit("BitwiseAnd", words.right(x, words.number(reach)), mask)
-        x, reach = low.emit("Add", low.emit("BitwiseAnd", x, mask), moved), 2 * reach
-    return x
+def _counted(low: Lowering, x: str) -> str:
+    """The bits set of u64: sums of neighbours, twice as wide in each step."""
+    for n, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F), (8, 0x00FF00FF00FF00FF)):
+        kept = low.number(mask, "u64")
+        x = low.emit("Add", low.emit("BitwiseAnd", x, kept), low.emit("BitwiseAnd", _right(low, x, n), kept))
+    x = low.emit("Add", x, _right(low, x, 16))
+    return low.emit("BitwiseAnd", low.emit("Add", x, _right(low, x, 32)), low.number(0x7F, "u64"))
 
 
 def _population_count(low: Lowering, x: str) -> str:
-    words = Words(low)
-    return words.restored(_ones(words, words.of(x)))
+    return low.cast(_counted(low, _as_u64(low, x)), low.result.dtype)
 
 
 def _leading_zeros(low: Lowering, x: str) -> str:
-    """The bits less those up to the highest one, which is smeared over all below it."""
-    words, reach = Words(low), 1
-    smeared = words.of(x)
-    while reach < words.bits:
-        smeared, reach = low.emit("BitwiseOr", smeared, words.right(smeared, words.number(reach))), 2 * reach
-    return words.restored(low.emit("Sub", words.number(words.bits), _ones(words, smeared)))
+    """All bits less those from the highest one on, to which it is smeared."""
+    smeared = _as_u64(low, x)
+    for n in (1, 2, 4, 8, 16, 32):
+        if n < _bits(low):
+            smeared = low.emit("BitwiseOr", smeared, _right(low, smeared, n))
+    return low.cast(low.emit("Sub", low.number(_bits(low), "u64"), _counted(low, smeared)), low.result.dtype)
+
+
+def _shift_right_arithmetic(low: Lowering, x: str, y: str) -> str:
+    """By the logical shift of the complement of what is negative. The highest bit is a sign of unsigned integers, too."""
+    bits, unsigned = _bits(low), f"u{_bits(low)}"
+    x, y = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
+    negative = low.emit("GreaterOrEqual", x, low.number(2 ** (bits - 1), unsigned))
+    size = low.where(negative, low.emit("BitwiseNot", x), x, unsigned)
+    most = low.number(bits - 1, unsigned)
+    shift = low.where(low.emit("Greater", y, most), most, y, unsigned)  # of what has no sign bit nothing is left then
+    found = low.emit("BitShift", size, shift, direction="RIGHT")
+    found = low.where(negative, low.emit("BitwiseNot", found), found, unsigned)
+    return low.cast(found, low.operand.dtype) if low.operand.dtype != unsigned else found
+
+
+def reduced_bits(low: Lowering, x: str, op_type: str) -> str:
+    """Integers whose bits are taken apart, reduced with others in their place, and put together."""
+    rank, bits = low.operand.rank, _bits(low)
+    powers = low.body.constant(np.uint64(1) << np.arange(bits, dtype=np.uint64))
+    apart = low.emit("BitwiseAnd", low.emit("Unsqueeze", _as_u64(low, x), low.ints([rank])), powers)
+    is_set = low.cast(low.emit("Not", low.emit("Equal", apart, low.number(0, "u64"))), "i32")
+    found = low.emit(op_type, is_set, low.ints(low.attrs.axes), keepdims=0)
+    found = low.emit("Mod", found, low.number(2, "i32")) if op_type == "ReduceSum" else found
+    axis = low.result.rank
+    parts = []
+    for start in range(0, bits, 32):  # as runtimes sum in floats, of 53 bits
+        part = low.emit("Slice", low.cast(found, "i64"), low.ints([start]), low.ints([start + 32]), low.ints([axis]))
+        of_part = low.body.constant(2 ** np.arange(min(bits, 32)), "i64")
+        total = low.emit("ReduceSum", low.emit("Mul", part, of_part), low.ints([axis]), keepdims=0)
+        parts.append(low.emit("Mul", total, low.number(2**start, "i64")))
+    return low.cast(low.emit("Add", *parts) if len(parts) > 1 else parts[0], low.result.dtype)
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "and": _either("And", "BitwiseAnd"),
     "clz": _leading_zeros,
-    "not": _either("Not", "BitwiseNot"),
-    "or": _either("Or", "BitwiseOr"),
     "population_count": _population_count,
-    "shift_left": _shift("LEFT"),
     "shift_right_arithmetic": _shift_right_arithmetic,
-    "shift_right_logical": _shift("RIGHT"),
-    "xor": _either("Xor", "BitwiseXor"),
 }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from string import ascii_letters
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, operator, through
+from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.graph.types import FLOATS
 
 
-def _dot_general(low: Lowering, x: str, y: str) -> str | Sequence[str]:
+def _dot_general(low: Lowering, x: str, y: str) -> str:
     (contract_x, contract_y), (batch_x, batch_y) = low.attrs.dimension_numbers
     left, right, dtype = *low.operands[:2], low.result.dtype
     if not left.size or not right.size:
@@ -27,7 +27,9 @@ def _dot_general(low: Lowering, x: str, y: str) -> str | Sequence[str]:
         x = x if contract_x[0] == n + 1 else _swapped(low, x, left.rank)
         y = y if contract_y[0] == n else _swapped(low, y, right.rank)
         return low.emit("MatMul", x, y)
-    return operator("Einsum", equation=_equation(low))(low, x, y)
+    if dtype == "bf16":  # which Einsum does not take
+        return low.cast(low.emit("Einsum", low.cast(x, "f32"), low.cast(y, "f32"), equation=_equation(low)), dtype)
+    return low.emit("Einsum", x, y, equation=_equation(low))
 
 
 def _single(rank: int, n: int) -> bool:
@@ -53,4 +55,4 @@ def _equation(low: Lowering) -> str:
     return f"{''.join(x)},{''.join(y)}->{''.join([*batch, *rest])}"
 
 
-LOWERINGS: Mapping[str, Rule] = {"dot_general": through(dict.fromkeys(("i8", "i16", "u8", "u16"), "i32"), _dot_general)}
+LOWERINGS: Mapping[str, Rule] = {"dot_general": widened(_dot_general, **WIDE_INTEGERS)}

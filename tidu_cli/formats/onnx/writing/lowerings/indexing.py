@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
-from tidu_cli.graph.types import FLOATS, SIGNED
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.formats.onnx.writing.lowerings.arrays import as_i64
+from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
 
 
 def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
     """The entries of index vectors, each of the indices' shape with a last axis of one."""
-    dtype = low.operands[1].dtype
-    if dtype == "u64":
-        indices = low.emit("Min", indices, low.number(2**62, "u64"))
-    wide = low.cast(indices, "i64") if dtype != "i64" else indices
+    wide = as_i64(low, indices, low.operands[1].dtype)
     return low.emit_all("Split", [wide], n, axis=rank - 1, num_outputs=n) if n > 1 else [wide]
 
 
@@ -98,7 +96,7 @@ def _gather(low: Lowering, x: str, indices: str) -> str:
     found = low.emit("GatherND", x, full)
     if fits is None:
         return found
-    return low.emit("Where", fits, found, low.number(_fill(low), operand.dtype))
+    return low.where(fits, found, low.number(_fill(low), operand.dtype), operand.dtype)
 
 
 def _empty(low: Lowering) -> str:
@@ -134,7 +132,7 @@ def _gather_along(low: Lowering, x: str, indices: str, axis: int) -> str:
     index_type = low.operands[1]
     flat = low.emit("Squeeze", indices, low.ints([index_type.rank - 1]))
     if index_type.dtype not in ("i32", "i64"):
-        flat = low.cast(flat, "i64")
+        flat = as_i64(low, flat, index_type.dtype)
     if low.attrs.mode != "promise_in_bounds":
         dtype = index_type.dtype if index_type.dtype in ("i32", "i64") else "i64"
         flat = low.emit("Clip", flat, low.number(0, dtype), low.number(low.operand.shape[axis] - 1, dtype))
@@ -212,7 +210,8 @@ def _scatter_along(low: Lowering, x: str, indices: str, updates: str, axis: int,
     if is_cut:
         below = low.emit("Less", places, low.number(0, "i64"))
         places = low.emit("Min", low.emit("Where", below, low.number(n, "i64"), places), low.number(n, "i64"))
-        x = low.emit("Pad", x, low.ints([*[0] * rank, 1, *[0] * (rank - 1)]))
+        after = TensorType(operand.dtype, (1, *[operand.shape[k] for k in front[1:]]))
+        x = low.emit("Concat", x, low.filled(0, after), axis=0)
     elif low.attrs.mode == "clip":
         places = low.emit("Clip", places, low.number(0, "i64"), low.number(n - 1, "i64"))
     x = low.emit("ScatterND", x, places, updates, reduction=None if reduction == "none" else reduction)
@@ -239,10 +238,6 @@ def _extremum(op_type: str) -> Rule:
     return rule
 
 
-_IN_TOP_K = {"bool": "i32", "bf16": "f32"}
-"""In which dtypes those are ordered that TopK does not take."""
-
-
 def _top_k(low: Lowering, x: str) -> list[str]:
     values, places = low.emit_all("TopK", [x, low.ints([low.attrs.k])], 2, axis=low.attrs.axis)
     return [
@@ -260,7 +255,8 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
         key, dtype = found[k], low.operands[k].dtype
         if dtype in FLOATS:
             key = low.emit("Where", low.emit("IsNaN", key), low.number(math.inf, dtype), key)
-        key = low.cast(key, _IN_TOP_K[dtype]) if dtype in _IN_TOP_K else key
+        elif dtype == "bool":
+            key = low.cast(key, "i32")
         order = low.emit_all("TopK", [key, low.ints([n])], 2, axis=axis, largest=0)[1]
         found = [low.emit("GatherElements", x, order, axis=axis) for x in found]
         if dtype in FLOATS:  # NaN comes after infinity
@@ -271,15 +267,15 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "argmax": _extremum("ArgMax"),
-    "argmin": _extremum("ArgMin"),
+    "argmax": widened(_extremum("ArgMax"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmin": widened(_extremum("ArgMin"), i16="i32", u16="i32", u32="i64", bf16="f32"),
     "gather": _gather,
     "scatter": _scatter("none"),
-    "scatter-add": _scatter("add"),
-    "scatter-max": _scatter("max"),
-    "scatter-min": _scatter("min"),
-    "scatter-mul": _scatter("mul"),
-    "scatter-sub": _scatter("add"),
-    "sort": _sort,
-    "top_k": through(_IN_TOP_K, _top_k),
+    "scatter-add": widened(_scatter("add"), f16="f32", bf16="f32"),
+    "scatter-max": widened(_scatter("max"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-min": widened(_scatter("min"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-mul": widened(_scatter("mul"), f16="f32", bf16="f32"),
+    "scatter-sub": widened(_scatter("add"), f16="f32", bf16="f32"),
+    "sort": widened(_sort, bf16="f32", u16="i32", u32="i64"),
+    "top_k": widened(_top_k, bf16="f32", bool="i32", u16="i32", u32="i64"),
 }

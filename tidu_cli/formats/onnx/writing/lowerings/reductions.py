@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from tidu_cli.formats.onnx.writing.body import wider
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
+from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
+from tidu_cli.formats.onnx.writing.lowerings.bits import reduced_bits
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 
 def _reduce(op_type: str) -> Rule:
-    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+    def rule(low: Lowering, x: str) -> str:
         axes = low.attrs.axes
         if not axes:
             return low.emit("Identity", x)
         if not low.operand.size:
             return low.filled(_OF_NOTHING[op_type](low.operand.dtype), low.result)
-        dtypes = wider(op_type, low.body.opset)
-        return through(dtypes, lambda inner, wide: inner.emit(op_type, wide, inner.ints(axes), keepdims=0))(low, x)
+        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
+        found = low.emit(op_type, wide, low.ints(axes), keepdims=0)
+        return low.cast(found, "bool") if low.operand.dtype == "bool" else found
 
     return rule
 
 
 def _bitwise(op_type: str) -> Rule:
-    """and and or of bools; ONNX has none of bits along an axis."""
+    """and, or and xor along axes: of integers bit by bit."""
 
-    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+    def rule(low: Lowering, x: str) -> str:
+        if not low.attrs.axes:
+            return low.emit("Identity", x)
+        if not low.operand.size:
+            zero = low.emit("Expand", low.number(0), low.ints(low.result.shape))
+            return zero if op_type != "ReduceMin" else low.emit("Not" if low.operand.dtype == "bool" else "BitwiseNot", zero)
         if low.operand.dtype != "bool":
-            raise low.refuse("of integers has no operator in ONNX")
-        return _reduce(op_type)(low, x)
+            return reduced_bits(low, x, op_type)
+        found = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
+        return low.cast(low.emit("Mod", found, low.number(2, "i32")) if op_type == "ReduceSum" else found, "bool")
 
     return rule
-
-
-def _xor(low: Lowering, x: str) -> str:
-    if low.operand.dtype != "bool":
-        raise low.refuse("of integers has no operator in ONNX")
-    if not low.attrs.axes:
-        return low.emit("Identity", x)
-    count = low.emit("ReduceSum", low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
-    return low.cast(low.emit("Mod", count, low.number(2, "i32")), "bool")
 
 
 def _cumulative_sum(low: Lowering, x: str) -> str:
@@ -98,16 +96,16 @@ _OF_NOTHING: Mapping[str, Callable[[str], object]] = {
 """What reductions of no elements give."""
 
 LOWERINGS: Mapping[str, Rule] = {
-    "cumlogsumexp": through({"bf16": "f32"}, _cumulative(_log_add_exp, least)),
-    "cummax": _cumulative(_by("Max"), least),
-    "cummin": _cumulative(_by("Min"), greatest),
-    "cumprod": _cumulative(_by("Mul"), lambda dtype: 1),
-    "cumsum": through({"bf16": "f32", "f16": "f32", **dict.fromkeys(("i8", "i16", "u8", "u16"), "i32")}, _cumulative_sum),
+    "cumlogsumexp": widened(_cumulative(_log_add_exp, least), f16="f32", bf16="f32"),
+    "cummax": widened(_cumulative(_by("Max"), least), i16="i32", u16="i32"),
+    "cummin": widened(_cumulative(_by("Min"), greatest), i16="i32", u16="i32"),
+    "cumprod": widened(_cumulative(_by("Mul"), lambda dtype: 1), **WIDE_INTEGERS),
+    "cumsum": widened(_cumulative_sum, f16="f32", bf16="f32", **WIDE_INTEGERS),
     "reduce_and": _bitwise("ReduceMin"),
-    "reduce_max": _reduce("ReduceMax"),
-    "reduce_min": _reduce("ReduceMin"),
+    "reduce_max": widened(_reduce("ReduceMax"), i16="i32", u16="i32", u32="i64"),
+    "reduce_min": widened(_reduce("ReduceMin"), i16="i32", u16="i32", u32="i64"),
     "reduce_or": _bitwise("ReduceMax"),
-    "reduce_prod": _reduce("ReduceProd"),
-    "reduce_sum": _reduce("ReduceSum"),
-    "reduce_xor": _xor,
+    "reduce_prod": widened(_reduce("ReduceProd"), **WIDE_INTEGERS),
+    "reduce_sum": widened(_reduce("ReduceSum"), **WIDE_INTEGERS),
+    "reduce_xor": _bitwise("ReduceSum"),
 }

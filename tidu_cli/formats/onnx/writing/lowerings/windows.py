@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.body import wider
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, through
+from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.reductions import greatest, least
 from tidu_cli.graph.types import FLOATS, TensorType
 
 _HALF = {"bf16": "f32", "f16": "f32"}
 """What is computed of halves, which the operators do not take, or runtimes have no kernels for."""
+
+
+_INTEGERS = {"bool": "i32", **WIDE_INTEGERS, "u64": "u64"}
+"""In which dtypes windows of integers are reduced."""
 
 
 class Flat:
@@ -71,7 +74,7 @@ def _along_axes(op_type: str, nothing: Callable[[str], object]) -> Rule:
 
     def rule(low: Lowering, x: str) -> str | Sequence[str]:
         value = nothing(low.operand.dtype)
-        return through(wider(op_type, low.body.opset), lambda inner, wide: _reduced(inner, wide, op_type, value))(low, x)
+        return widened(lambda inner, wide: _reduced(inner, wide, op_type, value), **_INTEGERS)(low, x)
 
     return rule
 
@@ -195,9 +198,9 @@ def _gather_selected(low: Lowering, source: str, operand: str) -> str:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "reduce_window_max": through(_HALF, _extreme("ReduceMax", least)),
-    "reduce_window_min": through(_HALF, _extreme("ReduceMin", greatest)),
-    "reduce_window_sum": through(_HALF, _sum),
+    "reduce_window_max": widened(_extreme("ReduceMax", least), **_HALF),
+    "reduce_window_min": widened(_extreme("ReduceMin", greatest), **_HALF),
+    "reduce_window_sum": widened(_sum, **_HALF),
     "select_and_gather_add": _gather_selected,
-    "select_and_scatter_add": _scatter_selected,
+    "select_and_scatter_add": widened(_scatter_selected, **_HALF),
 }
