@@ -58,7 +58,7 @@ def parse_imported(
     """
     source = as_source(data)
     if is_model(source):
-        return _model(source, where, choices)
+        return _model(source, where, primitives, choices)
     with _errors_of(where), no_collection():
         plain, found = parse(source)
         if choices is not None and choices != Choices():
@@ -73,7 +73,7 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = K
     """
     source = as_source(data)
     if is_model(source):
-        return _model(source, where)[0].document, "onnx"
+        return _model(source, where, primitives)[0].document, "onnx"
     with _errors_of(where), no_collection():
         plain, found = parse(source)
         return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
@@ -103,12 +103,12 @@ def is_model(source: Source) -> bool:
     return is_onnx(source.head(N_FIRST))
 
 
-def _model(source: Source, where: str, choices: Choices | None = None) -> tuple[Imported, str]:
+def _model(source: Source, where: str, primitives: PrimitiveSet, choices: Choices | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.onnx.read import read_onnx
 
     watch("parsing")
     with no_collection():
-        return read_onnx(source.read(), where, source.path, choices), "onnx"
+        return read_onnx(source.read(), where, source.path, choices, lambda plain: _read(plain, primitives)), "onnx"
 
 
 @contextmanager

@@ -17,6 +17,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "quantization",
         "joining",
         "indexing",
+        "scattering",
         "reductions",
         "contraction",
         "normalization",
@@ -32,7 +33,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "refused",
     ),
     "ai.onnx.ml": ("machine_learning",),
-    "com.microsoft": ("contrib",),
+    "com.microsoft": ("contrib", "contrib_attention"),
 }
 """The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""
 
