@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tidu_cli.formats.onnx.reading.folding import at, computed
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.sampling import linear_taps
+from tidu_cli.formats.onnx.reading.operators.sampling import linear_taps, widened
 from tidu_cli.formats.onnx.reading.operators.windows import spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
@@ -23,7 +24,8 @@ def convolved(node: Node, x: Value, w: Value) -> Value:
     """The convolution of x, [batch, channels, ...], by w, [features, channels / groups, ...]."""
     found = windows(node, x, node["kernel_shape"] or w.shape[2:])
     axes = tuple(range(x.ndim))
-    return node.emit(
+    return computed(
+        node,
         "conv_general_dilated",
         x,
         w,
@@ -55,7 +57,8 @@ def _conv_transpose(node: Node, x: Value, w: Value, bias: Value = None) -> Value
         w = w.reshape(-1, *w.shape[2:])
     axes = tuple(range(x.ndim))
     rhs = axes if groups > 1 else (1, 0, *axes[2:])
-    y = node.emit(
+    y = computed(
+        node,
         "conv_general_dilated",
         x,
         np.flip(w, axes[2:]),
@@ -100,17 +103,19 @@ def _deform_conv(node: Node, x: Value, w: Value, offset: Value, bias: Value = No
     row_places, column_places = (found.places(k) for k in (0, 1))
     at_row = np.repeat(row_places.T, found.kernel[1], 0)[:, :, np.newaxis]
     at_column = np.tile(column_places.T, (found.kernel[0], 1))[:, np.newaxis, :]
-    places = [offsets[:, :, :, 0] + at_row.astype(x.dtype), offsets[:, :, :, 1] + at_column.astype(x.dtype)]
-    grouped = x.reshape(n, shifted, c // shifted, *x.shape[2:])
+    offsets = widened(offsets)
+    places = [offsets[:, :, :, 0] + at_row.astype(offsets.dtype), offsets[:, :, :, 1] + at_column.astype(offsets.dtype)]
+    grouped = widened(x).reshape(n, shifted, c // shifted, *x.shape[2:])
     batch = np.arange(n).reshape(-1, 1, 1, 1, 1), np.arange(shifted).reshape(1, -1, 1, 1, 1)
-    values = linear_taps(lambda at: np.moveaxis(grouped, 2, -1)[(*batch, *at)], places, x.shape[2:])
+    last = np.moveaxis(grouped, 2, -1)
+    values = linear_taps(lambda index: at(node, last, *batch, *index), places, x.shape[2:])
     if mask is not None:
-        values = values * mask.reshape(n, shifted, taps, rows, columns)[..., np.newaxis]
+        values = values * widened(mask).reshape(n, shifted, taps, rows, columns)[..., np.newaxis]
     read = np.moveaxis(values, -1, 2).reshape(n, c, taps, rows, columns)  # [n, shifted, c / shifted, taps, rows, columns]
     groups = node["group"] or 1
-    weights = w.reshape(groups, w.shape[0] // groups, c // groups, taps)
+    weights = widened(w).reshape(groups, w.shape[0] // groups, c // groups, taps)
     y = np.einsum("ngctij,goct->ngoij", read.reshape(n, groups, c // groups, taps, rows, columns), weights)
-    return _plus_bias(y.reshape(n, w.shape[0], rows, columns), bias)
+    return _plus_bias(y.reshape(n, w.shape[0], rows, columns).astype(x.dtype), bias)
 
 
 def _col2im(node: Node, x: Value, image: Value, block: Value) -> Value:
@@ -124,12 +129,13 @@ def _col2im(node: Node, x: Value, image: Value, block: Value) -> Value:
     rank = len(shape)
     places = np.zeros((*kernel, *found.counts), np.int64)
     for k in range(rank):
-        at = (found.places(k) + low[k]).T
+        along = (found.places(k) + low[k]).T
         layout = [1] * (2 * rank)
-        layout[k], layout[rank + k] = at.shape
-        places = places * sizes[k] + at.reshape(layout)
+        layout[k], layout[rank + k] = along.shape
+        places = places * sizes[k] + along.reshape(layout)
     numbers = ScatterDimensionNumbers(update_window_dims=(0, 1), inserted_window_dims=(2,), scatter_dims_to_operand_dims=(2,))
-    padded = node.emit(
+    padded = computed(
+        node,
         "scatter-add",
         np.zeros((n, c, math.prod(sizes)), x.dtype),
         places.reshape(-1, 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Axis:
         return offset + (k + 0.5) / self.scale - 0.5
 
 
-_ROUNDINGS = {
+_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = {
     "round_prefer_floor": lambda p: np.ceil(p - 0.5),
     "round_prefer_ceil": lambda p: np.floor(p + 0.5),
     "floor": np.floor,
@@ -162,21 +162,7 @@ def _upsample(node: Node, x: Value, scales: Value = None) -> Value:
     return _resized(node, x, axes, "asymmetric", "floor")
 
 
-def _affine_grid(node: Node, theta: Value, size: Value) -> Value:
-    """Where GridSample reads for affine maps of an image."""
-    shape = node.ints(size, "size")[2:]
-    require("memory", math.prod(shape) * 8 * (len(shape) + 1), f"a grid of shape {shape}")
-    axes = []
-    for n in shape:
-        places = np.linspace(-1, 1, n) if node["align_corners"] else (np.arange(n) * 2 + 1) / n - 1
-        axes.append(np.zeros(1) if n == 1 and node["align_corners"] else places)
-    mesh = np.meshgrid(*axes, indexing="ij")
-    base = np.stack([*mesh[::-1], np.ones(shape)], -1).astype(theta.dtype)
-    return np.einsum("...k,njk->n...j", base, theta)
-
-
 OPERATORS: Mapping[str, Operator] = {
-    "AffineGrid": _affine_grid,
     "Resize": _resize,
     "Upsample": _upsample,
 }
