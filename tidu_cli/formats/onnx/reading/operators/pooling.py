@@ -56,8 +56,14 @@ def _power(x: Value, p: float) -> Value:
     return size if p == 1 else size * size if p == 2 else size ** x.dtype.type(p)
 
 
+def _exponent(node: Node) -> float:
+    if node["p"] < 1:
+        raise RefusedError(f"has p {node['p']}")
+    return float(node["p"])
+
+
 def _lp_pool(node: Node, x: Value) -> Value:
-    p = node["p"]
+    p = _exponent(node)
     found = computed(node, "reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs())
     return _root(found, p)
 
@@ -75,7 +81,8 @@ def _global_average_pool(node: Node, x: Value) -> Value:
 
 
 def _global_lp_pool(node: Node, x: Value) -> Value:
-    return _root(np.sum(_power(x, node["p"]), _spatial(x), dtype=x.dtype, keepdims=True), node["p"])
+    p = _exponent(node)
+    return _root(np.sum(_power(x, p), _spatial(x), dtype=x.dtype, keepdims=True), p)
 
 
 def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Value:

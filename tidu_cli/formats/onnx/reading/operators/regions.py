@@ -19,6 +19,11 @@ def _max_roi_pool(node: Node, x: Value, rois: Value) -> Value:
     cells, number = node["pooled_shape"], np.dtype(x.dtype).type
     if x.ndim != 4 or rois.shape[1:] != (5,) or len(cells) != 2 or min(cells) < 1:
         raise RefusedError(f"has regions {list(rois.shape)} in {list(x.shape)}, and pooled_shape {cells}")
+    n_rois, (rows, columns) = rois.shape[0], cells
+    if 0 in x.shape:
+        raise RefusedError(f"has regions in an array of shape {list(x.shape)}")
+    size = n_rois * (math.prod(x.shape[1:]) * rows + columns * x.shape[3]) * x.dtype.itemsize
+    require("memory", size + 8 * (rows + columns), "the cells of regions")
     within = []
     for k, n, size in zip((2, 1), cells, x.shape[2:], strict=True):
         first, last = (_rounded(rois[:, i] * number(node["spatial_scale"])) for i in (k, k + 2))
@@ -28,8 +33,6 @@ def _max_roi_pool(node: Node, x: Value, rois: Value) -> Value:
         high = np.ceil(steps[1:] * cell[:, np.newaxis]) + first[:, np.newaxis]
         places = np.arange(size).astype(x.dtype)
         within.append((places >= low[..., np.newaxis]) & (places < high[..., np.newaxis]))  # [region, cell, element]
-    n_rois, (rows, columns) = rois.shape[0], cells
-    require("memory", n_rois * math.prod(x.shape[1:]) * rows * x.dtype.itemsize, "the regions of an image")
     images = at(node, x, rois[:, 0].astype(np.int64))[:, :, np.newaxis]
     least = number(-np.inf)
     bands = np.max(np.where(within[0][:, np.newaxis, :, :, np.newaxis], images, least), 3)  # [region, channel, row, x]
@@ -61,6 +64,7 @@ def _roi_align(node: Node, image: Value, regions: Value, batch: Value) -> Value:
     places, counts = [], []
     for first, whole, cells in zip(start, extent, (height, width), strict=True):
         n = node["sampling_ratio"] or _points(node, whole, cells)
+        require("memory", max(len(rois), 1) * cells * n * 8, "the points of regions")
         parts = (np.arange(cells)[:, np.newaxis] + (np.arange(n) + 0.5) / n).ravel()  # of cells
         places.append(first[:, np.newaxis] + (whole / number(cells))[:, np.newaxis] * parts.astype(x.dtype))
         counts.append(n)

@@ -51,11 +51,16 @@ def _cubic(rest: Value) -> list[tuple[int, Value]]:
     return [(-1, far(rest + 1)), (0, near(rest)), (1, near(1 - rest)), (2, far(2 - rest))]
 
 
+def _index(place: Value) -> Value:
+    """Whole numbers as integers, those far outside of any array cut off."""
+    return np.clip(place, -(2.0**30), 2.0**30).astype(np.int64)
+
+
 def _interpolated(read: Reading, places: Sequence[Value], sizes: Sequence[int], fix: Fixing, weigh: Weighing) -> Value:
     axes = []
     for place, n in zip(places, sizes, strict=True):
         whole = np.floor(place)
-        index = np.clip(whole, -(2.0**30), 2.0**30).astype(np.int64)
+        index = _index(whole)
         axes.append([(*fix(index + k, n), weight) for k, weight in weigh(place - whole)])
     found = None
     for taps in product(*axes):
@@ -86,8 +91,8 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
         raise RefusedError(f"samples an array of shape {list(x.shape)} at places of shape {list(grid.shape)} in mode '{mode}'")
     if mode not in ("linear", "cubic", "nearest") or padding not in ("zeros", "border", "reflection"):
         raise RefusedError(f"has mode '{mode}' and padding_mode '{padding}'")
-    if 0 in sizes or np.dtype(x.dtype).kind not in "fV":
-        raise RefusedError(f"samples an array of {x.dtype} of shape {list(x.shape)}; those of floats that have elements are read")
+    if 0 in sizes or (mode != "nearest" and np.dtype(x.dtype).kind not in "fV"):
+        raise RefusedError(f"samples an array of {x.dtype} of shape {list(x.shape)} in mode '{mode}'")
     places, at_places = [], widened(grid)
     for axis, n in enumerate(sizes):
         g = at_places[..., len(sizes) - 1 - axis]
@@ -111,7 +116,13 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
 
     batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
     last = np.moveaxis(x, 1, -1)
-    weigh = {"linear": _linear, "cubic": _cubic, "nearest": lambda rest: [(0, np.ones_like(rest))]}[mode]
+    if mode == "nearest":
+        taps = [fix(_index(place), n) for place, n in zip(places, sizes, strict=True)]
+        found = at(node, last, batch, *[index for index, _ in taps])
+        for _, counts in taps if padding == "zeros" else ():
+            found = np.where(counts[..., np.newaxis], found, np.zeros((), x.dtype))
+        return np.moveaxis(found, -1, 1)
+    weigh = _linear if mode == "linear" else _cubic
     found = _interpolated(lambda index: at(node, last, batch, *index), places, sizes, fix, weigh)
     return np.moveaxis(found.astype(x.dtype), -1, 1)
 
