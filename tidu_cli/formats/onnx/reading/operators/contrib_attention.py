@@ -21,7 +21,7 @@ from tidu_cli.formats.onnx.reading.operators.attention import (
 )
 from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.formats.onnx.reading.operators.contraction import matmul
-from tidu_cli.formats.onnx.reading.operators.contrib import given
+from tidu_cli.formats.onnx.reading.operators.contrib import checked, given
 from tidu_cli.formats.onnx.reading.operators.joining import part
 
 
@@ -133,7 +133,7 @@ def _rotary_embedding(node: Node, x: Value, position_ids: Value, cos: Value, sin
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "Attention": _attention,
-    "MultiHeadAttention": _multi_head_attention,
-    "RotaryEmbedding": _rotary_embedding,
+    "Attention": checked(_attention),
+    "MultiHeadAttention": checked(_multi_head_attention),
+    "RotaryEmbedding": checked(_rotary_embedding),
 }
