@@ -21,6 +21,10 @@ _NAMES = {
 }
 _NAMES |= {f"{sign}int{bits}": f"{letter}{bits}" for sign, letter in (("", "i"), ("u", "u")) for bits in (8, 16, 32, 64)}
 
+_KINDS = {"INT": (int, False), "FLOAT": (float, False), "STRING": (str, False)}
+_KINDS |= {f"{name}S": (kind, True) for name, (kind, _) in _KINDS.items()}
+"""Python's types of attributes by the names that schemas have for theirs, and whether there is a list of them."""
+
 
 class Parameter(NamedTuple):
     """An input as it is declared. `kind` names the type that all inputs of it have, "" where they may differ."""
@@ -58,7 +62,14 @@ def require_fitting(node: Node, operands: Sequence[Value]) -> None:
     for name, attribute in declared.attributes.items():
         if attribute.required and name not in node.attributes:
             raise RefusedError(f"its attribute '{name}' is missing")
+        kind = _KINDS.get(attribute.type.name)
+        if kind is not None and name in node.attributes and not _is_of(node.attributes[name], *kind):
+            raise RefusedError(f"its attribute '{name}' is not of the type that is due, {attribute.type.name.lower()}")
     _require_types(_parameters(node.op_type, node.version, node.domain), operands)
+
+
+def _is_of(value: Any, kind: type, is_list: bool) -> bool:
+    return isinstance(value, list) and all(isinstance(x, kind) for x in value) if is_list else isinstance(value, kind)
 
 
 def _require_types(parameters: Sequence[Parameter], operands: Sequence[Value]) -> None:

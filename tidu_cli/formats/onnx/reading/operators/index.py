@@ -27,13 +27,14 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "pooling",
         "resizing",
         "sampling",
+        "regions",
         "signal",
         "control_flow",
         "recurrent",
         "refused",
     ),
     "ai.onnx.ml": ("machine_learning",),
-    "com.microsoft": ("contrib",),
+    "com.microsoft": ("contrib", "contrib_attention"),
 }
 """The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.shapes import normal
 from tidu_cli.limits import require
+
+MODES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+"""Ways from the elements of a result to places in the array."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +50,16 @@ class Axis:
         if mode == "pytorch_half_pixel":
             return (k + 0.5) / self.scale - 0.5 if last > 0 else k * 0
         offset = self.n / 2 * (1 - self.size / (self.n * self.scale)) if mode == "half_pixel_symmetric" else 0.0
-        if mode not in ("half_pixel", "half_pixel_symmetric"):
-            raise RefusedError(f"has coordinate_transformation_mode '{mode}'")
         return offset + (k + 0.5) / self.scale - 0.5
 
 
-_ROUNDINGS = {
+_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = {
     "round_prefer_floor": lambda p: np.ceil(p - 0.5),
     "round_prefer_ceil": lambda p: np.floor(p + 0.5),
     "floor": np.floor,
     "ceil": np.ceil,
 }
+"""How a place becomes the index of an element. Version 10 says nothing; onnxruntime rounds up where it shrinks, and else down."""
 
 
 def _cubic(t: Any, a: float) -> Any:
@@ -85,9 +95,11 @@ def _resized(node: Node, x: Value, axes: Mapping[int, Axis], mode: str, rounding
     for k, axis in axes.items():
         if mode != "tf_crop_and_resize" and axis.size == axis.n and axis.scale == 1:
             continue
+        require("memory", axis.size * 8, f"an axis of {axis.size} elements")
         places = axis.places(mode)
         if node["mode"] == "nearest":
-            x = np.take(x, np.clip(_ROUNDINGS[rounding](places), 0, axis.n - 1).astype(np.int64), k)
+            chosen = rounding if rounding != "ceil or floor" else "ceil" if axis.scale < 1 else "floor"
+            x = np.take(x, np.clip(_ROUNDINGS[chosen](places), 0, axis.n - 1).astype(np.int64), k)
         else:
             wide = x if np.dtype(x.dtype).kind == "f" else x.astype(np.float32)
             x = np.moveaxis(np.tensordot(wide, _matrix(node, axis, places).astype(wide.dtype), ((k,), (1,))), -1, k)
@@ -100,18 +112,27 @@ def _resized(node: Node, x: Value, axes: Mapping[int, Axis], mode: str, rounding
 def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes: Value = None) -> Value:
     if node.version < 11:
         roi, scales, sizes = None, roi, None
-    chosen = normal(node["axes"], x.ndim) if node.has("axes") else list(range(x.ndim))
+    chosen = normalize_axis_tuple(node["axes"], x.ndim) if node.has("axes") else range(x.ndim)
     mode = node["coordinate_transformation_mode"] or "asymmetric"
-    rounding = node["nearest_mode"] or "floor"
+    rounding = node["nearest_mode"] or ("ceil or floor" if node.version < 11 else "floor")
+    policy = node["keep_aspect_ratio_policy"] or "stretch"
+    _require_one("mode", node["mode"], ("nearest", "linear", "cubic"))
+    _require_one("coordinate_transformation_mode", mode, MODES)
+    _require_one("nearest_mode", rounding, ("ceil or floor", *_ROUNDINGS))
+    _require_one("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
     factors = [] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
     if factors:
-        due = [math.floor(x.shape[k] * f) for k, f in zip(chosen, factors, strict=True)]
+        _require_count("scales", factors, chosen)
+        due = [_scaled(x.shape[k], f) for k, f in zip(chosen, factors, strict=True)]
+        _require_whole(mode, x, chosen, factors)
     else:
         if sizes is None:
             raise RefusedError("has neither scales nor sizes")
         due = node.ints(sizes, "sizes")
+        _require_count("sizes", due, chosen)
+        if not all(x.shape[k] for k in chosen):
+            raise RefusedError(f"resizes an array of shape {list(x.shape)} to sizes {due}")
         factors = [d / x.shape[k] for k, d in zip(chosen, due, strict=True)]
-        policy = node["keep_aspect_ratio_policy"] or "stretch"
         if policy != "stretch":
             one = min(factors) if policy == "not_larger" else max(factors)
             factors = [one] * len(factors)
@@ -120,33 +141,48 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
         raise RefusedError(f"to sizes {due}")
     ends = [(0.0, 1.0)] * len(chosen)
     if mode == "tf_crop_and_resize":
+        if roi is None:
+            raise RefusedError("has no roi, which coordinate_transformation_mode 'tf_crop_and_resize' needs")
         region = [float(v) for v in np.ravel(node.known(roi, "roi"))]
+        _require_count("numbers of roi", region, [*chosen, *chosen])
         ends = list(zip(region[: len(chosen)], region[len(chosen) :], strict=True))
     axes = {k: Axis(x.shape[k], d, f, *e) for k, d, f, e in zip(chosen, due, factors, ends, strict=True)}
     return _resized(node, x, axes, mode, rounding)
 
 
+def _require_one(name: str, found: str, ways: Sequence[str]) -> None:
+    if found not in ways:
+        raise RefusedError(f"has {name} '{found}'")
+
+
+def _require_count(what: str, found: Sequence[float], axes: Sequence[int]) -> None:
+    if len(found) != len(axes):
+        raise RefusedError(f"has {len(found)} {what} for {len(axes)} axes")
+
+
+def _scaled(n: int, scale: float) -> int:
+    """n elements scaled, in single precision as scales are: 10 times 0.7 is 7."""
+    return math.floor(np.float32(n) * np.float32(scale))
+
+
+def _require_whole(mode: str, x: Value, axes: Sequence[int], factors: Sequence[float]) -> None:
+    """The specification's code and onnxruntime differ in which length, rounded or not, the last elements belong to."""
+    lengths = [float(np.float32(x.shape[k]) * np.float32(f)) for k, f in zip(axes, factors, strict=True)]
+    if mode in ("align_corners", "tf_crop_and_resize") and any(n != math.floor(n) for n in lengths):
+        raise RefusedError(f"has scales that make lengths {lengths}, where '{mode}' has several readings; give it sizes")
+
+
 def _upsample(node: Node, x: Value, scales: Value = None) -> Value:
+    _require_one("mode", node["mode"], ("nearest", "linear", "cubic"))
     factors = node["scales"] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
-    axes = {k: Axis(n, math.floor(n * f), f) for k, (n, f) in enumerate(zip(x.shape, factors, strict=True))}
+    _require_count("scales", factors, x.shape)
+    if min(factors, default=1.0) <= 0:
+        raise RefusedError(f"has scales {factors}")
+    axes = {k: Axis(n, _scaled(n, f), f) for k, (n, f) in enumerate(zip(x.shape, factors, strict=True))}
     return _resized(node, x, axes, "asymmetric", "floor")
 
 
-def _affine_grid(node: Node, theta: Value, size: Value) -> Value:
-    """Where GridSample reads for affine maps of an image."""
-    shape = node.ints(size, "size")[2:]
-    require("memory", math.prod(shape) * 8 * (len(shape) + 1), f"a grid of shape {shape}")
-    axes = []
-    for n in shape:
-        places = np.linspace(-1, 1, n) if node["align_corners"] else (np.arange(n) * 2 + 1) / n - 1
-        axes.append(np.zeros(1) if n == 1 and node["align_corners"] else places)
-    mesh = np.meshgrid(*axes, indexing="ij")
-    base = np.stack([*mesh[::-1], np.ones(shape)], -1).astype(theta.dtype)
-    return np.einsum("...k,njk->n...j", base, theta)
-
-
 OPERATORS: Mapping[str, Operator] = {
-    "AffineGrid": _affine_grid,
     "Resize": _resize,
     "Upsample": _upsample,
 }

@@ -1,0 +1,139 @@
+"""Attention as onnxruntime's optimizer fuses it, of the domain com.microsoft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from tidu_cli.formats.onnx.reading.folding import at, counted, number
+from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.formats.onnx.reading.operators.attention import (
+    Attended,
+    Mask,
+    attend,
+    heads_apart,
+    heads_together,
+    rotated,
+    window,
+    with_past,
+)
+from tidu_cli.formats.onnx.reading.operators.bits import converted
+from tidu_cli.formats.onnx.reading.operators.contraction import matmul
+from tidu_cli.formats.onnx.reading.operators.contrib import given
+from tidu_cli.formats.onnx.reading.operators.joining import part
+
+
+def _bias_of(node: Node, x: Value, kept: Value | None, attention_bias: Value | None, shape: tuple[int, int, int]) -> Value | None:
+    """What is added to scores of [batch, queries, keys]: a bias, and where a mask of integers is 0 a great negative number."""
+    batch, queries, keys = shape
+    if kept is None:
+        return attention_bias
+    if kept.shape == (batch,) and kept.shape != (batch, keys):  # how many keys of each sequence there are
+        kept = counted(node, keys) < np.reshape(converted(node, kept, np.dtype(np.int64)), (batch, 1, 1, 1))
+    elif kept.shape == (batch, keys):
+        kept = np.reshape(kept, (batch, 1, 1, keys))
+    elif kept.shape == (batch, queries, keys):
+        kept = np.reshape(kept, (batch, 1, queries, keys))
+    else:
+        raise RefusedError(
+            f"a mask of shape {list(kept.shape)} for {batch} batches of {queries} queries and {keys} keys is not read"
+        )
+    seen = kept if kept.dtype == bool else kept > number(kept, 0)
+    hidden = np.where(seen, number(x, 0), number(x, given(node, "mask_filter_value", -10000.0)))
+    return hidden if attention_bias is None else hidden + attention_bias
+
+
+def _attended(node: Node, q: Value, k: Value, v: Value, kept: Value | None, attention_bias: Value | None, past: int) -> Attended:
+    shape = (q.shape[0], q.shape[2], k.shape[2])
+    causal = window(node, *shape[1:], past, None, 0) if node["unidirectional"] else None
+    mask = Mask(causal, _bias_of(node, q, kept, attention_bias, shape))
+    return attend(node, q, k, v, mask, node["scale"] or None)
+
+
+def _require_only(node: Node, operands: tuple[Value | None, ...], after: str) -> None:
+    if any(x is not None for x in operands):
+        raise RefusedError(f"its inputs after '{after}' are not read")
+
+
+def _multi_head_attention(
+    node: Node, query: Value, key: Value | None = None, value: Value | None = None, bias: Value | None = None,
+    key_padding_mask: Value | None = None, attention_bias: Value | None = None, past_key: Value | None = None,
+    past_value: Value | None = None, *others: Value | None,
+) -> list[Value]:  # fmt: skip
+    _require_only(node, others, "past_value")
+    q, k, v = _projections(node, query, key, value, bias)
+    past = 0 if past_key is None else past_key.shape[2]
+    k, v = with_past(past_key, k), with_past(past_value, v)
+    found = _attended(node, q, k, v, key_padding_mask, attention_bias, past)
+    return [heads_together(found.output), k, v, found.raw]
+
+
+def _projections(node: Node, query: Value, key: Value | None, value: Value | None, bias: Value | None) -> list[Value]:
+    """Queries, keys and values, [batch, heads, sequence, size], with their biases, which stand one after the other."""
+    heads = node["num_heads"] or 0
+    if query.ndim == 5:  # [batch, sequence, heads, 3, size]
+        found = [np.moveaxis(query[:, :, :, k], 1, 2) for k in range(3)]
+    elif key is not None and key.ndim == 5:  # [batch, sequence, heads, 2, size]
+        found = [heads_apart(query, heads, "query"), *(np.moveaxis(key[:, :, :, k], 1, 2) for k in range(2))]
+    elif key is None or value is None:
+        raise RefusedError(f"has no key or no value beside a query of shape {list(query.shape)}")
+    else:
+        named = ((query, "query"), (key, "key"), (value, "value"))
+        found = [x if x.ndim == 4 else heads_apart(x, heads, what) for x, what in named]
+    if bias is None:
+        return found
+    sizes = [x.shape[1] * x.shape[3] for x in found]
+    if bias.shape != (sum(sizes),):
+        raise RefusedError(f"its bias of shape {list(bias.shape)} does not consist of {sizes} elements")
+    biases = _parts(bias, sizes)
+    return [x + np.reshape(b, (1, x.shape[1], 1, x.shape[3])) for x, b in zip(found, biases, strict=True)]
+
+
+def _parts(x: Value, sizes: Sequence[int]) -> list[Value]:
+    """Parts along the last axis, one of each size."""
+    return [part(x, x.ndim - 1, slice(a, b)) for a, b in pairwise([0, *accumulate(sizes)])]
+
+
+def _attention(
+    node: Node, x: Value, weights: Value, bias: Value | None = None, mask_index: Value | None = None, past: Value | None = None,
+    attention_bias: Value | None = None, *others: Value | None,
+) -> list[Value]:  # fmt: skip
+    """Of projections of one operand, whose weights stand side by side, to queries, keys and values."""
+    _require_only(node, others, "attention_bias")
+    if node["do_rotary"]:
+        raise RefusedError("with do_rotary is not read")
+    projected = matmul(node, x, weights)
+    projected = projected if bias is None else projected + bias
+    width = projected.shape[-1]
+    sizes = node["qkv_hidden_sizes"] or [width // 3] * 3
+    if len(sizes) != 3 or sum(sizes) != width or min(sizes) < 1:
+        raise RefusedError(f"weights of {width} columns do not consist of {sizes}")
+    named = zip(_parts(projected, sizes), ("query", "key", "value"), strict=True)
+    q, k, v = (heads_apart(x, node["num_heads"] or 0, what) for x, what in named)
+    if past is not None:
+        k, v = with_past(past[0], k), with_past(past[1], v)
+    found = _attended(node, q, k, v, mask_index, attention_bias, 0 if past is None else past.shape[3])
+    return [heads_together(found.output), np.stack([k, v]) if node.wants(1) else None]
+
+
+def _rotary_embedding(node: Node, x: Value, position_ids: Value, cos: Value, sin: Value) -> Value:
+    if cos.ndim != 2:
+        raise RefusedError(f"its angles are of shape {list(cos.shape)}, and not a row for each place")
+    heads = node["num_heads"] or (x.shape[2] // (2 * cos.shape[1]) if x.ndim == 3 and cos.shape[1] else 0)
+    apart = heads_apart(x, heads, "input") if x.ndim == 3 else x
+    if position_ids.size == 1 and position_ids.ndim == 1:  # where sequences begin
+        places = np.reshape(position_ids, (1, 1)) + counted(node, apart.shape[2])
+    else:
+        places = position_ids
+    cos, sin = at(node, cos, places), at(node, sin, places)
+    found = rotated(node, apart, cos, sin, bool(node["interleaved"]))
+    return heads_together(found) if x.ndim == 3 else found
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "Attention": _attention,
+    "MultiHeadAttention": _multi_head_attention,
+    "RotaryEmbedding": _rotary_embedding,
+}
