@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -67,7 +66,7 @@ def _opset(text: str) -> int:
     "--opset",
     type=Parsed("opset", _opset),
     metavar="N",
-    help="The operator set that ONNX is written in. [default: the oldest that does]",
+    help="The operator set in which ONNX is written, 18 or newer. [default: 21]",
 )
 @document_output_options
 def command(
@@ -106,8 +105,12 @@ def command(
         document = renumber(document, numbers)
     if weights is None:
         emit(document, out, format_, came_in, **how)
-    else:
-        _emit_both(lambda: emit(document, out, format_, came_in, **how), imported.weights, weights)
+        return
+    from tidu_cli.formats.files import write_first
+    from tidu_cli.formats.values import write_values
+
+    values = write_values({parse_key(text): value for text, value in imported.weights.items()}, "npz")
+    write_first((values,), weights, lambda: emit(document, out, format_, came_in, **how))
 
 
 def _how(to: str, types: bool, nodes: str | None, opset: int | None) -> dict[str, Any]:
@@ -119,15 +122,3 @@ def _how(to: str, types: bool, nodes: str | None, opset: int | None) -> dict[str
     if opset is not None:
         raise click.UsageError(f"--opset is for ONNX, and the result is {to}; give --format onnx or -o FILE.onnx")
     return {"types": types, "listed": None if nodes is None else nodes == "list"}
-
-
-def _emit_both(emit_document: Callable[[], None], weights: Mapping[str, Any], path: str) -> None:
-    """Write a document, and the values of weights to a file: both or neither."""
-    from tidu_cli.formats.files import write_pieces
-    from tidu_cli.formats.values import write_values
-
-    def pieces() -> Iterator[bytes]:
-        yield write_values({parse_key(text): value for text, value in weights.items()}, "npz")
-        emit_document()  # after which the file of the weights is complete, and has its name
-
-    write_pieces(pieces(), path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,17 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.limits import require
+
+MODES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+"""Ways from the elements of a result to places in the array."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +50,10 @@ class Axis:
         if mode == "pytorch_half_pixel":
             return (k + 0.5) / self.scale - 0.5 if last > 0 else k * 0
         offset = self.n / 2 * (1 - self.size / (self.n * self.scale)) if mode == "half_pixel_symmetric" else 0.0
-        if mode not in ("half_pixel", "half_pixel_symmetric"):
-            raise RefusedError(f"has coordinate_transformation_mode '{mode}'")
         return offset + (k + 0.5) / self.scale - 0.5
 
 
-_ROUNDINGS = {
+_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = {
     "round_prefer_floor": lambda p: np.ceil(p - 0.5),
     "round_prefer_ceil": lambda p: np.floor(p + 0.5),
     "floor": np.floor,
@@ -86,6 +95,7 @@ def _resized(node: Node, x: Value, axes: Mapping[int, Axis], mode: str, rounding
     for k, axis in axes.items():
         if mode != "tf_crop_and_resize" and axis.size == axis.n and axis.scale == 1:
             continue
+        require("memory", axis.size * 8, f"an axis of {axis.size} elements")
         places = axis.places(mode)
         if node["mode"] == "nearest":
             chosen = rounding if rounding != "ceil or floor" else "ceil" if axis.scale < 1 else "floor"
@@ -105,6 +115,11 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
     chosen = normalize_axis_tuple(node["axes"], x.ndim) if node.has("axes") else range(x.ndim)
     mode = node["coordinate_transformation_mode"] or "asymmetric"
     rounding = node["nearest_mode"] or ("ceil or floor" if node.version < 11 else "floor")
+    policy = node["keep_aspect_ratio_policy"] or "stretch"
+    _require_one("mode", node["mode"], ("nearest", "linear", "cubic"))
+    _require_one("coordinate_transformation_mode", mode, MODES)
+    _require_one("nearest_mode", rounding, ("ceil or floor", *_ROUNDINGS))
+    _require_one("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
     factors = [] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
     if factors:
         _require_count("scales", factors, chosen)
@@ -118,7 +133,6 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
         if not all(x.shape[k] for k in chosen):
             raise RefusedError(f"resizes an array of shape {list(x.shape)} to sizes {due}")
         factors = [d / x.shape[k] for k, d in zip(chosen, due, strict=True)]
-        policy = node["keep_aspect_ratio_policy"] or "stretch"
         if policy != "stretch":
             one = min(factors) if policy == "not_larger" else max(factors)
             factors = [one] * len(factors)
@@ -134,6 +148,11 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
         ends = list(zip(region[: len(chosen)], region[len(chosen) :], strict=True))
     axes = {k: Axis(x.shape[k], d, f, *e) for k, d, f, e in zip(chosen, due, factors, ends, strict=True)}
     return _resized(node, x, axes, mode, rounding)
+
+
+def _require_one(name: str, found: str, ways: Sequence[str]) -> None:
+    if found not in ways:
+        raise RefusedError(f"has {name} '{found}'")
 
 
 def _require_count(what: str, found: Sequence[float], axes: Sequence[int]) -> None:
@@ -154,6 +173,7 @@ def _require_whole(mode: str, x: Value, axes: Sequence[int], factors: Sequence[f
 
 
 def _upsample(node: Node, x: Value, scales: Value = None) -> Value:
+    _require_one("mode", node["mode"], ("nearest", "linear", "cubic"))
     factors = node["scales"] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
     _require_count("scales", factors, x.shape)
     if min(factors, default=1.0) <= 0:
@@ -162,21 +182,7 @@ def _upsample(node: Node, x: Value, scales: Value = None) -> Value:
     return _resized(node, x, axes, "asymmetric", "floor")
 
 
-def _affine_grid(node: Node, theta: Value, size: Value) -> Value:
-    """Where GridSample reads for affine maps of an image."""
-    shape = node.ints(size, "size")[2:]
-    require("memory", math.prod(shape) * 8 * (len(shape) + 1), f"a grid of shape {shape}")
-    axes = []
-    for n in shape:
-        places = np.linspace(-1, 1, n) if node["align_corners"] else (np.arange(n) * 2 + 1) / n - 1
-        axes.append(np.zeros(1) if n == 1 and node["align_corners"] else places)
-    mesh = np.meshgrid(*axes, indexing="ij")
-    base = np.stack([*mesh[::-1], np.ones(shape)], -1).astype(theta.dtype)
-    return np.einsum("...k,njk->n...j", base, theta)
-
-
 OPERATORS: Mapping[str, Operator] = {
-    "AffineGrid": _affine_grid,
     "Resize": _resize,
     "Upsample": _upsample,
 }
