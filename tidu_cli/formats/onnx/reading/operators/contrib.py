@@ -142,6 +142,8 @@ def _embed_layer_normalization(
     gamma: Value, beta: Value, mask: Value | None = None, position_ids: Value | None = None,
 ) -> list[Value]:  # fmt: skip
     """The sum of embeddings of words, positions and segments, normalized; how many places the mask has; and that sum."""
+    if input_ids.ndim != 2 or words.ndim != 2 or positions.ndim != 2:
+        raise RefusedError(f"its input_ids have {input_ids.ndim} axes, its embeddings {words.ndim} and {positions.ndim}, and not 2")
     batch, sequence = input_ids.shape
     place = positions[:sequence] if position_ids is None else at(node, positions, position_ids)
     added = at(node, words, input_ids) + place
