@@ -33,6 +33,13 @@ PRODUCTS = [
     ("FusedGemm", [f(4, 3), f(5, 4), f(5)], {"activation": "LeakyRelu", "activation_alpha": 0.2, "transA": 1, "transB": 1}),
     ("FusedGemm", [f(3, 4), f(4, 5), f(5)], {"activation": "Relu", "alpha": 2.0}),
 ]  # fmt: skip
+CONVOLUTIONS = [
+    ("FusedConv", [f(2, 3, 5, 5), f(4, 3, 3, 3), f(4)], {"activation": "Relu"}),
+    ("FusedConv", [f(2, 4, 5), f(4, 2, 3)], {"activation": "LeakyRelu", "activation_params": [0.2], "group": 2, "strides": [2]}),
+    ("FusedConv", [f(2, 3, 5, 5), f(4, 3, 3, 3), f(4), f(2, 4, 5, 5)], {"activation": "Relu", "pads": [1, 1, 1, 1]}),
+    ("FusedConv", [f(2, 3, 5), f(4, 3, 3), f(4)], {"activation": "Clip", "activation_params": [-0.5, 0.5]}),
+    ("FusedConv", [f(2, 3, 5), f(4, 3, 3), f(4)], {"activation": "HardSigmoid", "activation_params": [0.3, 0.4]}),
+]
 ACTIVATIONS = [
     ("Gelu", [f(3, 4)], {}), ("FastGelu", [f(3, 4)], {}), ("FastGelu", [f(3, 4), f(4)], {}), ("BiasGelu", [f(2, 3, 4), f(4)], {}),
     ("QuickGelu", [f(3, 4)], {}), ("QuickGelu", [f(3, 4)], {"alpha": 1.5}),
@@ -83,7 +90,9 @@ def require_runtime(one):
     require_equal(by_tidu(one, fold=True), found, f"{one}, folded", 1e-6, 1e-6)
 
 
-@pytest.mark.parametrize(("op", "operands", "attrs"), PRODUCTS + ACTIVATIONS + NORMALIZATIONS + ROTATIONS + ATTENTIONS)
+@pytest.mark.parametrize(
+    ("op", "operands", "attrs"), PRODUCTS + CONVOLUTIONS + ACTIVATIONS + NORMALIZATIONS + ROTATIONS + ATTENTIONS
+)
 def test_operators_of_one_output(op, operands, attrs):
     attrs = attrs | ({"num_heads": N} if "Attention" in op else {})
     one = One(op, operands, attrs, 17, domain="com.microsoft")
@@ -125,6 +134,10 @@ def test_the_simplified_normalization_stands_in_the_default_domain_too():
     ("Attention", [f(B, S, 5), f(5, 24)], {"num_heads": N, "do_rotary": 1}, "with do_rotary is not read"),
     ("Attention", [f(B, S, 5), f(5, 24)], {"num_heads": N, "qkv_hidden_sizes": [1, 2]}, "weights of 24 columns do not consist"),
     ("RotaryEmbedding", [f(B, S, H), np.array([2]), f(1, 10, 2), f(1, 10, 2)], {}, "its angles are of shape"),
+    ("Gelu", [f(2), f(2)], {}, "takes 1 inputs, and has 2"),
+    ("BiasGelu", [f(2)], {}, "takes 2 inputs, and has 1"),
+    ("SkipLayerNormalization", [f(2, 3), None, f(3)], {}, "its input 1 is left out"),
+    ("Gelu", [np.arange(3)], {}, "its first input is of i64, and not of floats"),
     ("Gelo", [f(2)], {}, "is no operator of the domain 'com.microsoft' that is read"),
 ])  # fmt: skip
 def test_what_is_refused(op, operands, attrs, text):
