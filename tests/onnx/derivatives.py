@@ -62,13 +62,22 @@ def require_right(model: onnx.ModelProto, inputs: Mapping[str, Any], wrt: Sequen
 
 
 def require_derivatives(
-    document: Document, point: Arrays, chosen: Sequence[str], floats: Sequence[str], n_directions: int = 2, seed: int = 0
+    document: Document,
+    point: Arrays,
+    chosen: Sequence[str],
+    floats: Sequence[str],
+    n_directions: int = 2,
+    seed: int = 0,
+    reach: float = 1.0,
 ) -> None:
-    """Likewise, of outputs `floats` of a document by inputs `chosen`, all of f64, along so many directions."""
+    """Likewise, of outputs `floats` of a document by inputs `chosen`, all of f64, along so many directions.
+
+    Steps are of `reach`: networks of many kinks have one within what are small steps for others.
+    """
     rng = np.random.default_rng(seed)
     jvp, vjp = api.jvp(document, chosen, floats), api.vjp(document, chosen, floats)
     for _ in range(n_directions):
-        along = {name: rng.standard_normal(point[name].shape) for name in chosen}
+        along = {name: reach * rng.standard_normal(point[name].shape) for name in chosen}
         tangents = _evaluated(jvp, point | {f"{name}@1": v for name, v in along.items()}, [f"{name}@1" for name in floats])
         _require_differences(document, point, along, floats, tangents)
         back = {name: rng.standard_normal(np.shape(t)) for name, t in zip(floats, tangents, strict=True)}

@@ -16,11 +16,11 @@ from tidu_cli import api
 from tidu_cli.formats.onnx.writing.model import onnx_bytes
 from tidu_cli.graph.types import FLOATS
 
-FITTED = ("mlp", "mlp classifier", "logistic", "gaussian process", "kernel", "svm", "ridge")
+FITTED = ("mlp", "mlp classifier", "logistic", "gaussian process", "kernel", "svm")
 OCR = {
     "classifier": ("ch_ppocr_mobile_v2.0_cls_infer.onnx", 48, 96),
     "recognizer": ("ch_PP-OCRv4_rec_infer.onnx", 48, 64),
-    "detector": ("ch_PP-OCRv4_det_infer.onnx", 64, 64),
+    "detector": ("ch_PP-OCRv4_det_infer.onnx", 64, 160),
 }
 NAMES = ("magika", *OCR, *FITTED)
 
@@ -41,7 +41,8 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
         assert np.abs(found[key] - y).max() <= 1e-4 * max(np.abs(y).max(), 1e-3), key
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("kernel", "svm", "logistic")])
+# The evaluator has no doubles of ai.onnx.ml, and of magika's model it does not get past a Squeeze.
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("kernel", "svm", "logistic", "magika")])
 def test_in_double_precision_values_are_those_of_the_reference_evaluator(name: str) -> None:
     given = model(name)
     wide = {k: x.astype(np.float64) if x.dtype == np.float32 else x for k, x in given.inputs.items()}
@@ -59,7 +60,7 @@ def test_derivatives_are_those_of_the_values(name: str) -> None:
     document = given.read("f64", given.cut).document
     point = {str(i.key): value(given, str(i.key), "f64") for i in document.inputs.values()}
     floats = [str(o.key) for o in document.head.outputs if o.type.dtype in FLOATS]
-    require_derivatives(document, point, [given.wrt], floats, n_directions=1)
+    require_derivatives(document, point, [given.wrt], floats, n_directions=1, reach=2**-12)
 
 
 def value(given: Model, key: str, cast: str | None = None):  # type: ignore[no-untyped-def]
