@@ -158,24 +158,26 @@ def _run(
 
 
 def _activations(node: Node, usual: Sequence[str], n: int) -> list[list[Function]]:
-    """The activations of each direction, in the order of the operator's formulas, which clip what they take."""
+    """The activations of each direction, in the order of the operator's formulas.
+
+    All clip what they take but the one of an LSTM's cells, as onnxruntime has it, where the specification is silent.
+    """
     names = node["activations"] if node.has("activations") else list(usual) * n
     if len(names) != len(usual) * n:
         raise RefusedError(f"has {len(names)} activations, and takes {len(usual) * n}")
     by_name = {name.lower(): name for name in PARAMETERS}
     alphas, betas = iter(node["activation_alpha"] or ()), iter(node["activation_beta"] or ())
     found = []
-    for given in names:
+    for k, given in enumerate(names):
         name = by_name.get(given.lower())
         if name is None:
             raise RefusedError(f"its activation '{given}' is none of {', '.join(PARAMETERS)}")
-        found.append(_activation(node, name, [next(it, v) for it, v in zip((alphas, betas), PARAMETERS[name], strict=False)]))
+        parameters = [next(it, v) for it, v in zip((alphas, betas), PARAMETERS[name], strict=False)]
+        found.append(_activation(node, name, parameters, 0 if k % len(usual) == 2 else node["clip"]))
     return [found[k * len(usual) : (k + 1) * len(usual)] for k in range(n)]
 
 
-def _activation(node: Node, name: str, given: Sequence[float]) -> Function:
-    clip = node["clip"]
-
+def _activation(node: Node, name: str, given: Sequence[float], clip: float | None) -> Function:
     def run(x: Value) -> Value:
         if clip:
             x = computed(node, "clamp", number(x, -clip), x, number(x, clip))
