@@ -190,7 +190,8 @@ def test_what_is_refused() -> None:
         (MODELS["if"].replace("v2 = Constant<value = float {2.0}>()", "v2 = ReduceSum<keepdims = 1>(w)"), "'y.z'"),
         (MODELS["while"].replace("float[3] s_out)", "float[3] s_out, float[3] row)").replace("d = Less", "row = Sin(s) d = Less")
          .replace("=> (float[3] y)", "=> (float[3] y, float[m, 3] rows)").replace("y = Loop", "y, rows = Loop"), "stacks"),
-        (MODELS["scan"].replace("BODY", BODY).replace("Sin(p)", "Concat<axis = 0>(p, p)").replace("Add(s_out, x)", "Add(s, x)").replace("value_int = 5", "value_int = 5000"),
+        (MODELS["scan"].replace("BODY", BODY).replace("Sin(p)", "Concat<axis = 0>(p, p)")
+         .replace("Add(s_out, x)", "Add(s, x)").replace("value_int = 5", "value_int = 5000"),
          "'s' as f32[3], but its graph gives f32[6]"),
     ):  # fmt: skip
         model = parsed(text)
