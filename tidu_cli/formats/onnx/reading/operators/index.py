@@ -33,7 +33,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "recurrent",
         "refused",
     ),
-    "ai.onnx.ml": ("machine_learning",),
+    "ai.onnx.ml": ("machine_learning", "support_vectors", "tree_ensembles"),
     "com.microsoft": ("contrib", "contrib_attention"),
 }
 """The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""
