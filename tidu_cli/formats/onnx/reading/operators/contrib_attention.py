@@ -120,7 +120,7 @@ def _attention(
 
 
 def _rotary_embedding(node: Node, x: Value, position_ids: Value, cos: Value, sin: Value) -> Value:
-    heads = node["num_heads"] or (x.shape[2] // (2 * cos.shape[1]) if x.ndim == 3 and cos.ndim == 2 and cos.shape[1] else 0)
+    heads = node["num_heads"] or (x.shape[2] // max(2 * cos.shape[-1], 1) if x.ndim == 3 and cos.ndim else 0)
     apart = x if x.ndim == 4 else heads_apart(x, heads, "input")
     if position_ids.size == 1 and position_ids.ndim == 1:  # where sequences begin
         places = np.reshape(position_ids, (1, 1)) + counted(node, apart.shape[2])
