@@ -12,11 +12,9 @@ from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Val
 from tidu_cli.formats.onnx.reading.operators.attention import (
     Attended,
     Mask,
-    angles_at,
     attend,
     heads_apart,
     heads_together,
-    rotated,
     window,
     with_past,
 )
@@ -24,6 +22,7 @@ from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.formats.onnx.reading.operators.contraction import matmul
 from tidu_cli.formats.onnx.reading.operators.contrib import checked, given
 from tidu_cli.formats.onnx.reading.operators.joining import part
+from tidu_cli.formats.onnx.reading.operators.rotary import angles_at, rotated
 
 
 def _bias_of(node: Node, x: Value, kept: Value | None, attention_bias: Value | None, shape: tuple[int, int, int]) -> Value | None:
