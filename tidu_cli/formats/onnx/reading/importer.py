@@ -19,7 +19,8 @@ from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.recorder import Recorder, running
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean
 from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
-from tidu_cli.formats.onnx.holdings import nodes_within, operator_name
+from tidu_cli.formats.onnx.contents import nodes_within
+from tidu_cli.formats.onnx.holdings import operator_name
 from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
 from tidu_cli.formats.onnx.reading.inputs import fixed, input_types
 from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
