@@ -8,17 +8,27 @@ from tests.onnx.one_node import One, by_tidu, draw, require_equal, versions
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.onnx.reading.operators import (
     activations,
+    attention,
     bits,
+    contraction,
     elementwise,
     indexing,
     joining,
+    losses,
+    normalization,
     quantization,
+    reductions,
+    rotary,
     scattering,
     shapes,
 )  # fmt: skip
 
-FAMILIES = (activations, bits, elementwise, indexing, joining, quantization, scattering, shapes)
-OPS = [op for family in FAMILIES for op in family.OPERATORS if op not in ("QLinearConv", "QLinearMatMul")]
+FAMILIES = (
+    activations, attention, bits, contraction, elementwise, indexing, joining, losses, normalization, quantization, reductions,
+    rotary, scattering, shapes,
+)  # fmt: skip
+APART = ("QLinearConv", "QLinearMatMul", "SimplifiedLayerNormalization")
+OPS = [op for family in FAMILIES for op in family.OPERATORS if op not in APART]
 TEXTS = ("LEFT", "RIGHT", "reflect", "edge", "add", "mul", "none", "tanh", "CRD", "circular", "wrap", "nothing of that")
 KINDS = onnx.defs.OpSchema.AttrType
 

@@ -106,6 +106,15 @@ def test_operators_of_several_outputs(op, operands, attrs, outputs):
     require_runtime(One(op, operands, attrs, 17, outputs, "com.microsoft"))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2"])
+def test_quantization(dtype):
+    for axis, size in ((None, ()), (0, (3,)), (1, (4,))):
+        scale, zero = np.asarray(np.abs(f(*size)) + np.float32(0.1)), np.asarray(i(9, *size), dtype)
+        attrs = {} if axis is None else {"axis": axis}
+        require_runtime(One("QuantizeLinear", [f(3, 4) * 20, scale, zero], attrs, 17, 1, "com.microsoft"))
+        require_runtime(One("DequantizeLinear", [i(99, 3, 4).astype(dtype), scale, zero], attrs, 17, 1, "com.microsoft"))
+
+
 GROUPED = [
     (4, 0, 0, {}), (4, None, 0, {}), (1, 5, 5, {}), (1, 8, 5, {}), (3, 5, 5, {}), (4, 0, 0, {"scale": 0.2, "softcap": 3.0}),
     (4, 0, 0, {"local_window_size": 2}), (1, 5, 5, {"local_window_size": 3}), (4, 0, 0, {"do_rotary": 1}),
