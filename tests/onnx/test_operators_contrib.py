@@ -106,6 +106,49 @@ def test_operators_of_several_outputs(op, operands, attrs, outputs):
     require_runtime(One(op, operands, attrs, 17, outputs, "com.microsoft"))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2"])
+def test_quantization(dtype):
+    for axis, size in ((None, ()), (0, (3,)), (1, (4,))):
+        scale, zero = np.asarray(np.abs(f(*size)) + np.float32(0.1)), np.asarray(i(9, *size), dtype)
+        attrs = {} if axis is None else {"axis": axis}
+        require_runtime(One("QuantizeLinear", [f(3, 4) * 20, scale, zero], attrs, 17, 1, "com.microsoft"))
+        require_runtime(One("DequantizeLinear", [i(99, 3, 4).astype(dtype), scale, zero], attrs, 17, 1, "com.microsoft"))
+
+
+GROUPED = [
+    (4, 0, 0, {}), (4, None, 0, {}), (1, 5, 5, {}), (1, 8, 5, {}), (3, 5, 5, {}), (4, 0, 0, {"scale": 0.2, "softcap": 3.0}),
+    (4, 0, 0, {"local_window_size": 2}), (1, 5, 5, {"local_window_size": 3}), (4, 0, 0, {"do_rotary": 1}),
+    (1, 5, 5, {"do_rotary": 1, "rotary_interleaved": 1}), (4, 0, 0, {"packed": 1}), (1, 5, 5, {"packed": 1}),
+    (3, 5, 5, {"bias": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("queries", "places", "past", "attrs"), GROUPED)
+def test_attention_of_groups(queries, places, past, attrs):
+    """Presents are compared as far as there are keys: what is after them onnxruntime does not say."""
+    heads, groups, size, total = 4, 2, 16, past + queries
+    attrs = dict(attrs)
+    operands = [f(1, queries, n * size) for n in (heads, groups, groups)]
+    operands = [np.concatenate(operands, -1), None, None] if attrs.pop("packed", 0) else operands
+    operands += [None, None] if places is None else [f(1, groups, places, size), f(1, groups, places, size)]
+    operands += [np.array([total - 1], "i4"), np.array([total], "i4")]
+    operands += [f(20, size // 2), f(20, size // 2)] if "do_rotary" in attrs else []
+    operands += [None, None, None, f(1, heads, queries, total)] if attrs.pop("bias", 0) else []
+    one = One("GroupQueryAttention", operands, {"num_heads": heads, "kv_num_heads": groups, **attrs}, 17, 3, "com.microsoft")
+    (y, *present), (expected, *others) = by_tidu(one), by_runtime(one)
+    require_equal([y], [expected], f"{one}", 1e-5, 1e-5)
+    assert [x.shape for x in present] == [x.shape for x in others]
+    require_equal([x[:, :, :total] for x in present], [x[:, :, :total] for x in others], f"{one}", 1e-5, 1e-5)
+    given = {k: v.astype("f8") if v.dtype.kind == "f" else v for k, v in one.given.items()}
+    require_right(one.model, given, wrt=["x0"])
+
+
+def test_sequences_of_other_lengths_are_refused():
+    operands = [f(2, 3, 8), f(2, 3, 8), f(2, 3, 8), None, None, np.array([2, 1], "i4"), np.int32(3)]
+    with pytest.raises(TiduError, match="sequences of other lengths than the total one, 3"):
+        by_tidu(One("GroupQueryAttention", operands, {"num_heads": 2, "kv_num_heads": 2}, 17, 3, "com.microsoft"))
+
+
 def test_what_is_packed_is_taken_apart():
     """onnxruntime has kernels for it on other devices alone."""
     q, k, v = f(B, S, N, 4), f(B, S, N, 4), f(B, S, N, 4)

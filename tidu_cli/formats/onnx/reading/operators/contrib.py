@@ -16,6 +16,7 @@ from tidu_cli.formats.onnx.reading.operators.activations import gelu, relu, sigm
 from tidu_cli.formats.onnx.reading.operators.contraction import gemm, matmul, times
 from tidu_cli.formats.onnx.reading.operators.convolution import OPERATORS as CONVOLUTIONS
 from tidu_cli.formats.onnx.reading.operators.normalization import by_deviation, by_root_mean_square, rms_normalization
+from tidu_cli.formats.onnx.reading.operators.quantization import OPERATORS as QUANTIZATION
 from tidu_cli.graph.types import FLOATS
 
 
@@ -156,6 +157,7 @@ def _embed_layer_normalization(
 
 OPERATORS: Mapping[str, Operator] = {
     "BiasGelu": checked(_bias_gelu),
+    **{name: checked(QUANTIZATION[name], whole=True) for name in ("DequantizeLinear", "QuantizeLinear")},
     "EmbedLayerNormalization": checked(_embed_layer_normalization, whole=True),
     "FastGelu": checked(_fast_gelu),
     "FusedConv": checked(_fused_conv),

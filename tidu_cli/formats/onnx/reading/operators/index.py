@@ -23,6 +23,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "normalization",
         "losses",
         "attention",
+        "rotary",
         "convolution",
         "pooling",
         "resizing",
