@@ -87,7 +87,7 @@ def _bit_shift(node: Node, x: Value, y: Value) -> Value:
 
 
 def _mean(node: Node, *operands: Value) -> Value:
-    return reduce(np.add, operands) / number(operands[0], len(operands))
+    return reduce(np.add, operands) / number(operands[0], len(operands)) if len(operands) > 1 else operands[0]
 
 
 def _is_inf(node: Node, x: Value) -> Value:

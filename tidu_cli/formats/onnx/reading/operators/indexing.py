@@ -124,11 +124,6 @@ def _hardmax(node: Node, x: Value) -> Value:
     return np.reshape((place == steps).astype(x.dtype), x.shape)
 
 
-def grid(shape: Sequence[int]) -> list[Any]:
-    """For each axis of a shape the places along it, to be broadcast together."""
-    return [np.arange(n).reshape([-1 if k == axis else 1 for k in range(len(shape))]) for axis, n in enumerate(shape)]
-
-
 def _one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
     """values[1] at the places, which count from the end if they are negative, values[0] elsewhere."""
     n = integer(node, depth, "depth")
