@@ -21,8 +21,6 @@ def wrapped(indices: Value, sizes: int | Sequence[int]) -> Value:
 
     Raises RefusedError for known ones that are out of range.
     """
-    if np.dtype(indices.dtype).kind not in "iu":
-        raise RefusedError(f"its indices are of {indices.dtype}, and not integers")
     at, n = indices.astype(np.int64), np.asarray(sizes, np.int64)
     if not isinstance(at, Array):
         wrong = (at < -n) | (at >= n)
