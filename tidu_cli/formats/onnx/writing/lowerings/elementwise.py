@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from tidu_cli.formats.onnx.writing.body import CODES
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED
 
 
@@ -73,27 +73,33 @@ def _log1p(low: Lowering, x: str) -> str:
 
 
 def _integer_pow(low: Lowering, x: str) -> str:
-    y = low.attrs.y
+    """A power of an integer by squares, which wraps as products do."""
+    y, base = low.attrs.y, x
     if y == 2:
         return low.emit("Mul", x, x)
-    if y == -1:
-        return low.emit("Reciprocal", x) if low.operand.dtype in FLOATS else low.emit("Div", low.number(1), x)
-    return low.emit("Pow", x, low.number(y))
+    if low.operand.dtype in FLOATS:
+        return low.emit("Reciprocal", x) if y == -1 else low.emit("Pow", x, low.number(y))
+    found: str | None = None
+    for digit in reversed(f"{y:b}"):
+        if digit == "1":
+            found = base if found is None else low.emit("Mul", found, base)
+        base = low.emit("Mul", base, base)
+    return low.emit("Expand", low.number(1), low.ints(low.result.shape)) if found is None else low.emit("Identity", found)
 
 
 def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
-    bounds, size = low.operands[::2], low.operands[1]
-    if all(not t.shape for t in bounds) and size.dtype not in ("bool", "i16", "u16"):
+    bounds = low.operands[::2]
+    if all(not t.shape for t in bounds):
         return low.emit("Clip", x, least, most)
     return low.emit("Min", low.emit("Max", least, x), most)
 
 
 def _select(low: Lowering, which: str, *cases: str) -> str:
     if low.operand.dtype == "bool":
-        return low.emit("Where", which, cases[1], cases[0]) if len(cases) == 2 else low.emit("Identity", cases[0])
+        return low.where(which, cases[1], cases[0], low.result.dtype) if len(cases) == 2 else low.emit("Identity", cases[0])
     found = cases[0]
     for k, case in enumerate(cases[1:], 1):
-        found = low.emit("Where", low.emit("GreaterOrEqual", which, low.number(k)), case, found)
+        found = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, found, low.result.dtype)
     return found if len(cases) > 1 else low.emit("Identity", found)
 
 
@@ -112,7 +118,7 @@ def _convert(low: Lowering, x: str) -> str:
     wide = low.emit("Where", low.emit("Less", known, low.number(float(least), source)), low.number(float(least), source), known)
     inside = low.emit("Less", wide, low.number(float(end), source))
     within = low.emit("Where", inside, wide, low.number(0, source))
-    return low.emit("Where", inside, low.emit("Cast", within, to=CODES[target]), most)
+    return low.where(inside, low.emit("Cast", within, to=CODES[target]), most, target)
 
 
 def _atan2(low: Lowering, y: str, x: str) -> str:
@@ -134,7 +140,7 @@ def _shift(direction: str) -> Rule:
         a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
         most = low.number(bits - 1, unsigned)
         shifted = low.emit("BitShift", a, low.emit("Min", b, most), direction=direction)
-        found = low.emit("Where", low.emit("Greater", b, most), low.number(0, unsigned), shifted)
+        found = low.where(low.emit("Greater", b, most), low.number(0, unsigned), shifted, unsigned)
         return low.cast(found, low.operand.dtype) if low.operand.dtype != unsigned else found
 
     return rule
@@ -144,8 +150,8 @@ def _remainder(low: Lowering, x: str, y: str) -> str:
     if low.operand.dtype in FLOATS:
         return low.emit("Mod", x, y, fmod=1)
     is_zero = low.emit("Equal", y, low.number(0))
-    found = low.emit("Mod", x, low.emit("Where", is_zero, low.number(1), y), fmod=1)
-    return low.emit("Where", is_zero, x, found)
+    found = low.emit("Mod", x, low.where(is_zero, low.number(1), y, low.operand.dtype), fmod=1)
+    return low.where(is_zero, x, found, low.operand.dtype)
 
 
 def _identities(low: Lowering, *operands: str) -> list[str]:
@@ -160,6 +166,10 @@ def _reduce_precision(low: Lowering, x: str) -> str:
     return low.cast(low.cast(x, target), low.operand.dtype)
 
 
+def _neg(low: Lowering, x: str) -> str:
+    return low.emit("Sub", low.number(0), x) if low.operand.dtype.startswith("u") else low.emit("Neg", x)
+
+
 def _abs(low: Lowering, x: str) -> str:
     return low.emit("Identity", x) if low.operand.dtype.startswith("u") else low.emit("Abs", x)
 
@@ -172,29 +182,29 @@ def _erfc(low: Lowering, x: str) -> str:
 
 LOWERINGS: Mapping[str, Rule] = {
     "abs": _abs,
-    "acos": _op("Acos"),
-    "acosh": _op("Acosh"),
+    "acos": widened(_op("Acos"), bf16="f32"),
+    "acosh": widened(_op("Acosh"), bf16="f32"),
     "add": _op("Add"),
     "and": _either("And", "BitwiseAnd"),
-    "asin": _op("Asin"),
-    "asinh": _op("Asinh"),
-    "atan": _op("Atan"),
-    "atan2": _atan2,
-    "atanh": _op("Atanh"),
-    "cbrt": _cube_root,
+    "asin": widened(_op("Asin"), bf16="f32"),
+    "asinh": widened(_op("Asinh"), bf16="f32"),
+    "atan": widened(_op("Atan"), bf16="f32"),
+    "atan2": widened(_atan2, f16="f32", bf16="f32"),
+    "atanh": widened(_op("Atanh"), bf16="f32"),
+    "cbrt": widened(_cube_root, f16="f32", bf16="f32"),
     "ceil": _op("Ceil"),
-    "clamp": _clamp,
+    "clamp": widened(_clamp, bool="i32", i16="i32", u16="i32"),
     "conj": _op("Identity"),
     "convert_element_type": _convert,
     "copy": _op("Identity"),
-    "cos": _op("Cos"),
-    "cosh": _op("Cosh"),
+    "cos": widened(_op("Cos"), bf16="f32"),
+    "cosh": widened(_op("Cosh"), bf16="f32"),
     "div": _op("Div"),
     "eq": _op("Equal"),
     "erf": _op("Erf"),
     "exp": _op("Exp"),
-    "exp2": lambda low, x: low.emit("Pow", low.number(2), x),
-    "expm1": _expm1,
+    "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
+    "expm1": widened(_expm1, f16="f32", bf16="f32"),
     "floor": _op("Floor"),
     "ge": _ordered("GreaterOrEqual"),
     "gt": _ordered("Greater"),
@@ -202,14 +212,14 @@ LOWERINGS: Mapping[str, Rule] = {
     "is_finite": _is_finite,
     "le": _ordered("LessOrEqual"),
     "log": _op("Log"),
-    "log1p": _log1p,
+    "log1p": widened(_log1p, f16="f32", bf16="f32"),
     "logistic": _op("Sigmoid"),
     "lt": _ordered("Less"),
-    "max": _ordered("Max"),
-    "min": _ordered("Min"),
+    "max": widened(_ordered("Max"), i16="i32", u16="i32"),
+    "min": widened(_ordered("Min"), i16="i32", u16="i32"),
     "mul": _op("Mul"),
     "ne": _not_equal,
-    "neg": _op("Neg"),
+    "neg": _neg,
     "not": _either("Not", "BitwiseNot"),
     "optimization_barrier": _identities,
     "or": _either("Or", "BitwiseOr"),
@@ -222,13 +232,13 @@ LOWERINGS: Mapping[str, Rule] = {
     "shift_left": _shift("LEFT"),
     "shift_right_logical": _shift("RIGHT"),
     "sign": _op("Sign"),
-    "sin": _op("Sin"),
-    "sinh": _op("Sinh"),
+    "sin": widened(_op("Sin"), bf16="f32"),
+    "sinh": widened(_op("Sinh"), bf16="f32"),
     "sqrt": _op("Sqrt"),
     "square": lambda low, x: low.emit("Mul", x, x),
     "stop_gradient": _op("Identity"),
     "sub": _op("Sub"),
-    "tan": _op("Tan"),
+    "tan": widened(_op("Tan"), bf16="f32"),
     "tanh": _op("Tanh"),
     "xor": _either("Xor", "BitwiseXor"),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.convolution import cropped
 from tidu_cli.graph.types import FLOATS, TensorType
 
@@ -116,9 +116,9 @@ def _gather_selected(low: Lowering, source: str, operand: str) -> str:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "reduce_window_max": _extreme(1),
-    "reduce_window_min": _extreme(-1),
-    "reduce_window_sum": _sum,
-    "select_and_gather_add": _gather_selected,
-    "select_and_scatter_add": _scatter_selected,
+    "reduce_window_max": widened(_extreme(1), bf16="f32"),
+    "reduce_window_min": widened(_extreme(-1), bf16="f32"),
+    "reduce_window_sum": widened(_sum, bf16="f32"),
+    "select_and_gather_add": widened(_gather_selected, bf16="f32"),
+    "select_and_scatter_add": widened(_scatter_selected, f16="f32", bf16="f32"),
 }
