@@ -27,6 +27,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "pooling",
         "resizing",
         "sampling",
+        "regions",
         "signal",
         "control_flow",
         "recurrent",
