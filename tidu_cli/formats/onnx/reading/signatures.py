@@ -21,6 +21,10 @@ _NAMES = {
 }
 _NAMES |= {f"{sign}int{bits}": f"{letter}{bits}" for sign, letter in (("", "i"), ("u", "u")) for bits in (8, 16, 32, 64)}
 
+_KINDS = {"INT": (int, False), "FLOAT": (float, False), "STRING": (str, False)}
+_KINDS |= {f"{name}S": (kind, True) for name, (kind, _) in _KINDS.items()}
+"""Python's types of attributes by the names that schemas have for theirs, and whether there is a list of them."""
+
 
 class Parameter(NamedTuple):
     """An input as it is declared. `kind` names the type that all inputs of it have, "" where they may differ."""
@@ -62,11 +66,6 @@ def require_fitting(node: Node, operands: Sequence[Value]) -> None:
         if kind is not None and name in node.attributes and not _is_of(node.attributes[name], *kind):
             raise RefusedError(f"its attribute '{name}' is not of the type that is due, {attribute.type.name.lower()}")
     _require_types(_parameters(node.op_type, node.version, node.domain), operands)
-
-
-_KINDS = {"INT": (int, False), "FLOAT": (float, False), "STRING": (str, False)}
-_KINDS |= {f"{name}S": (kind, True) for name, (kind, _) in _KINDS.items()}
-"""Python's types of attributes by the names that schemas have for theirs, and whether there is a list of them."""
 
 
 def _is_of(value: Any, kind: type, is_list: bool) -> bool:

@@ -75,7 +75,7 @@ def attend(
     """
     batch, heads, queries, size = _require_fitting(q, k, v)
     grouped = (batch, k.shape[1], heads // k.shape[1] * queries)  # the queries of heads that share one of keys, in a row
-    raw = _products(node, np.reshape(q, (*grouped, size)), k, 1 / math.sqrt(size) if scale is None else scale)
+    raw = _products(node, np.reshape(q, (*grouped, size)), k, 1 / math.sqrt(size or 1) if scale is None else scale)
     raw = np.reshape(raw, (batch, heads, queries, k.shape[2]))
     capped = np.tanh(times(raw, 1 / softcap)) * number(raw, softcap) if softcap else raw
     masked = capped if mask.bias is None else capped + mask.bias
@@ -137,6 +137,8 @@ def _attention(
 ) -> list[Value]:  # fmt: skip
     if (past_key is None) != (past_value is None) or (past_key is not None and nonpad_kv_seqlen is not None):
         raise RefusedError("takes past_key and past_value together, and then no nonpad_kv_seqlen")
+    if q.ndim not in (3, 4) or {q.ndim, k.ndim, v.ndim} != {q.ndim}:
+        raise RefusedError(f"its Q, K and V have {q.ndim}, {k.ndim} and {v.ndim} axes, and not 3 or 4")
     flat = q.ndim == 3
     if flat:
         n_queries, n_keys = node["q_num_heads"] or 0, node["kv_num_heads"] or 0
@@ -187,13 +189,22 @@ def rotated(node: Node, x: Value, cos: Value, sin: Value, interleaved: bool) -> 
     return np.concatenate([*turned, *rest], 3) if len(turned) + len(rest) > 1 else turned[0]
 
 
+def angles_at(node: Node, cos: Value, sin: Value, places: Value) -> tuple[Value, Value]:
+    """The rows for places, [batch, sequence], of tables of angles."""
+    if cos.ndim != 2 or sin.ndim != 2:
+        raise RefusedError(f"its angles are of shapes {list(cos.shape)} and {list(sin.shape)}, and not a row for each place")
+    return at(node, cos, places), at(node, sin, places)
+
+
 def _rotary_embedding(node: Node, x: Value, cos: Value, sin: Value, position_ids: Value | None = None) -> Value:
     if position_ids is not None:
-        cos, sin = at(node, cos, position_ids), at(node, sin, position_ids)
+        cos, sin = angles_at(node, cos, sin, position_ids)
     size = node["rotary_embedding_dim"]
+    if cos.ndim != 3:
+        raise RefusedError(f"its angles are of shape {list(cos.shape)}, and not [batch, sequence, pairs]")
     if size and cos.shape[-1] != size // 2:
         raise RefusedError(f"its rotary_embedding_dim is {size}, and there are {cos.shape[-1]} angles")
-    apart = heads_apart(x, node["num_heads"] or 0, "X") if x.ndim == 3 else x
+    apart = x if x.ndim == 4 else heads_apart(x, node["num_heads"] or 0, "X")
     if not size and 2 * cos.shape[-1] != apart.shape[3]:
         raise RefusedError(f"there are {cos.shape[-1]} angles for heads of {apart.shape[3]} elements")
     found = rotated(node, apart, cos, sin, bool(node["interleaved"]))

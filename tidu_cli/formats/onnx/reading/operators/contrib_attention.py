@@ -7,11 +7,12 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.folding import at, counted, number
+from tidu_cli.formats.onnx.reading.folding import counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.attention import (
     Attended,
     Mask,
+    angles_at,
     attend,
     heads_apart,
     heads_together,
@@ -21,7 +22,7 @@ from tidu_cli.formats.onnx.reading.operators.attention import (
 )
 from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.formats.onnx.reading.operators.contraction import matmul
-from tidu_cli.formats.onnx.reading.operators.contrib import given
+from tidu_cli.formats.onnx.reading.operators.contrib import checked, given
 from tidu_cli.formats.onnx.reading.operators.joining import part
 
 
@@ -119,21 +120,19 @@ def _attention(
 
 
 def _rotary_embedding(node: Node, x: Value, position_ids: Value, cos: Value, sin: Value) -> Value:
-    if cos.ndim != 2:
-        raise RefusedError(f"its angles are of shape {list(cos.shape)}, and not a row for each place")
-    heads = node["num_heads"] or (x.shape[2] // (2 * cos.shape[1]) if x.ndim == 3 and cos.shape[1] else 0)
-    apart = heads_apart(x, heads, "input") if x.ndim == 3 else x
+    heads = node["num_heads"] or (x.shape[2] // max(2 * cos.shape[-1], 1) if x.ndim == 3 and cos.ndim else 0)
+    apart = x if x.ndim == 4 else heads_apart(x, heads, "input")
     if position_ids.size == 1 and position_ids.ndim == 1:  # where sequences begin
         places = np.reshape(position_ids, (1, 1)) + counted(node, apart.shape[2])
     else:
         places = position_ids
-    cos, sin = at(node, cos, places), at(node, sin, places)
+    cos, sin = angles_at(node, cos, sin, places)
     found = rotated(node, apart, cos, sin, bool(node["interleaved"]))
     return heads_together(found) if x.ndim == 3 else found
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "Attention": _attention,
-    "MultiHeadAttention": _multi_head_attention,
-    "RotaryEmbedding": _rotary_embedding,
+    "Attention": checked(_attention),
+    "MultiHeadAttention": checked(_multi_head_attention),
+    "RotaryEmbedding": checked(_rotary_embedding),
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.numpy.primitives import normal_axis
-from tidu_cli.formats.onnx.reading.folding import computed, computed_all, counted
+from tidu_cli.formats.onnx.reading.folding import computed, computed_all, counted, integer
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
@@ -131,7 +131,7 @@ def grid(shape: Sequence[int]) -> list[Any]:
 
 def _one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
     """values[1] at the places, which count from the end if they are negative, values[0] elsewhere."""
-    (n,) = node.ints(depth, "depth") if np.size(node.known(depth, "depth")) == 1 else (-1,)
+    n = integer(node, depth, "depth")
     if n < 1 or values.shape != (2,):
         raise RefusedError(f"its depth is {n} and its values have the shape {list(values.shape)}, not a number and [2]")
     axis = normal_axis(node["axis"], indices.ndim + 1)
@@ -145,7 +145,7 @@ def _one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
 def _top_k(node: Node, x: Value, k: Value | None = None) -> list[Value]:
     """The extreme elements along an axis, of ties the first ones, and their places."""
     axis = normal_axis(node["axis"], x.ndim)
-    (n,) = [node["k"]] if k is None else node.ints(k, "k")
+    n = node["k"] if k is None else integer(node, k, "k")
     if not 0 <= n <= x.shape[axis]:
         raise RefusedError(f"takes {n} of {x.shape[axis]} elements")
     if node["largest"] in (1, None):

@@ -109,8 +109,13 @@ def _conv_integer(node: Node, x: Value, w: Value, x_zero: Value | None = None, w
 def _requantized(node: Node, whole: Value, scale: Value, y_zero: Value) -> Value:
     """Sums of products of integers, times a scale, as integers with a zero point."""
     _told(node, whole)
-    by = converted(node, scale, _F32)
-    return _rounded(node, converted(node, whole, _F32) * by, np.reshape(y_zero, ()) if y_zero.size == 1 else y_zero, y_zero.dtype)
+    wide = scale.dtype if scale.dtype.itemsize >= 4 else _F32
+    return _rounded(
+        node,
+        converted(node, whole, wide) * converted(node, scale, wide),
+        np.reshape(y_zero, ()) if y_zero.size == 1 else y_zero,
+        y_zero.dtype,
+    )
 
 
 def _q_linear_mat_mul(

@@ -16,7 +16,8 @@ def _reduce(op_type: str) -> Rule:
         if not axes:
             return low.emit("Identity", x)
         if low.operand.dtype == "bool":
-            return low.cast(low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0), "bool")
+            found = low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0)
+            return low.emit("Greater", found, low.number(0, "i32"))  # of nothing the greatest is the least of all integers
         return low.emit(op_type, x, low.ints(axes), keepdims=0)
 
     return rule
