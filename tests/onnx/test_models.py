@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.onnx.derivatives import require_derivatives
 from tests.onnx.evaluators import by_runtime
-from tests.onnx.models import Model, doubled, fitted, magika, ocr
+from tests.onnx.models_of_others import Model, doubled, fitted, magika, ocr
 from tidu_cli import api
 from tidu_cli.formats.onnx.writing.model import onnx_bytes
 from tidu_cli.graph.types import FLOATS

@@ -172,7 +172,8 @@ def out_option(*formats: str) -> Callable[[F], F]:
         is_special = os.path.exists(out) and not os.path.isfile(out)
         if found is None and (ctx.params.get("format_") or is_special):
             return out
-        own = " or ".join(s for s, of in SUFFIXES.items() if of in formats)
+        *others, last = [s for s, of in SUFFIXES.items() if of in formats]
+        own = f"{', '.join(others)} or {last}" if others else last
         way = ", or give --format" if found is None and "format_" in ctx.params else ""
         raise click.BadParameter(f"'{out}' ends in '{suffix}', which is no format of the result; end it in {own}{way}", ctx, param)
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.model_options import chosen, part_options, require_model, size_options
+from tidu_cli.cli.model_options import chosen, part_options, size_options
 from tidu_cli.cli.options import (
     Parsed,
     chosen_format,
@@ -17,7 +17,6 @@ from tidu_cli.cli.options import (
     file_argument,
     load_imported,
     pass_number,
-    shown,
 )
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.keys import parse_key
@@ -95,7 +94,6 @@ def command(
         raise click.UsageError("--pass gives one pass two numbers")
     choices = chosen(**of_model, weights=weights)
     imported, came_in = load_imported(file, choices)
-    require_model(came_in, shown(file), choices)
     to = chosen_format(out, format_, came_in)
     how = _how(to, types, nodes, opset)
     document = imported.document

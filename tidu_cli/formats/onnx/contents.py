@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.messages import repeated
 from tidu_cli.limits import require
 
 MOST_LEVELS = 64
@@ -61,6 +62,10 @@ def _sound(graph: Any, level: int) -> int:
     if level > MOST_LEVELS:
         raise DocumentError(f"graphs within graphs nest deeper than {MOST_LEVELS} levels")
     _require_text(graph.name, graph.doc_string, *(t.name for t in graph.initializer))
+    for kind, ports in (("input", graph.input), ("output", graph.output), ("initializer", graph.initializer)):
+        name = repeated(port.name for port in ports)
+        if name is not None:
+            raise DocumentError(f"graph '{graph.name}' declares {kind} '{name}' twice")
     for port in (*graph.input, *graph.output):
         _require_text(port.name, *(d.dim_param for d in port.type.tensor_type.shape.dim))
     return _sound_nodes(graph.node, level)

@@ -96,7 +96,7 @@ def _read_external(model: Any, path: str | None) -> None:
         data = _part(file, offset or 0, length, place, total)
         total += len(data)
         tensor.raw_data = data
-        tensor.data_location = onnx.TensorProto.DEFAULT
+        tensor.ClearField("data_location")
         del tensor.external_data[:]
 
 
