@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from tidu_cli.formats.files import Piece
-from tidu_cli.formats.nodes.writer import GraphWriter, with_meta
+from tidu_cli.formats.heading import bindings, heading
+from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import key_to_json, passes_to_json
-from tidu_cli.lax.builtin import used_definitions
-from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.watching import watch
 
 
@@ -33,25 +30,11 @@ def formatted(document: Document, format: str, *, types: bool = False, listed: b
         for graph in document.graphs
     ]
     watched = watch("writing", sum(w.graph.n_nodes for w in writers if w.listed))
-    bindings = [{"input": key_to_json(b.key), "value": [b.graph, b.value]} for b in document.bindings]
-    after = {"bindings": bindings} if bindings else {}
+    after = bindings(document)
     if binary:
         from tidu_cli.formats.msgpack.writer import pieces
 
-        return pieces(_before(document), writers, after, watched)
+        return pieces(heading(document), writers, after, watched)
     from tidu_cli.formats.json.writer import texts
 
-    return map(str.encode, texts(_before(document), writers, after, watched))
-
-
-def _before(document: Document) -> dict[str, object]:
-    """The fields before the graphs."""
-    fields = with_meta({"tidu": 1}, document.meta)
-    if types := {r.name: {name: str(field) for name, field in r.fields} for r in used_records(document)}:
-        fields["types"] = types
-    codes = chain.from_iterable(graph.code for graph in document.graphs)
-    if ops := {d.name: with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, codes)}:
-        fields["ops"] = ops
-    if document.passes:
-        fields["passes"] = passes_to_json(document.passes)
-    return fields
+    return map(str.encode, texts(heading(document), writers, after, watched))

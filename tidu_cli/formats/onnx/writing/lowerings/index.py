@@ -1,0 +1,24 @@
+"""The lowerings of all primitives, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidu_cli.formats.onnx.writing.lowering import Rule
+from tidu_cli.formats.onnx.writing.lowerings import (
+    arrays,
+    contraction,
+    control_flow,
+    convolution,
+    elementwise,
+    indexing,
+    reductions,
+    windows,
+)
+
+LOWERINGS: Mapping[str, Rule] = {
+    name: rule
+    for family in (arrays, contraction, control_flow, convolution, elementwise, indexing, reductions, windows)
+    for name, rule in family.LOWERINGS.items()
+}
+"""How primitives are written; `constant` is an initializer."""

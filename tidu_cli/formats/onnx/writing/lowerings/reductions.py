@@ -1,0 +1,110 @@
+"""Reductions, and what is cumulative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from tidu_cli.formats.onnx.writing.body import Body
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
+
+
+def _reduce(op_type: str) -> Rule:
+    def rule(low: Lowering, x: str) -> str:
+        axes = low.attrs.axes
+        if not axes:
+            return low.emit("Identity", x)
+        if low.operand.dtype == "bool":
+            return low.cast(low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0), "bool")
+        return low.emit(op_type, x, low.ints(axes), keepdims=0)
+
+    return rule
+
+
+def _bitwise(op_type: str) -> Rule:
+    """and and or of bools; ONNX has none of bits along an axis."""
+
+    def rule(low: Lowering, x: str) -> str:
+        if low.operand.dtype != "bool":
+            raise low.refuse("of integers has no operator in ONNX")
+        return _reduce(op_type)(low, x)
+
+    return rule
+
+
+def _xor(low: Lowering, x: str) -> str:
+    if low.operand.dtype != "bool":
+        raise low.refuse("of integers has no operator in ONNX")
+    if not low.attrs.axes:
+        return low.emit("Identity", x)
+    count = low.emit("ReduceSum", low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
+    return low.cast(low.emit("Mod", count, low.number(2, "i32")), "bool")
+
+
+def _cumulative_sum(low: Lowering, x: str) -> str:
+    return low.emit("CumSum", x, low.number(low.attrs.axis, "i64"), reverse=1 if low.attrs.reverse else None)
+
+
+Step = Callable[[Body, str, str], str]
+"""From what is carried and an element to what is carried on."""
+
+
+def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
+    """A Scan along the axis."""
+
+    def rule(low: Lowering, x: str) -> str:
+        operand, axis = low.operand, low.attrs.axis
+        row = TensorType(operand.dtype, tuple(n for k, n in enumerate(operand.shape) if k != axis))
+
+        def write(body: Body, carried: str, element: str) -> list[tuple[str, TensorType]]:
+            found = step(body, carried, element)
+            return [(found, row), (found, row)]
+
+        start = low.emit("Expand", low.number(first(operand.dtype)), low.ints(row.shape))
+        turned = [1] if low.attrs.reverse else None
+        return low.emit_all(
+            "Scan",
+            [start, x],
+            2,
+            body=low.body.subgraph([row, row], write),
+            num_scan_inputs=1,
+            scan_input_axes=[axis],
+            scan_output_axes=[axis],
+            scan_input_directions=turned,
+            scan_output_directions=turned,
+        )[1]
+
+    return rule
+
+
+def _least(dtype: str) -> object:
+    return -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
+
+
+def _greatest(dtype: str) -> object:
+    return math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
+
+
+def _log_add_exp(body: Body, x: str, y: str) -> str:
+    """log(exp x + exp y): the greater one, and log(1 + exp(-|x - y|)), which is 0 where both are infinite."""
+    most, same = body.emit("Max", x, y), body.emit("Equal", x, y)
+    zero = body.emit("CastLike", body.constant(0.0), x)
+    apart = body.emit("Where", same, zero, body.emit("Sub", x, y))
+    return body.emit("Add", most, body.emit("Softplus", body.emit("Neg", body.emit("Abs", apart))))
+
+
+LOWERINGS: Mapping[str, Rule] = {
+    "cumlogsumexp": _cumulative(_log_add_exp, _least),
+    "cummax": _cumulative(lambda body, x, y: body.emit("Max", x, y), _least),
+    "cummin": _cumulative(lambda body, x, y: body.emit("Min", x, y), _greatest),
+    "cumprod": _cumulative(lambda body, x, y: body.emit("Mul", x, y), lambda dtype: 1),
+    "cumsum": _cumulative_sum,
+    "reduce_and": _bitwise("ReduceMin"),
+    "reduce_max": _reduce("ReduceMax"),
+    "reduce_min": _reduce("ReduceMin"),
+    "reduce_or": _bitwise("ReduceMax"),
+    "reduce_prod": _reduce("ReduceProd"),
+    "reduce_sum": _reduce("ReduceSum"),
+    "reduce_xor": _xor,
+}
