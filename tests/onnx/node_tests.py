@@ -18,9 +18,9 @@ import onnx
 
 from tidu_cli.api import evaluate
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.onnx.choices import Choices, Imported
+from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
 from tidu_cli.formats.onnx.loading import loaded
-from tidu_cli.formats.onnx.reading.importer import as_key, import_model
+from tidu_cli.formats.onnx.reading.importer import import_model
 from tidu_cli.formats.onnx.reading.node import NeedsValueError
 
 

@@ -7,12 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.messages import detail, is_verbose
+from tidu_cli.cli.messages import detail, is_verbose, note
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
 from tidu_cli.errors import KeyTextError, TiduError, counted, printable
@@ -21,6 +21,7 @@ from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Piece, Source
+    from tidu_cli.formats.onnx.choices import Choices, Imported
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 SUFFIXES = {
     ".json": "json",
     ".msgpack": "msgpack",
+    ".onnx": "onnx",
     ".npz": "npz",
     ".dot": "dot",
     ".gv": "dot",
@@ -38,7 +40,7 @@ SUFFIXES = {
 }
 """The format that a file name's suffix stands for."""
 
-BINARY = frozenset({"msgpack", "npz", "png", "pdf"})
+BINARY = frozenset({"msgpack", "onnx", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
 
 _PRIMITIVES = "tidu.primitives"
@@ -121,7 +123,12 @@ output_keys_option = click.option(
 """The option --output KEY, which repeats."""
 
 wrt_option = click.option(
-    "--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats."
+    "--wrt",
+    type=KEY,
+    multiple=True,
+    required=True,
+    metavar="KEY",
+    help="An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*'; repeats.",
 )
 """The option --wrt KEY, which repeats."""
 
@@ -173,7 +180,7 @@ def out_option(*formats: str) -> Callable[[F], F]:
     return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
 
 
-document_output_options = result_options("json", "msgpack", default="what came in")
+document_output_options = result_options("json", "msgpack", "onnx", default="what came in")
 """The options -o and --format of commands that write a document."""
 
 
@@ -184,9 +191,18 @@ def example(*lines: str) -> str:
 
 def load(file: str) -> Loaded:
     """Read and check a document, with the ops of --ops. Raises DocumentError."""
-    from tidu_cli.formats.read import parse_document
+    imported, found = load_imported(file)
+    return Loaded(imported.document, found)
 
-    return Loaded(*_read(file, parse_document))
+
+def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
+    """Likewise, with the weights of a model of ONNX, for which the choices are. What its reader notes is told. Raises as `load`."""
+    from tidu_cli.formats.read import parse_imported
+
+    imported, found = _read(file, partial(parse_imported, choices=choices))
+    for text in imported.notes:
+        note(f"{shown(file)}: {text}")
+    return imported, found
 
 
 def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
@@ -205,11 +221,13 @@ def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
 
 def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str]]) -> tuple[Any, str]:
     from tidu_cli.formats.files import reading
+    from tidu_cli.formats.onnx.choices import Imported
 
     with reading(file) as source:
         subject, found = parse(source, shown(file), known_primitives())
     if is_verbose():
-        told = _told(subject) if isinstance(subject, Document) else counted(len(subject.definitions), "op")
+        read = subject.document if isinstance(subject, Imported) else subject
+        told = _told(read) if isinstance(read, Document) else counted(len(read.definitions), "op")
         detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}, {told}")
     return subject, found
 

@@ -29,9 +29,11 @@ class Source:
     Reading raises OSError, as the file does.
     """
 
-    def __init__(self, file: BinaryIO | bytes) -> None:
+    def __init__(self, file: BinaryIO | bytes, path: str | None = None) -> None:
         self._file = BytesIO(file) if isinstance(file, bytes) else file
         self._head = b""
+        self.path = path
+        """The file's path, None for what comes from elsewhere: models of ONNX have data in files beside them."""
         self.n_read = 0
         """The number of bytes that have been read."""
 
@@ -56,7 +58,7 @@ class Source:
 def reading(path: str) -> Iterator[Source]:
     """The bytes of a file, or of stdin for "-", to be read in the block. Raises DocumentError if they cannot be read."""
     with _one_line_errors("stdin" if path == "-" else path, "read"), _opened(path) as file:
-        yield Source(file)
+        yield Source(file, None if path == "-" else path)
 
 
 def read_bytes(path: str) -> bytes:

@@ -12,7 +12,7 @@ from tidu_cli.watching import watch
 
 
 def format_document(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> bytes:
-    """Write a document as "json" or "msgpack".
+    """Write a document as "json", "msgpack" or "onnx", which has types and nodes of its own.
 
     Nodes are a list in JSON and packed in msgpack, unless `listed` says otherwise. `types` gives every node its types.
     A graph whose nodes carry types or meta is always written as a list: packed nodes have no place for them.
@@ -20,8 +20,17 @@ def format_document(document: Document, format: str, *, types: bool = False, lis
     return b"".join(formatted(document, format, types=types, listed=listed))
 
 
-def formatted(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> Iterator[Piece]:
-    """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all."""
+def formatted(
+    document: Document, format: str, *, types: bool = False, listed: bool | None = None, opset: int | None = None
+) -> Iterator[Piece]:
+    """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all.
+
+    `opset` is that of a model of ONNX, by default the oldest that has all operators which are needed.
+    """
+    if format == "onnx":
+        from tidu_cli.formats.onnx.writing.model import onnx_bytes
+
+        return iter((onnx_bytes(document) if opset is None else onnx_bytes(document, opset=opset),))
     if format not in ("json", "msgpack"):
         raise ValueError(f"unknown format {format!r}")
     binary = format == "msgpack"

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import TensorType
 
 
@@ -33,3 +35,11 @@ class Imported:
     document: Document
     weights: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+
+
+def as_key(name: str) -> Key:
+    """The key of a name: that of which it is the text, else of this name."""
+    try:
+        return parse_key(name)
+    except KeyTextError:
+        return Key(name)

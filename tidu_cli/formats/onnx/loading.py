@@ -12,16 +12,22 @@ from tidu_cli.errors import DocumentError, counted
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.limits import require
 
-FIRST_BYTES = frozenset(b"\x08\x12\x1a\x3a\x42\x72")
-"""The tags of fields with which writers begin a ModelProto: no text of JSON and no map of msgpack begins so."""
+_FIRST_TAGS = frozenset(b"\x08\x12\x1a\x3a\x42\x72")
+"""The tags of fields with which writers begin a ModelProto. Three of them are letters of text, too."""
+
+N_FIRST = 64
+"""So many bytes tell a model from text."""
 
 OLDEST, MOST_LEVELS = 7, 64
 """The oldest opset that is read, and how deep graphs may stand within nodes of graphs."""
 
 
 def is_onnx(head: bytes) -> bool:
-    """Whether what begins with these bytes is a model."""
-    return bool(head) and head[0] in FIRST_BYTES
+    """Whether what begins with these bytes, `N_FIRST` if there are as many, is a model: by its first field.
+
+    One that begins like text, with :, B or r, has lengths or tags among them that no text has.
+    """
+    return bool(head) and head[0] in _FIRST_TAGS and (head[0] < 0x20 or any(b < 0x20 and b not in b"\t\n\r" for b in head))
 
 
 def loaded(data: bytes, path: str | None = None) -> Any:

@@ -16,15 +16,14 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.recorder import Recorder, running
-from tidu_cli.errors import DocumentError, KeyTextError, LimitError, UnknownNameError, did_you_mean
-from tidu_cli.formats.onnx.choices import Choices, Imported
+from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, did_you_mean
+from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
 from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, operands_of, operator_of, results_of
 from tidu_cli.formats.onnx.reading.inputs import fixed, input_types
 from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, Value, attribute
 from tidu_cli.formats.onnx.reading.scopes import Definition, Scope, domain_name
 from tidu_cli.formats.onnx.tensors import array_of, dense
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import FLOATS, TensorType
 
 MOST_LEVELS = 64
@@ -275,14 +274,6 @@ def required(scope: Scope, name: str) -> Value:
     if x is None:
         raise DocumentError(f"output '{name}' is computed by no node")
     return x
-
-
-def as_key(name: str) -> Key:
-    """The key of a name: that of which it is the text, else of this name."""
-    try:
-        return parse_key(name)
-    except KeyTextError:
-        return Key(name)
 
 
 @contextmanager

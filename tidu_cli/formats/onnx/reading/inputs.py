@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,10 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
     for name in (*choices.types, *choices.values):
         if name not in names:
             raise UnknownNameError(f"has no input '{name}'{did_you_mean(name, names)} (inputs: {', '.join(names) or 'none'})")
+    _require_dimensions(choices.sizes, {_name(d) for i in declared for d in i.type.tensor_type.shape.dim} - {""})
     found: dict[str, TensorType] = {}
     open_: dict[str, None] = {}
     shapeless: list[str] = []
-    used: set[str] = set()
     for i in declared:
         kind = i.type.WhichOneof("value")
         if kind != "tensor_type":
@@ -44,17 +44,21 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
         elif not tensor.HasField("shape"):
             shapeless.append(i.name)
         else:
-            sizes = [_size(d, choices.sizes, used, open_) for d in tensor.shape.dim]
+            sizes = [_size(d, choices.sizes, open_) for d in tensor.shape.dim]
             if None not in sizes:
                 found[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
             elif any(not _name(d) and n is None for d, n in zip(tensor.shape.dim, sizes, strict=True)):
                 shapeless.append(i.name)
     _require_sizes(open_, shapeless)
-    unknown = next((name for name in choices.sizes if name not in used), None)
-    if unknown is not None:
-        told = ", ".join(sorted(used)) or "none"
-        raise UnknownNameError(f"has no open dimension '{unknown}'{did_you_mean(unknown, sorted(used))} (open dimensions: {told})")
     return {name: found[name] for name in names}
+
+
+def _require_dimensions(sizes: Mapping[str, int], known: Collection[str]) -> None:
+    for name in sizes:
+        if name not in known:
+            told = ", ".join(sorted(known)) or "none"
+            hint = did_you_mean(name, sorted(known))
+            raise UnknownNameError(f"has no open dimension '{name}'{hint} (open dimensions: {told})")
 
 
 def _name(dimension: Any) -> str:
@@ -62,12 +66,11 @@ def _name(dimension: Any) -> str:
     return "" if dimension.dim_param == "?" else str(dimension.dim_param)
 
 
-def _size(dimension: Any, sizes: Mapping[str, int], used: set[str], open_: dict[str, None]) -> int | None:
+def _size(dimension: Any, sizes: Mapping[str, int], open_: dict[str, None]) -> int | None:
     name = _name(dimension)
     if not name:
         return dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value >= 0 else None
     if name in sizes:
-        used.add(name)
         return sizes[name]
     open_[name] = None
     return None
