@@ -200,9 +200,14 @@ def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, 
     from tidu_cli.formats.read import parse_imported
 
     imported, found = _read(file, partial(parse_imported, choices=choices))
+    tell_notes(file, imported)
+    return imported, found
+
+
+def tell_notes(file: str, imported: Imported) -> None:
+    """Tell what the reader of a model notes."""
     for text in imported.notes:
         note(f"{shown(file)}: {text}")
-    return imported, found
 
 
 def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
@@ -212,11 +217,17 @@ def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
-def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
-    """Read a document, or a library: then its ops with the built-in ones. And the format. Raises DocumentError."""
-    from tidu_cli.formats.read import parse_subject
+def load_subject(file: str) -> tuple[Document | PrimitiveSet | bytes, str]:
+    """Read a document, or a library: then its ops with the built-in ones; of a model of ONNX its bytes. And the format.
 
-    return _read(file, parse_subject)
+    Raises DocumentError.
+    """
+    from tidu_cli.formats.read import is_model, parse_subject
+
+    def parse(source: Source, where: str, primitives: PrimitiveSet) -> tuple[Any, str]:
+        return (source.read(), "onnx") if is_model(source) else parse_subject(source, where, primitives)
+
+    return _read(file, parse)
 
 
 def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str]]) -> tuple[Any, str]:
@@ -227,8 +238,9 @@ def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str
         subject, found = parse(source, shown(file), known_primitives())
     if is_verbose():
         read = subject.document if isinstance(subject, Imported) else subject
-        told = _told(read) if isinstance(read, Document) else counted(len(read.definitions), "op")
-        detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}, {told}")
+        told = f", {_told(read)}" if isinstance(read, Document) else ""
+        told = told if isinstance(read, Document | bytes) else f", {counted(len(read.definitions), 'op')}"
+        detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}{told}")
     return subject, found
 
 

@@ -52,12 +52,17 @@ def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = 
 def parse_imported(
     data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN, choices: Choices | None = None
 ) -> tuple[Imported, str]:
-    """Likewise, with what else there is to know of a model of ONNX, for which `choices` are. Raises as `parse_document` does."""
+    """Likewise, with what else there is to know of a model of ONNX. `choices` are for such a model.
+
+    Raises as `parse_document` does, also where there are choices and no model.
+    """
     source = as_source(data)
     if is_model(source):
-        return _model(source, where, choices)
+        return _model(source, where, primitives, choices)
     with _errors_of(where), no_collection():
         plain, found = parse(source)
+        if choices is not None and choices != Choices():
+            raise DocumentError(f"it is {found}, and sizes, types, weights and cuts are chosen of models of ONNX only")
         return Imported(_read(plain, primitives), {}), found
 
 
@@ -68,7 +73,7 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = K
     """
     source = as_source(data)
     if is_model(source):
-        return _model(source, where)[0].document, "onnx"
+        return _model(source, where, primitives)[0].document, "onnx"
     with _errors_of(where), no_collection():
         plain, found = parse(source)
         return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
@@ -98,12 +103,12 @@ def is_model(source: Source) -> bool:
     return is_onnx(source.head(N_FIRST))
 
 
-def _model(source: Source, where: str, choices: Choices | None = None) -> tuple[Imported, str]:
+def _model(source: Source, where: str, primitives: PrimitiveSet, choices: Choices | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.onnx.read import read_onnx
 
     watch("parsing")
     with no_collection():
-        return read_onnx(source.read(), where, source.path, choices), "onnx"
+        return read_onnx(source.read(), where, source.path, choices, lambda plain: _read(plain, primitives)), "onnx"
 
 
 @contextmanager

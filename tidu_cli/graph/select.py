@@ -76,7 +76,7 @@ def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
     A pattern stands for the inputs whose keys match it and of which a part is no integer, but for those that are bound or are
     there already. Other keys stay, also where there is no such input. Raises UnknownNameError for a pattern that matches none.
     """
-    declared, found = document.inputs, {}
+    declared, found = document.inputs, dict[Key, None]()
     for key in keys:
         if key in declared or not _MARKS & set(str(key)):
             found[key] = None

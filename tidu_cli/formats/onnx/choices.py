@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidu_cli.errors import KeyTextError
+from tidu_cli.errors import ArgumentError, KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import FLOATS, TensorType, parse_type
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,22 @@ class Choices:
     weights: bool = False
     cast: str | None = None
     cuts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Mapping[str, int] | None,
+        types: Mapping[str, str | TensorType] | None,
+        values: Mapping[str, Any] | None,
+        weights: bool,
+        cast: str | None,
+        cuts: str | Sequence[str],
+    ) -> Choices:
+        """What the functions of Python take. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
+        if cast is not None and cast not in FLOATS:
+            raise ArgumentError(f"argument 'cast' takes a dtype of floats ({', '.join(sorted(FLOATS))}), not {cast!r}")
+        given = {name: parse_type(t) if isinstance(t, str) else t for name, t in (types or {}).items()}
+        return cls(dict(sizes or {}), given, dict(values or {}), weights, cast, (cuts,) if isinstance(cuts, str) else tuple(cuts))
 
 
 @dataclass(frozen=True)

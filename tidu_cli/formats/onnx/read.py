@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tidu_cli.errors import DocumentError, LimitError, TiduError
@@ -25,10 +26,22 @@ def read_onnx(
     """
     from tidu_cli.formats.onnx.reading.importer import import_model
 
-    try:
+    with _errors_of(where):
         model = loaded(data, path)
         own = _own(model, from_plain) if from_plain is not None and choices in (None, Choices()) else None
         return own or import_model(model, choices or Choices())
+
+
+def opened(data: bytes, where: str, path: str | None = None) -> Any:
+    """The ModelProto of a model. Raises as `read_onnx` does."""
+    with _errors_of(where):
+        return loaded(data, None if path == "-" else path)
+
+
+@contextmanager
+def _errors_of(where: str) -> Iterator[None]:
+    try:
+        yield
     except TiduError as error:
         kind = type(error) if isinstance(error, LimitError) else DocumentError
         raise kind(one_line(f"{where}: {error}")) from error

@@ -10,7 +10,7 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.formats.onnx.package import package
-from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value, defaults, schema
+from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
 from tidu_cli.formats.onnx.reading.scopes import Scope
 from tidu_cli.formats.onnx.tensors import DTYPES
@@ -43,13 +43,19 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
         return known[node.op_type]
     reason = refusals(node.domain).get(node.op_type)
     if reason:
-        raise RefusedError(reason)
+        raise UnreadError(reason)
     if found is None:
         hint = did_you_mean(node.op_type, list(known))
-        raise RefusedError(
-            f"is no operator of the domain '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)"
-        )
+        raise UnreadError(f"is no operator of the domain '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")
     return None
+
+
+def is_read(op_type: str, domain: str, version: int) -> bool:
+    """Whether there is an operator here, or a function that defines it."""
+    if op_type in operators(domain) or op_type in refusals(domain):
+        return op_type in operators(domain)
+    found = schema(op_type, version, domain)
+    return found is not None and (found.has_function or found.has_context_dependent_function)
 
 
 def _require_fitting(schema: Any, node: Node, operands: Sequence[Value]) -> None:
@@ -91,7 +97,7 @@ class Expansion:
         elif found.has_context_dependent_function:
             function = self._dependent(found, node, proto, operands)
         else:
-            raise RefusedError("is an operator that tidu does not read yet (docs/onnx.md lists those that it does)")
+            raise UnreadError("is an operator that tidu does not read yet (docs/onnx.md lists those that it does)")
         return function, defaults(node.op_type, node.version, node.domain)
 
     def _dependent(self, schema: Any, node: Node, proto: Any, operands: Sequence[Value]) -> Any:

@@ -8,6 +8,7 @@ function, are run likewise.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,11 +17,12 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.recorder import Recorder, running
-from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, did_you_mean
+from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean
 from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
-from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, operands_of, operator_of, results_of
+from tidu_cli.formats.onnx.holdings import nodes_within, operator_name
+from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
 from tidu_cli.formats.onnx.reading.inputs import fixed, input_types
-from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, Value, attribute
+from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.formats.onnx.reading.scopes import Definition, Scope, domain_name
 from tidu_cli.formats.onnx.tensors import array_of, dense
 from tidu_cli.graph.graph import Document
@@ -36,13 +38,29 @@ LARGEST_FOLDED = 2**24
 def import_model(model: Any, choices: Choices) -> Imported:
     """The document of a model. Raises DocumentError, one line that names graph, node and operator."""
     importer = Importer(model, choices, {})
-    found = importer.imported()
+    try:
+        found = importer.imported()
+    except UnreadError as error:
+        raise UnreadError(f"{error}{_also_unread(model, str(error))}") from error
     if not choices.cuts:
         return found
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
     if missing is not None:
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
+
+
+def _also_unread(model: Any, told: str) -> str:
+    """The operators of a model that are not read, besides the one that is told of."""
+    functions = {(domain_name(f.domain), f.name) for f in model.functions}
+    versions = {domain_name(o.domain): o.version for o in model.opset_import}
+    found: Counter[str] = Counter()
+    for node in nodes_within([*model.graph.node, *(node for f in model.functions for node in f.node)]):
+        domain = domain_name(node.domain)
+        if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
+            found[operator_name(domain, node.op_type)] += 1
+    others = [f"{name} ({counted(n, 'node')})" for name, n in found.items() if f"({name.rpartition('.')[2]}): " not in told]
+    return f"; nor are read {', '.join(others)}" if others else ""
 
 
 class Importer:
@@ -264,7 +282,7 @@ class Importer:
                 self.cut_types[name] = self.lifted(x).type
         scope.values[name] = x
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
-            told = {"value": name, "node": proto.name, "doc": proto.doc_string}
+            told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string}
             self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})
 
 

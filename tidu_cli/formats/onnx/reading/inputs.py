@@ -54,7 +54,9 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
 
 
 def _require_dimensions(sizes: Mapping[str, int], known: Collection[str]) -> None:
-    for name in sizes:
+    for name, size in sizes.items():
+        if size < 0:
+            raise DocumentError(f"dimension '{name}' cannot have the size {size}")
         if name not in known:
             told = ", ".join(sorted(known)) or "none"
             hint = did_you_mean(name, sorted(known))

@@ -42,7 +42,7 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Value:
     found = times(converted(node, np.tensordot(a, b, axes), a.dtype), alpha)
     if c is None or not beta:
         return found
-    if np.broadcast_shapes(c.shape, found.shape) != found.shape:
+    if c.ndim > 2 or any(n not in (1, m) for n, m in zip(c.shape[::-1], found.shape[::-1], strict=False)):
         raise RefusedError(f"C of shape {list(c.shape)} does not broadcast to the product's, {list(found.shape)}")
     return found + times(c, beta)
 

@@ -3,54 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tidu_cli.formats.onnx.reading.folding import at, computed, counted
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.indexing import grid
-from tidu_cli.formats.onnx.reading.operators.reductions import mean, total
-from tidu_cli.formats.onnx.reading.operators.windows import Windows, windows
+from tidu_cli.formats.onnx.reading.operators.windows import Windows, spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.limits import require
 
 
 def _max_pool(node: Node, x: Value) -> list[Value]:
     found = windows(node, x, node["kernel_shape"])
+    values = computed(node, "reduce_window_max", x, **found.attrs())
     if not node.wants(1):
-        return [node.emit("reduce_window_max", x, **found.attrs())]
-    return _with_places(x, found, node["storage_order"])
+        return [values]
+    numbers = _numbered(node, x.shape, bool(node["storage_order"]))
+    return [values, computed(node, "select_and_gather_add", numbers, x, **found.attrs(), select_prim="ge")]
 
 
-def _with_places(x: Value, found: Windows, column_major: int) -> list[Value]:
-    """The maxima of windows, and where they are: numbers of elements of x, the first of equal ones."""
-    sizes = x.shape[2:]
-    rank = len(sizes)
-    require("memory", math.prod(found.counts) * math.prod(found.kernel) * 8, "the places of windows")
-    number = np.zeros((1,) * (2 * rank), np.int64)
-    fits = np.ones((1,) * (2 * rank), bool)
-    for k in range(rank):
-        at = found.places(k)
-        layout = [1] * (2 * rank)
-        layout[k], layout[rank + k] = at.shape
-        number = number * sizes[k] + np.clip(at, 0, sizes[k] - 1).reshape(layout)
-        fits = fits & ((at >= 0) & (at < sizes[k])).reshape(layout)
-    number = np.broadcast_to(number, (*found.counts, *found.kernel)).reshape(*found.counts, -1)
-    fits = np.broadcast_to(fits, (*found.counts, *found.kernel)).reshape(*found.counts, -1)
-    flat = x.reshape(*x.shape[:2], -1)
-    kind = np.dtype(x.dtype).kind
-    least = np.iinfo(x.dtype).min if kind in "iu" else -np.inf
-    values = np.where(fits, flat[:, :, number], x.dtype.type(least))
-    best = np.argmax(values, -1)
-    chosen = number[(*grid(found.counts), best)] if number.ndim else best
-    local = chosen
-    if column_major:
-        order = np.arange(math.prod(sizes)).reshape(sizes).transpose().ravel()
-        rank_of = np.empty_like(order)
-        rank_of[order] = np.arange(order.size)
-        local = rank_of[chosen]
-    image = np.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *[1] * rank) * math.prod(sizes)
-    return [np.max(values, -1), local + image]
+def _numbered(node: Node, shape: Sequence[int], column_major: bool) -> Value:
+    """The numbers of elements of an array; with `column_major` those of an image go through its first axis first."""
+    number = counted(node, math.prod(shape))
+    if not column_major:
+        return number.reshape(shape)
+    spatial = tuple(range(2, len(shape)))
+    return np.transpose(number.reshape(*shape[:2], *shape[:1:-1]), (0, 1, *spatial[::-1]))
 
 
 def _counts(found: Windows, sizes: tuple[int, ...], padded: bool) -> Value:
@@ -69,7 +48,7 @@ def _average_pool(node: Node, x: Value) -> Value:
     counts = _counts(found, x.shape[2:], bool(node["count_include_pad"]))
     if counts.size and counts.min() == counts.max():
         counts = counts.ravel()[0]
-    return node.emit("reduce_window_sum", x, **found.attrs()) / counts.astype(x.dtype)
+    return computed(node, "reduce_window_sum", x, **found.attrs()) / counts.astype(x.dtype)
 
 
 def _power(x: Value, p: float) -> Value:
@@ -79,7 +58,7 @@ def _power(x: Value, p: float) -> Value:
 
 def _lp_pool(node: Node, x: Value) -> Value:
     p = node["p"]
-    found = node.emit("reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs())
+    found = computed(node, "reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs())
     return _root(found, p)
 
 
@@ -91,37 +70,73 @@ def _spatial(x: Value) -> tuple[int, ...]:
     return tuple(range(2, x.ndim))
 
 
+def _global_average_pool(node: Node, x: Value) -> Value:
+    return np.mean(x, _spatial(x), keepdims=True)
+
+
+def _global_lp_pool(node: Node, x: Value) -> Value:
+    return _root(np.sum(_power(x, node["p"]), _spatial(x), dtype=x.dtype, keepdims=True), node["p"])
+
+
 def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Value:
     """Zeros, with x at the places of MaxPool."""
-    rank = x.ndim - 2
-    strides, pads = list(node["strides"] or [1] * rank), list(node["pads"] or [0] * 2 * rank)
+    rank, kernel = x.ndim - 2, node["kernel_shape"]
+    strides, pads = spatial(node, "strides", rank, 1), list(node["pads"] or [0] * 2 * rank)
+    if places.shape != x.shape or len(kernel) != rank or len(pads) != 2 * rank:
+        raise RefusedError(f"has kernel_shape {kernel}, pads {pads} and places {list(places.shape)} for {list(x.shape)}")
     inferred = [
-        (n - 1) * s - (a + b) + k
-        for n, s, k, a, b in zip(x.shape[2:], strides, node["kernel_shape"], pads[:rank], pads[rank:], strict=True)
+        (n - 1) * s - (a + b) + k for n, s, k, a, b in zip(x.shape[2:], strides, kernel, pads[:rank], pads[rank:], strict=True)
     ]
     sizes = [*x.shape[:2], *inferred]
     due = sizes if shape is None else node.ints(shape, "output_shape")
-    if len(due) != x.ndim or min(due, default=0) < 0:
+    if due != sizes:
+        told = "of which array the places are has several readings then"
+        raise RefusedError(f"has the output_shape {due}, not the shape {sizes} that its attributes make; {told}")
+    if min(due, default=0) < 0:
         raise RefusedError(f"makes an array of shape {due}")
     require("memory", math.prod(due) * 8, f"an array of shape {due}")
     numbers = ScatterDimensionNumbers(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
-    flat = places.reshape(-1)
-    if due != sizes:  # places are of the array without the additional rows
-        at, rest = 0, flat
-        for n, stride in zip(reversed(sizes), np.cumprod([1, *reversed(due[1:])]), strict=True):
-            at, rest = at + rest % n * int(stride), rest // n
-        flat = at
     blank = np.zeros(math.prod(due), x.dtype)
-    found = node.emit("scatter", blank, flat.reshape(-1, 1), x.reshape(-1), dimension_numbers=numbers, mode="fill")
+    found = computed(node, "scatter", blank, places.reshape(-1, 1), x.reshape(-1), dimension_numbers=numbers, mode="fill")
     return found.reshape(due)
+
+
+def _max_roi_pool(node: Node, x: Value, rois: Value) -> Value:
+    """Maxima of the cells of regions, whose bounds are whole numbers (Girshick, 2015)."""
+    cells, number = node["pooled_shape"], np.dtype(x.dtype).type
+    if x.ndim != 4 or rois.shape[1:] != (5,) or len(cells) != 2 or min(cells) < 1:
+        raise RefusedError(f"has regions {list(rois.shape)} in {list(x.shape)}, and pooled_shape {cells}")
+    within = []
+    for k, n, size in zip((2, 1), cells, x.shape[2:], strict=True):
+        first, last = (_rounded(rois[:, i] * number(node["spatial_scale"])) for i in (k, k + 2))
+        cell = np.maximum(last - first + number(1), number(1)) / number(n)
+        steps = np.arange(n + 1).astype(x.dtype)
+        low = np.floor(steps[:-1] * cell[:, np.newaxis]) + first[:, np.newaxis]
+        high = np.ceil(steps[1:] * cell[:, np.newaxis]) + first[:, np.newaxis]
+        places = np.arange(size).astype(x.dtype)
+        within.append((places >= low[..., np.newaxis]) & (places < high[..., np.newaxis]))  # [region, cell, element]
+    n_rois, (rows, columns) = rois.shape[0], cells
+    require("memory", n_rois * math.prod(x.shape[1:]) * rows * x.dtype.itemsize, "the regions of an image")
+    images = at(node, x, rois[:, 0].astype(np.int64))[:, :, np.newaxis]
+    least = number(-np.inf)
+    bands = np.max(np.where(within[0][:, np.newaxis, :, :, np.newaxis], images, least), 3)  # [region, channel, row, x]
+    parts = [np.max(np.where(within[1][:, np.newaxis, np.newaxis, k], bands, least), 3) for k in range(columns)]
+    found = np.stack(parts, -1)
+    return np.where(found == least, number(0), found)
+
+
+def _rounded(x: Value) -> Value:
+    """Rounded to the nearest whole number, halves away from 0."""
+    return np.sign(x) * np.floor(np.abs(x) + np.dtype(x.dtype).type(0.5))
 
 
 OPERATORS: Mapping[str, Operator] = {
     "AveragePool": _average_pool,
-    "GlobalAveragePool": lambda node, x: mean(x, _spatial(x)),
-    "GlobalLpPool": lambda node, x: _root(total(_power(x, node["p"]), _spatial(x)), node["p"]),
+    "GlobalAveragePool": _global_average_pool,
+    "GlobalLpPool": _global_lp_pool,
     "GlobalMaxPool": lambda node, x: np.max(x, _spatial(x), keepdims=True),
     "LpPool": _lp_pool,
     "MaxPool": _max_pool,
+    "MaxRoiPool": _max_roi_pool,
     "MaxUnpool": _max_unpool,
 }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.shapes import normal
 from tidu_cli.limits import require
 
 
@@ -50,6 +50,7 @@ _ROUNDINGS = {
     "floor": np.floor,
     "ceil": np.ceil,
 }
+"""How a place becomes the index of an element. Version 10 says nothing; onnxruntime rounds up where it shrinks, and else down."""
 
 
 def _cubic(t: Any, a: float) -> Any:
@@ -87,7 +88,8 @@ def _resized(node: Node, x: Value, axes: Mapping[int, Axis], mode: str, rounding
             continue
         places = axis.places(mode)
         if node["mode"] == "nearest":
-            x = np.take(x, np.clip(_ROUNDINGS[rounding](places), 0, axis.n - 1).astype(np.int64), k)
+            chosen = rounding if rounding != "ceil or floor" else "ceil" if axis.scale < 1 else "floor"
+            x = np.take(x, np.clip(_ROUNDINGS[chosen](places), 0, axis.n - 1).astype(np.int64), k)
         else:
             wide = x if np.dtype(x.dtype).kind == "f" else x.astype(np.float32)
             x = np.moveaxis(np.tensordot(wide, _matrix(node, axis, places).astype(wide.dtype), ((k,), (1,))), -1, k)
@@ -100,16 +102,21 @@ def _resized(node: Node, x: Value, axes: Mapping[int, Axis], mode: str, rounding
 def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes: Value = None) -> Value:
     if node.version < 11:
         roi, scales, sizes = None, roi, None
-    chosen = normal(node["axes"], x.ndim) if node.has("axes") else list(range(x.ndim))
+    chosen = normalize_axis_tuple(node["axes"], x.ndim) if node.has("axes") else range(x.ndim)
     mode = node["coordinate_transformation_mode"] or "asymmetric"
-    rounding = node["nearest_mode"] or "floor"
+    rounding = node["nearest_mode"] or ("ceil or floor" if node.version < 11 else "floor")
     factors = [] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
     if factors:
-        due = [math.floor(x.shape[k] * f) for k, f in zip(chosen, factors, strict=True)]
+        _require_count("scales", factors, chosen)
+        due = [_scaled(x.shape[k], f) for k, f in zip(chosen, factors, strict=True)]
+        _require_whole(mode, x, chosen, factors)
     else:
         if sizes is None:
             raise RefusedError("has neither scales nor sizes")
         due = node.ints(sizes, "sizes")
+        _require_count("sizes", due, chosen)
+        if not all(x.shape[k] for k in chosen):
+            raise RefusedError(f"resizes an array of shape {list(x.shape)} to sizes {due}")
         factors = [d / x.shape[k] for k, d in zip(chosen, due, strict=True)]
         policy = node["keep_aspect_ratio_policy"] or "stretch"
         if policy != "stretch":
@@ -120,15 +127,38 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
         raise RefusedError(f"to sizes {due}")
     ends = [(0.0, 1.0)] * len(chosen)
     if mode == "tf_crop_and_resize":
+        if roi is None:
+            raise RefusedError("has no roi, which coordinate_transformation_mode 'tf_crop_and_resize' needs")
         region = [float(v) for v in np.ravel(node.known(roi, "roi"))]
+        _require_count("numbers of roi", region, [*chosen, *chosen])
         ends = list(zip(region[: len(chosen)], region[len(chosen) :], strict=True))
     axes = {k: Axis(x.shape[k], d, f, *e) for k, d, f, e in zip(chosen, due, factors, ends, strict=True)}
     return _resized(node, x, axes, mode, rounding)
 
 
+def _require_count(what: str, found: Sequence[float], axes: Sequence[int]) -> None:
+    if len(found) != len(axes):
+        raise RefusedError(f"has {len(found)} {what} for {len(axes)} axes")
+
+
+def _scaled(n: int, scale: float) -> int:
+    """n elements scaled, in single precision as scales are: 10 times 0.7 is 7."""
+    return math.floor(np.float32(n) * np.float32(scale))
+
+
+def _require_whole(mode: str, x: Value, axes: Sequence[int], factors: Sequence[float]) -> None:
+    """The specification's code and onnxruntime differ in which length, rounded or not, the last elements belong to."""
+    lengths = [float(np.float32(x.shape[k]) * np.float32(f)) for k, f in zip(axes, factors, strict=True)]
+    if mode in ("align_corners", "tf_crop_and_resize") and any(n != math.floor(n) for n in lengths):
+        raise RefusedError(f"has scales that make lengths {lengths}, where '{mode}' has several readings; give it sizes")
+
+
 def _upsample(node: Node, x: Value, scales: Value = None) -> Value:
     factors = node["scales"] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
-    axes = {k: Axis(n, math.floor(n * f), f) for k, (n, f) in enumerate(zip(x.shape, factors, strict=True))}
+    _require_count("scales", factors, x.shape)
+    if min(factors, default=1.0) <= 0:
+        raise RefusedError(f"has scales {factors}")
+    axes = {k: Axis(n, _scaled(n, f), f) for k, (n, f) in enumerate(zip(x.shape, factors, strict=True))}
     return _resized(node, x, axes, "asymmetric", "floor")
 
 

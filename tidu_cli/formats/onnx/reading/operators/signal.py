@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.shapes import normal
 from tidu_cli.limits import require
 
 
@@ -32,7 +32,7 @@ def _dft(node: Node, x: Value, length: Value = None, axis: Value = None) -> Valu
     given = node["axis"] if axis is None else int(node.known(axis, "axis").item())
     if node.version >= 20 and axis is None:
         given = -2
-    along = normal([given], x.ndim)[0]
+    along = normalize_axis_index(given, x.ndim)
     n = x.shape[along] if length is None else int(node.known(length, "dft_length").item())
     dtype, values = x.dtype, _complex(x)
     if node["inverse"]:
