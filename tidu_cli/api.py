@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, one_key, several_functions, size, text, whole
+from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, named, one_key, several_functions, size, text, whole
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.formats.files import reading, write_pieces
@@ -61,7 +61,7 @@ def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
         return parse_document(source, str(file), known_with(plugins))[0]
 
 
-@checked()
+@checked(set=named)
 def load_onnx(
     file: str | PurePath,
     dims: Mapping[str, int] | None = None,

@@ -46,13 +46,24 @@ def loaded(data: bytes, path: str | None = None) -> Any:
     if not model.HasField("graph") or not model.opset_import:
         missing = "graph" if not model.HasField("graph") else "opset_import"
         raise DocumentError(f"is no ONNX model, or a damaged one: it has no {missing}")
-    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), OLDEST)
-    newest = onnx.defs.onnx_opset_version()
-    if version > newest:
-        way = "pip install -U onnx, or export it at an older opset"
-        raise DocumentError(f"is a model of opset {version}, but the onnx that is installed knows opsets up to {newest}; {way}")
+    _require_known(model)
+    version = min((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=OLDEST)
     _read_external(model, path)
     return model if version >= OLDEST else _converted(model, version)
+
+
+def _require_known(model: Any) -> None:
+    """Raises DocumentError for operator sets that there cannot be, or not yet."""
+    newest = package().defs.onnx_opset_version()
+    for opset in (*model.opset_import, *(o for function in model.functions for o in function.opset_import)):
+        if not 0 < opset.version < 2**31:
+            named = opset.domain or "ai.onnx"
+            raise DocumentError(f"imports version {opset.version} of the operator set '{named}', which cannot be")
+        if opset.domain in ("", "ai.onnx") and opset.version > newest:
+            raise DocumentError(
+                f"is a model of opset {opset.version}, but the onnx that is installed knows opsets up to {newest}; "
+                "pip install -U onnx, or export it at an older opset"
+            )
 
 
 def _converted(model: Any, version: int) -> Any:

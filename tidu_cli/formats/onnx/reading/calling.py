@@ -70,6 +70,18 @@ def _require_fitting(schema: Any, node: Node, operands: Sequence[Value]) -> None
     for name, declared in schema.attributes.items():
         if declared.required and name not in node.attributes:
             raise RefusedError(f"its attribute '{name}' is missing")
+        kind = KINDS.get(declared.type.name)
+        if kind is not None and name in node.attributes and not _is_of(node.attributes[name], *kind):
+            raise RefusedError(f"its attribute '{name}' is not of the type that is due, {declared.type.name.lower()}")
+
+
+KINDS = {"INT": (int, False), "FLOAT": (float, False), "STRING": (str, False)}
+KINDS |= {f"{name}S": (kind, True) for name, (kind, _) in KINDS.items()}
+"""Python's types of attributes by the names that schemas have for theirs, and whether there is a list of them."""
+
+
+def _is_of(value: Any, kind: type, is_list: bool) -> bool:
+    return isinstance(value, list) and all(isinstance(x, kind) for x in value) if is_list else isinstance(value, kind)
 
 
 def results_of(found: Any, op_type: str) -> list[Value]:
@@ -108,10 +120,12 @@ class Expansion:
         given = [a for a in proto.attribute if not a.ref_attr_name]
         names = {a.name: node.attributes[a.name] for a in proto.attribute if a.ref_attr_name and a.name in node.attributes}
         resolved.attribute.extend([*given, *[helper.make_attribute(name, value) for name, value in names.items()]])
+        try:
+            found = schema.get_context_dependent_function_with_opset_version(version, resolved.SerializeToString(), types)
+        except RuntimeError as error:
+            raise RefusedError(f"the function that defines it cannot be made: {error}") from None
         function = package().FunctionProto()
-        function.ParseFromString(
-            schema.get_context_dependent_function_with_opset_version(version, resolved.SerializeToString(), types)
-        )
+        function.ParseFromString(found)
         return function
 
 
