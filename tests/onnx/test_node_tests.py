@@ -66,6 +66,12 @@ NAN_COTANGENTS = (
 """Tests whose expanded form computes NaN in rows that are masked, and puts 0 in its place: reverse mode has 0 · NaN there, as JAX
 has. The operator itself, as it is read here, computes no NaN."""
 
+PRODUCTS = ("scatter_elements_with_reduction_mul", "scatternd_multiply")
+"""Tests that multiply elements which may be the same, as far as is known: such a product has no derivative by its factors here."""
+
+UNWRITTEN = ("dft", "stft")
+"""Tests with complex numbers within, which ONNX has not got."""
+
 
 @cache
 def point(name: str) -> tuple[Any, dict[str, Any]]:
@@ -108,14 +114,14 @@ def test_derivatives_are_those_of_the_values(name: str) -> None:
     short = name.removeprefix("test_")
     if short in NO_DIFFERENCES:
         return
-    try:
+    if short in PRODUCTS:
+        with pytest.raises(MissingRuleError, match="unique_indices"):
+            require_right(model, given)
+    elif short.removesuffix("_expanded") in NAN_COTANGENTS and short.endswith("_expanded"):
+        with pytest.raises(AssertionError, match="is nan|, and <J'w, v> nan"):
+            require_right(model, given)
+    else:
         require_right(model, given)
-    except MissingRuleError as error:
-        assert "unique_indices" in str(error)  # of products of elements that may be the same
-    except AssertionError as error:
-        assert "nan" in str(error)
-        assert short.removesuffix("_expanded") in NAN_COTANGENTS, error
-        assert short.endswith("_expanded"), error
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("_expanded")])
@@ -126,19 +132,17 @@ def test_gradients_written_as_onnx_compute_the_same(name: str) -> None:
     if not wrt or not outputs:
         gradient = document
     else:
-        try:
-            gradient = api.vjp(document, wrt, outputs)
-        except MissingRuleError as error:
-            assert "unique_indices" in str(error)
+        if name.removeprefix("test_") in PRODUCTS:
             return
+        gradient = api.vjp(document, wrt, outputs)
     rng = np.random.default_rng(1)
     for i in gradient.head.inputs:
         if str(i.key) not in values:
             values[str(i.key)] = rng.standard_normal(i.type.shape).astype(dtype_of(i.type.dtype))
-    try:
-        data = onnx_bytes(gradient)
-    except NoMeaningError as error:
-        assert "complex" in str(error) or "has no operator in ONNX" in str(error)
+    if name.removeprefix("test_").startswith(UNWRITTEN):
+        with pytest.raises(NoMeaningError):
+            onnx_bytes(gradient)
         return
+    data = onnx_bytes(gradient)
     onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
     require_same_values(gradient, data, values)
