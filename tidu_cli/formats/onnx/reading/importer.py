@@ -78,7 +78,7 @@ class Importer:
         self.notes: dict[str, None] = {}
         self.computed: list[str] = []
         self.weights: dict[str, Any] = {}
-        self._numbers: dict[tuple[Recorder, int], Any] = {}
+        self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
