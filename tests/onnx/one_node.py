@@ -32,6 +32,7 @@ class One:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     version: int = NEWEST
     outputs: int = 1
+    domain: str = ""
 
     def __str__(self) -> str:
         shown = ", ".join("-" if x is None else f"{np.asarray(x).dtype}{list(np.shape(x))}" for x in self.operands)
@@ -48,13 +49,14 @@ class One:
         """The model, whose outputs are y0, y1, ..."""
         names = ["" if x is None else f"x{k}" for k, x in enumerate(self.operands)]
         results = [f"y{k}" for k in range(self.outputs)]
-        node = helper.make_node(self.op, names, results, **self.attrs)
+        node = helper.make_node(self.op, names, results, domain=self.domain, **self.attrs)
         inputs = [
             helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for k, x in self.given.items()
         ]
         outputs = [helper.make_tensor_value_info(k, TensorProto.UNDEFINED, None) for k in results]
         graph = helper.make_graph([node], "one", inputs, outputs)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.version)], ir_version=8)
+        opsets = [helper.make_opsetid("", self.version), *([helper.make_opsetid(self.domain, 1)] if self.domain else [])]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 def by_tidu(one: One, fold: bool = False) -> list[Any]:
@@ -79,6 +81,9 @@ def by_runtime(one: One) -> list[Any]:
 
     model = one.model
     model = onnx.shape_inference.infer_shapes(model)
+    for output in model.graph.output:
+        if not output.type.tensor_type.elem_type:  # of domains that the package does not know
+            output.ClearField("type")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
