@@ -9,17 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, one_key, several_functions, size, text, whole
+from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, named, one_key, several_functions, size, text, whole
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
-from tidu_cli.formats.files import reading, write_pieces
-from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.write import formatted
+from tidu_cli.formats.files import reading
+from tidu_cli.formats.onnx.choices import Choices, Imported
+from tidu_cli.formats.read import parse_document, parse_imported
+from tidu_cli.formats.write import write_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import Type
+from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.dot import to_dot as _to_dot
 from tidu_cli.transforms import linearize as _linearize
@@ -51,7 +52,7 @@ to_dot = checked()(_to_dot)
 
 @checked()
 def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
-    """Read and check a document, JSON or msgpack. Raises DocumentError.
+    """Read and check a document, JSON or msgpack, or a model of ONNX (`load_onnx` has more of it). Raises DocumentError.
 
     `plugins` names the packages that may be imported for ops of the document; so does the environment variable TIDU_PLUGINS.
     Raises UnknownNameError for one that is not installed.
@@ -60,16 +61,34 @@ def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
         return parse_document(source, str(file), known_with(plugins))[0]
 
 
+@checked(set=named)
+def load_onnx(
+    file: str | PurePath,
+    dims: Mapping[str, int] | None = None,
+    input_types: Mapping[str, str | TensorType] | None = None,
+    set: Mapping[str, Any] | None = None,
+    cast: str | None = None,
+    cut: str | Sequence[str] = (),
+    weights: bool = False,
+) -> Imported:
+    """Read a model of ONNX, as `tidu convert` does: what is found has the `document`, the values of `weights`, and `notes`.
+
+    `dims` are sizes of open dimensions by name, `input_types` types of inputs, such as "f32[1,3]", and `set` values of inputs that
+    are constants. `cast` is a dtype for all floats. Values of the names in `cut`, and with `weights` parameters, become inputs.
+    Raises DocumentError.
+    """
+    choices = Choices.of(dims, input_types, set, weights, cast, cut)
+    with reading(str(file)) as source:
+        return parse_imported(source, str(file), choices=choices)[0]
+
+
 @checked()
 def save(document: Document, file: str | PurePath) -> None:
-    """Write a document, as msgpack if the file's suffix is .msgpack, else as JSON. Raises DocumentError.
-
-    Raises ArgumentError for another suffix than .json and none, and writes nothing then.
-    """
+    """Write a document as its suffix says, .json, .msgpack or .onnx, without one as JSON. Raises DocumentError, ArgumentError."""
     suffix = PurePath(file).suffix
-    if suffix.lower() not in ("", ".json", ".msgpack"):
-        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in .json or .msgpack")
-    write_pieces(formatted(document, suffix.lower().removeprefix(".") or "json"), str(file))
+    if suffix.lower() not in ("", ".json", ".msgpack", ".onnx"):
+        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in .json, .msgpack or .onnx")
+    write_document(document, str(file), suffix.lower().removeprefix(".") or "json")
 
 
 @checked()
@@ -241,7 +260,9 @@ def evaluate(
         require_inputs(document, batch)
         results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit)
     else:
-        results = run(head, given, moves=_moves(document, moves), max_memory=limit)
+        from tidu_cli.runtime.retraction import moves_of
+
+        results = run(head, given, moves=moves_of(document, moves) if moves else {}, max_memory=limit)
     return {str(key): value for key, value in results.items()}
 
 
@@ -309,16 +330,6 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
     from tidu_cli.runtime.plans.program import compile_graph
 
     return Compiled(compile_graph(materialize(document, output).head))
-
-
-def _moves(document: Document, moves: Mapping[Any, object] | None) -> dict[Key, object]:
-    if not moves:
-        return {}
-    from tidu_cli.runtime.retraction import moved_inputs
-
-    declared = document.inputs
-    require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in moves])
-    return moved_inputs(declared, moves)
 
 
 @checked(output=text)

@@ -23,6 +23,7 @@ from tidu_cli.transforms.linearize import linearize
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tidu_cli.checking.against import Agreement
     from tidu_cli.checking.numeric.laws import Verdict
 
 PARTS = ("static", "closure", "numeric")
@@ -37,7 +38,8 @@ _SHOWN = 6
 class Report:
     """What was found; a part that was not asked for is None. `own` are the verdicts on custom operations, by op and types.
 
-    `inert` says of ops in which operands they have no derivative, and why.
+    `inert` says of ops in which operands they have no derivative, and why. `facts` are what a model of another format holds, and
+    `against` is how its outputs compare with those of `runtime`.
     """
 
     static: list[Finding] | None = None
@@ -46,9 +48,13 @@ class Report:
     own: dict[str, list[Verdict]] | None = None
     inert: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+    against: list[Agreement] | None = None
+    runtime: str = ""
 
     def lines(self) -> Iterator[str]:
         """A line per finding and part; none for a static part that found nothing."""
+        yield from (f"{name}: {text}" for name, text in self.facts.items())
         for finding in self.static or ():
             yield f"static: {'error' if finding.serious else 'note'}: {finding.text}"
         if self.closure is not None:
@@ -61,6 +67,9 @@ class Report:
             yield from (f"numeric: note: {text}" for text in dict.fromkeys(text for v in self.numeric for text in v.why))
         for op, verdicts in (self.own or {}).items():
             yield f"numeric: op {op}: {_said(verdicts)}"
+        if self.against is not None:
+            said = ", ".join(f"{a.output} {_figure(a.error)}{'' if a.ok else f' (above {a.tolerance:.0e})'}" for a in self.against)
+            yield f"{self.runtime}: {said or 'no outputs'}"
 
     def to_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -75,6 +84,12 @@ class Report:
             data["numeric"] = _verdict_data(self.numeric)
         if self.own:
             data["ops"] = {op: _verdict_data(verdicts) for op, verdicts in self.own.items()}
+        if self.facts:
+            data["model"] = self.facts
+        if self.against is not None:
+            data["against"] = {
+                str(a.output): {"error": spelled(a.error), "tolerance": a.tolerance, "ok": a.ok} for a in self.against
+            }
         return data
 
 
@@ -110,6 +125,12 @@ def check_document(
             return report  # a custom operation is to blame, and has been
         _add_numeric(report, [*verdicts, *linear_verdicts(document, primitives, given=given, seed=seed)])
     return report
+
+
+def add_agreements(report: Report, runtime: str, found: list[Agreement]) -> None:
+    """Say how outputs compare with those of another runtime."""
+    report.runtime, report.against = runtime, found
+    report.failures += [f"output '{a.output}' {a.text} against {runtime}, above {a.tolerance:.0e}" for a in found if not a.ok]
 
 
 def check_library(primitives: PrimitiveSet, parts: Container[str], *, seed: int = 0) -> Report:

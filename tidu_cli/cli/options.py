@@ -7,12 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.messages import detail, is_verbose
+from tidu_cli.cli.messages import detail, is_verbose, note
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
 from tidu_cli.errors import KeyTextError, TiduError, counted, printable
@@ -20,7 +20,8 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
-    from tidu_cli.formats.files import Piece, Source
+    from tidu_cli.formats.files import Source
+    from tidu_cli.formats.onnx.choices import Choices, Imported
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 SUFFIXES = {
     ".json": "json",
     ".msgpack": "msgpack",
+    ".onnx": "onnx",
     ".npz": "npz",
     ".dot": "dot",
     ".gv": "dot",
@@ -38,7 +40,7 @@ SUFFIXES = {
 }
 """The format that a file name's suffix stands for."""
 
-BINARY = frozenset({"msgpack", "npz", "png", "pdf"})
+BINARY = frozenset({"msgpack", "onnx", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
 
 _PRIMITIVES = "tidu.primitives"
@@ -121,7 +123,12 @@ output_keys_option = click.option(
 """The option --output KEY, which repeats."""
 
 wrt_option = click.option(
-    "--wrt", type=KEY, multiple=True, required=True, metavar="KEY", help="An input to differentiate by; repeats."
+    "--wrt",
+    type=KEY,
+    multiple=True,
+    required=True,
+    metavar="KEY",
+    help="An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*'; repeats.",
 )
 """The option --wrt KEY, which repeats."""
 
@@ -165,7 +172,8 @@ def out_option(*formats: str) -> Callable[[F], F]:
         is_special = os.path.exists(out) and not os.path.isfile(out)
         if found is None and (ctx.params.get("format_") or is_special):
             return out
-        own = " or ".join(s for s, of in SUFFIXES.items() if of in formats)
+        *others, last = [s for s, of in SUFFIXES.items() if of in formats]
+        own = f"{', '.join(others)} or {last}" if others else last
         way = ", or give --format" if found is None and "format_" in ctx.params else ""
         raise click.BadParameter(f"'{out}' ends in '{suffix}', which is no format of the result; end it in {own}{way}", ctx, param)
 
@@ -173,7 +181,7 @@ def out_option(*formats: str) -> Callable[[F], F]:
     return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
 
 
-document_output_options = result_options("json", "msgpack", default="what came in")
+document_output_options = result_options("json", "msgpack", "onnx", default="what came in")
 """The options -o and --format of commands that write a document."""
 
 
@@ -184,9 +192,23 @@ def example(*lines: str) -> str:
 
 def load(file: str) -> Loaded:
     """Read and check a document, with the ops of --ops. Raises DocumentError."""
-    from tidu_cli.formats.read import parse_document
+    imported, found = load_imported(file)
+    return Loaded(imported.document, found)
 
-    return Loaded(*_read(file, parse_document))
+
+def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
+    """Likewise, with the weights of a model of ONNX, for which the choices are. What its reader notes is told. Raises as `load`."""
+    from tidu_cli.formats.read import parse_imported
+
+    imported, found = _read(file, partial(parse_imported, choices=choices))
+    tell_notes(file, imported)
+    return imported, found
+
+
+def tell_notes(file: str, imported: Imported) -> None:
+    """Tell what the reader of a model notes."""
+    for text in imported.notes:
+        note(f"{shown(file)}: {text}")
 
 
 def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
@@ -196,21 +218,30 @@ def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
-def load_subject(file: str) -> tuple[Document | PrimitiveSet, str]:
-    """Read a document, or a library: then its ops with the built-in ones. And the format. Raises DocumentError."""
-    from tidu_cli.formats.read import parse_subject
+def load_subject(file: str) -> tuple[Document | PrimitiveSet | bytes, str]:
+    """Read a document, or a library: then its ops with the built-in ones; of a model of ONNX its bytes. And the format.
 
-    return _read(file, parse_subject)
+    Raises DocumentError.
+    """
+    from tidu_cli.formats.read import is_model, parse_subject
+
+    def parse(source: Source, where: str, primitives: PrimitiveSet) -> tuple[Any, str]:
+        return (source.read(), "onnx") if is_model(source) else parse_subject(source, where, primitives)
+
+    return _read(file, parse)
 
 
 def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str]]) -> tuple[Any, str]:
     from tidu_cli.formats.files import reading
+    from tidu_cli.formats.onnx.choices import Imported
 
     with reading(file) as source:
         subject, found = parse(source, shown(file), known_primitives())
     if is_verbose():
-        told = _told(subject) if isinstance(subject, Document) else counted(len(subject.definitions), "op")
-        detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}, {told}")
+        read = subject.document if isinstance(subject, Imported) else subject
+        told = f", {_told(read)}" if isinstance(read, Document) else ""
+        told = told if isinstance(read, Document | bytes) else f", {counted(len(read.definitions), 'op')}"
+        detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}{told}")
     return subject, found
 
 
@@ -264,11 +295,11 @@ def _format_by_suffix(out: str | None) -> str | None:
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:
     """Write a document to OUT or standard output."""
-    from tidu_cli.formats.write import formatted
+    from tidu_cli.formats.write import write_document
 
     chosen = chosen_format(out, format_, came_in)
     require_printable(out, chosen)
-    _write(formatted(document, chosen, **how), out, f"result: {chosen}, {_told(document)}")
+    _written(lambda: write_document(document, out, chosen, **how), out, f"result: {chosen}, {_told(document)}")
 
 
 def on_document(function: Callable[..., Document]) -> Callable[..., None]:
@@ -290,14 +321,14 @@ def require_printable(out: str | None, format_: str) -> None:
 
 def emit_bytes(data: bytes, out: str | None) -> None:
     """Write finished data to OUT or standard output."""
-    _write((data,), out)
-
-
-def _write(pieces: Iterable[Piece], out: str | None, *details: str) -> None:
     from tidu_cli.formats.files import write_pieces
 
+    _written(lambda: write_pieces((data,), out), out)
+
+
+def _written(write: Callable[[], int], out: str | None, *details: str) -> None:
     with paused() if is_terminal(sys.stdout) else nullcontext():
-        length = write_pieces(pieces, out)
+        length = write()
     for told in (*details, f"wrote {'stdout' if out in (None, '-') else out}: {counted(length, 'byte')}"):
         detail(told)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BytesIO
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.replacing import replace
+
+T = TypeVar("T")
 
 Piece = bytes | memoryview
 """A part of what is written."""
@@ -29,9 +31,11 @@ class Source:
     Reading raises OSError, as the file does.
     """
 
-    def __init__(self, file: BinaryIO | bytes) -> None:
+    def __init__(self, file: BinaryIO | bytes, path: str | None = None) -> None:
         self._file = BytesIO(file) if isinstance(file, bytes) else file
         self._head = b""
+        self.path = path
+        """The file's path, None for what comes from elsewhere: models of ONNX have data in files beside them."""
         self.n_read = 0
         """The number of bytes that have been read."""
 
@@ -56,7 +60,7 @@ class Source:
 def reading(path: str) -> Iterator[Source]:
     """The bytes of a file, or of stdin for "-", to be read in the block. Raises DocumentError if they cannot be read."""
     with _one_line_errors("stdin" if path == "-" else path, "read"), _opened(path) as file:
-        yield Source(file)
+        yield Source(file, None if path == "-" else path)
 
 
 def read_bytes(path: str) -> bytes:
@@ -87,6 +91,18 @@ def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
             with open(path, "wb") as file:
                 return _write(file, pieces)
         return replace(os.path.realpath(path), lambda file: _write(file, pieces))
+
+
+def write_first(pieces: Iterable[Piece], path: str, rest: Callable[[], T]) -> T:
+    """Write to a file, and then do the rest; give what that gives. If it fails, the file is as it was. Raises likewise."""
+    found: list[T] = []
+
+    def both() -> Iterator[Piece]:
+        yield from pieces
+        found.append(rest())  # after which the file is complete, and gets its name
+
+    write_pieces(both(), path)
+    return found[0]
 
 
 def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:

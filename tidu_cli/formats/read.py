@@ -14,6 +14,7 @@ from tidu_cli.formats.nodes.claims import check_linear, check_zeros
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import Numbering
 from tidu_cli.formats.nodes.reader import NodeReader, check_value
+from tidu_cli.formats.onnx.choices import Choices, Imported
 from tidu_cli.formats.shape.document import (
     VERSION,
     BindingData,
@@ -40,13 +41,29 @@ MAX_GRAPH_NESTING = 64
 
 
 def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document, str]:
-    """Read a document. Returns it and the format found, "json" or "msgpack".
+    """Read a document. Returns it and the format found, "json", "msgpack" or "onnx".
 
     Raises DocumentError, one line that begins with `where` and names graph, node, input or output; OSError as the source does.
     """
+    imported, found = parse_imported(data, where, primitives)
+    return imported.document, found
+
+
+def parse_imported(
+    data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN, choices: Choices | None = None
+) -> tuple[Imported, str]:
+    """Likewise, with what else there is to know of a model of ONNX. `choices` are for such a model.
+
+    Raises as `parse_document` does, also where there are choices and no model.
+    """
+    source = as_source(data)
+    if is_model(source):
+        return _model(source, where, primitives, choices)
     with _errors_of(where), no_collection():
-        plain, found = parse(data)
-        return _read(plain, primitives), found
+        plain, found = parse(source)
+        if choices is not None and choices.chosen:
+            raise DocumentError(f"is {found}; for models of ONNX only: {', '.join(choices.chosen)}")
+        return Imported(_read(plain, primitives), {}), found
 
 
 def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document | PrimitiveSet, str]:
@@ -54,15 +71,44 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = K
 
     Raises as `parse_document` does.
     """
+    source = as_source(data)
+    if is_model(source):
+        return _model(source, where, primitives)[0].document, "onnx"
     with _errors_of(where), no_collection():
-        plain, found = parse(data)
+        plain, found = parse(source)
         return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
 
 
 def parse_library(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> PrimitiveSet:
     """`primitives` with the record types and ops of a document, which need not have graphs. Raises as `parse_document` does."""
+    source = as_source(data)
     with _errors_of(where):
-        return _read_library(parse(data)[0], where, primitives)
+        if is_model(source):
+            raise DocumentError("is a model of ONNX, which brings no ops; convert it to JSON first: tidu convert")
+        return _read_library(parse(source)[0], where, primitives)
+
+
+def as_source(data: bytes | Source) -> Source:
+    """What is read, of bytes or as it is."""
+    return data if isinstance(data, Source) else Source(data)
+
+
+def is_model(source: Source) -> bool:
+    """Whether what is read is a model of ONNX. It is told by its beginning, which is still to be read."""
+    first = source.head(1)  # here it is waited for those who write into a pipe
+    if not first or first[0] >= 0x80 or first in b" \t\r\n{[":
+        return False
+    from tidu_cli.formats.onnx.loading import N_FIRST, is_onnx
+
+    return is_onnx(source.head(N_FIRST))
+
+
+def _model(source: Source, where: str, primitives: PrimitiveSet, choices: Choices | None = None) -> tuple[Imported, str]:
+    from tidu_cli.formats.onnx.read import read_onnx
+
+    watch("parsing")
+    with no_collection():
+        return read_onnx(source.read(), where, source.path, choices, lambda plain: _read(plain, primitives)), "onnx"
 
 
 @contextmanager
@@ -81,8 +127,8 @@ def parse(data: bytes | Source) -> tuple[object, str]:
     What there may be millions of is compact: `Listed` nodes, and `columns` of packed ones. Raises DocumentError if it is neither
     format, or malformed.
     """
-    source = data if isinstance(data, Source) else Source(data)
-    first = source.head(1)  # here it is waited for those who write into a pipe
+    source = as_source(data)
+    first = source.head(1)
     watch("parsing")
     if first and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
         # The heads of msgpack's maps, none of which begins UTF-8 text.

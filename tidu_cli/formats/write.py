@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from itertools import chain
 
-from tidu_cli.formats.files import Piece
-from tidu_cli.formats.nodes.writer import GraphWriter, with_meta
+from tidu_cli.formats.files import STDOUT, Piece, write_first, write_pieces
+from tidu_cli.formats.heading import bindings, heading
+from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import key_to_json, passes_to_json
-from tidu_cli.lax.builtin import used_definitions
-from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.watching import watch
 
 
 def format_document(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> bytes:
-    """Write a document as "json" or "msgpack".
+    """Write a document as "json", "msgpack" or "onnx", which has types and nodes of its own.
 
     Nodes are a list in JSON and packed in msgpack, unless `listed` says otherwise. `types` gives every node its types.
     A graph whose nodes carry types or meta is always written as a list: packed nodes have no place for them.
@@ -23,8 +21,17 @@ def format_document(document: Document, format: str, *, types: bool = False, lis
     return b"".join(formatted(document, format, types=types, listed=listed))
 
 
-def formatted(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> Iterator[Piece]:
-    """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all."""
+def formatted(
+    document: Document, format: str, *, types: bool = False, listed: bool | None = None, opset: int | None = None
+) -> Iterator[Piece]:
+    """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all.
+
+    `opset` is the operator set of a model of ONNX.
+    """
+    if format == "onnx":
+        from tidu_cli.formats.onnx.writing.model import onnx_bytes
+
+        return iter((onnx_bytes(document) if opset is None else onnx_bytes(document, opset=opset),))
     if format not in ("json", "msgpack"):
         raise ValueError(f"unknown format {format!r}")
     binary = format == "msgpack"
@@ -33,25 +40,35 @@ def formatted(document: Document, format: str, *, types: bool = False, listed: b
         for graph in document.graphs
     ]
     watched = watch("writing", sum(w.graph.n_nodes for w in writers if w.listed))
-    bindings = [{"input": key_to_json(b.key), "value": [b.graph, b.value]} for b in document.bindings]
-    after = {"bindings": bindings} if bindings else {}
+    after = bindings(document)
     if binary:
         from tidu_cli.formats.msgpack.writer import pieces
 
-        return pieces(_before(document), writers, after, watched)
+        return pieces(heading(document), writers, after, watched)
     from tidu_cli.formats.json.writer import texts
 
-    return map(str.encode, texts(_before(document), writers, after, watched))
+    return map(str.encode, texts(heading(document), writers, after, watched))
 
 
-def _before(document: Document) -> dict[str, object]:
-    """The fields before the graphs."""
-    fields = with_meta({"tidu": 1}, document.meta)
-    if types := {r.name: {name: str(field) for name, field in r.fields} for r in used_records(document)}:
-        fields["types"] = types
-    codes = chain.from_iterable(graph.code for graph in document.graphs)
-    if ops := {d.name: with_meta(d.to_data(), d.meta) for d in used_definitions(document.cases, codes)}:
-        fields["ops"] = ops
-    if document.passes:
-        fields["passes"] = passes_to_json(document.passes)
-    return fields
+def write_document(
+    document: Document,
+    path: str | None,
+    format: str,
+    *,
+    types: bool = False,
+    listed: bool | None = None,
+    opset: int | None = None,
+) -> int:
+    """Write a document to a file, or to stdout for None and "-"; give its length. Raises as `write_pieces` does.
+
+    A model of ONNX that is too large for one file has its constants beside it, in PATH.data: there are both files, or neither.
+    """
+    if format != "onnx" or path is None or path in STDOUT:
+        return write_pieces(formatted(document, format, types=types, listed=listed, opset=opset), path)
+    from tidu_cli.formats.onnx.writing.model import onnx_files
+
+    location = f"{os.path.basename(path)}.data"
+    model, beside = onnx_files(document, location) if opset is None else onnx_files(document, location, opset)
+    if not beside:
+        return write_pieces((model,), path)
+    return write_first((beside,), os.path.join(os.path.dirname(path), location), lambda: write_pieces((model,), path))

@@ -8,6 +8,7 @@ from itertools import count
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document, Output, Place
 from tidu_cli.graph.keys import Key, is_digest
+from tidu_cli.graph.types import DATETIMES, Type, leaves
 
 
 def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple[int, Output]]:
@@ -67,6 +68,35 @@ def require_inputs(document: Document, keys: Iterable[Key]) -> None:
             raise UnknownNameError(
                 f"no graph has an input '{key}'{did_you_mean(str(key), known)} (inputs: {listed(sorted(known))})"
             )
+
+
+def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
+    """The inputs of these keys, of which one that no input has may be a pattern, as shells have them: conv1.* or layer[0-3].weight.
+
+    A pattern stands for the inputs whose keys match it and of which a part is no integer, but for those that are bound or are
+    there already. Other keys stay, also where there is no such input. Raises UnknownNameError for a pattern that matches none.
+    """
+    declared, found = document.inputs, dict[Key, None]()
+    for key in keys:
+        if key in declared or not _MARKS & set(str(key)):
+            found[key] = None
+            continue
+        from fnmatch import fnmatchcase
+
+        movable = {str(k): k for k, i in declared.items() if k not in document.bound and _is_movable(i.type)}
+        matching = [k for text, k in movable.items() if fnmatchcase(text, str(key))]
+        if not matching:
+            raise UnknownNameError(f"no input to differentiate by matches '{key}' (inputs: {listed(sorted(movable))})")
+        found.update(dict.fromkeys(matching))
+    return list(found)
+
+
+_MARKS = frozenset("*?[")
+"""What a pattern has one of."""
+
+
+def _is_movable(type_: Type) -> bool:
+    return any(leaf.inexact or leaf.dtype in DATETIMES for _, leaf in leaves(type_))
 
 
 def fresh_name(document: Document, name: str) -> str:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.errors import EvaluationError, TypeRuleError
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, tensor_tangent_type
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.rules.contract import NoAttrs
@@ -38,6 +40,13 @@ def moved_inputs(declared: Container[Key], moves: Mapping[Key, object]) -> dict[
             raise EvaluationError(f"both '{by[source]}' and '{key}' move the input '{source}'; give one of them")
         found[source], by[source] = tangent, key
     return found
+
+
+def moves_of(document: Document, moves: Mapping[Key, object]) -> dict[Key, object]:
+    """Likewise, of a document, where every key is to belong to an input. Raises UnknownNameError, too."""
+    declared = document.inputs
+    require_inputs(document, [k if k in declared or not k.path else Key(k.name, k.path[:-1]) for k in moves])
+    return moved_inputs(declared, moves)
 
 
 def moved(primitives: PrimitiveSet, key: Key, type_: Type, value: Any, tangent: object) -> Any:

@@ -44,7 +44,7 @@ def _declaration(text: str) -> tuple[str, Type]:
     help="An output to keep; repeats. The name of the output, where the source gives none. [default: all; y]",
 )
 @click.option("--name", metavar="NAME", help="The graph's name. [default: the function's, or f]")
-@result_options("json", "msgpack", default="json")
+@result_options("json", "msgpack", "onnx", default="json")
 def command(
     source: str,
     inputs: tuple[tuple[str, Type], ...],

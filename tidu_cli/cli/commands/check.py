@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
+from tidu_cli.cli.model_options import chosen, size_options
 from tidu_cli.cli.options import (
     emit_json,
     emit_lines,
@@ -17,6 +18,7 @@ from tidu_cli.cli.options import (
     plugins_option,
     require_stdin_once,
     shown,
+    tell_notes,
 )
 from tidu_cli.cli.value_options import file_values, input_types
 from tidu_cli.errors import TiduError, counted
@@ -24,6 +26,7 @@ from tidu_cli.graph.types import ITEMSIZE
 
 if TYPE_CHECKING:
     from tidu_cli.checking.report import Report
+    from tidu_cli.formats.onnx.choices import Choices
     from tidu_cli.graph.graph import Document
     from tidu_cli.graph.keys import Key
 
@@ -53,6 +56,13 @@ _DTYPES = ("f64", "c128")
     metavar="DTYPE",
     help="Of --ops --numeric; repeats. [default: f64, c128]",
 )
+@click.option(
+    "--against",
+    type=click.Choice(["onnxruntime"]),
+    metavar="onnxruntime",
+    help="Compare the values of a model of ONNX with those of this runtime, which is a package of its own.",
+)
+@size_options
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @plugins_option
@@ -65,8 +75,10 @@ def command(
     ops: bool,
     files: tuple[str, ...],
     dtypes: tuple[str, ...],
+    against: str | None,
     seed: int,
     as_json: bool,
+    **of_model: Any,
 ) -> None:
     """Say whether documents and their derivatives are right.
 
@@ -74,6 +86,9 @@ def command(
     notes are of what is useless. The numeric part prints the greatest relative error of each law. Ops that a document defines are
     judged as it uses them: the graphs that say how they are differentiated against the one that says what they compute. Those of a
     library, which has ops and no graphs, are judged at small types.
+
+    Of a model of ONNX it says what it holds, and beyond which operators derivatives are zero; derivatives are tried with its floats
+    in double precision. Sizes that it leaves open are chosen with --dim, --input-type and --set.
     """
     from tidu_cli.checking.report import PARTS
 
@@ -84,7 +99,7 @@ def command(
         reports = _of_primitives(subjects, parts, dtypes or _DTYPES)
     else:
         require_stdin_once(*subjects, *files)
-        reports = _of_files(subjects or ("-",), parts, files, seed)
+        reports = _of_files(subjects or ("-",), parts, files, seed, chosen(**of_model), against)
     data, failures = {}, []
     for subject, verdict, report in reports:
         data[subject] = report.to_data()
@@ -98,13 +113,25 @@ def command(
         raise TiduError(failures[0] + more)
 
 
-def _of_files(paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int) -> Iterator[tuple[str, str, Report]]:
+def _of_files(
+    paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int, choices: Choices, against: str | None
+) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.checking.report import check_document, check_library
     from tidu_cli.lax.builtin import vocabulary
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
     for path in paths:
         subject, format_ = load_subject(path)
+        if isinstance(subject, bytes):
+            from tidu_cli.cli.model_report import report_on_model
+
+            verdict, report, imported = report_on_model(subject, path, choices, parts, against, files, seed)
+            tell_notes(path, imported)
+            yield shown(path), verdict, report
+            continue
+        of_models = [*choices.chosen, *([] if against is None else ["against"])]
+        if of_models:
+            raise click.UsageError(f"{shown(path)} is {format_}; for models of ONNX only: {', '.join(of_models)}")
         if isinstance(subject, PrimitiveSet):
             verdict = f"valid {format_}, a library of {counted(len(subject.definitions), 'op')}"
             yield shown(path), verdict, check_library(subject, parts, seed=seed)

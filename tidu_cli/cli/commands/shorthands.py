@@ -37,6 +37,7 @@ from tidu_cli.cli.options import (
     wrt_option,
 )
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
+from tidu_cli.graph.select import matching_inputs
 
 if TYPE_CHECKING:
     from tidu_cli.graph.literals import Literal
@@ -61,11 +62,17 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen == "npz":
-                remedy = "give them with --set or --inputs, or write the document as json or msgpack"
+                remedy = "give them with --set or --inputs, or write the document as json, msgpack or onnx"
                 raise click.UsageError(f"npz is for values; {remedy}")
+            if evaluates and chosen == "onnx":
+                raise click.UsageError(
+                    "onnx is for documents; write values as json, npz or msgpack, or leave out --set and --inputs"
+                )
             if not tell:
                 require_printable(out, chosen)
             document, came_in = load(file)
+            if isinstance(given["wrt"], tuple):
+                given["wrt"] = matching_inputs(document, given["wrt"])
             run: Pipeline = getattr(shorthands, arguments.__name__)(document, **arguments(**given))
             if tell:
                 emit_text(_commands(run, file, settings, files, out, format_))
@@ -92,7 +99,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
     click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
-    result_options("json", "msgpack", "npz", default="what came in; of values json"),
+    result_options("json", "msgpack", "onnx", "npz", default="what came in; of values json"),
 )
 """The options of every shorthand."""
 

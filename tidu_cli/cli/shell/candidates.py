@@ -16,12 +16,14 @@ import click
 
 from tidu_cli.cli.options import SUFFIXES
 from tidu_cli.errors import TiduError
+from tidu_cli.formats.files import Source
+from tidu_cli.formats.read import is_model
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
 
 LARGEST = 2**25
 """Documents of more bytes than this are not read: a key is to be there at once."""
 
-_DOCUMENTS = (".json", ".msgpack")
+_DOCUMENTS = (".json", ".msgpack", ".onnx")
 _VALUES = (".json", ".npz", ".msgpack")
 
 
@@ -150,7 +152,11 @@ def _documents(place: Cursor) -> Iterator[dict[str, Any]]:
 
 def _plain(data: bytes) -> dict[str, Any]:
     # Without the checks of a reader, which take most of its time.
-    if data[:1].isspace() or data[:1] == b"{":
+    if is_model(Source(data)):
+        from tidu_cli.formats.onnx.holdings import as_plain
+
+        plain = as_plain(data)
+    elif data[:1].isspace() or data[:1] == b"{":
         import json
 
         plain = json.loads(data)
@@ -213,6 +219,17 @@ def _tangents(place: Cursor) -> Iterator[Candidate]:
                 yield Candidate(before + tangent, about, goes_on)
         elif moves(type_) and (text in wrt or not wrt) and not any(given.startswith(before) for given in place.taken):
             yield Candidate(before, str(type_), goes_on=True)
+
+
+def _dimensions(place: Cursor) -> Iterator[Candidate]:
+    taken = [setting.rpartition("=")[0] for setting in place.taken]
+    names = dict.fromkeys(name for document in _documents(place) for name in document.get("dimensions", ()))
+    return (Candidate(f"{name}=", goes_on=True) for name in names if name not in taken)
+
+
+def _inner_values(place: Cursor) -> Iterator[Candidate]:
+    names = dict.fromkeys(name for document in _documents(place) for name in document.get("values", ()))
+    return (Candidate(name) for name in names if name not in place.taken)
 
 
 def _policies(place: Cursor) -> Iterator[Candidate]:
@@ -352,6 +369,10 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--highlight": _keys("inputs", "outputs"),
     "--bind": _bindings,
     "--inputs": _with_suffix(*_VALUES),
+    "--weights": _with_suffix(".npz"),
+    "--dim": _dimensions,
+    "--input-type": lambda place: _assigned(place, _ports(place, "inputs")),
+    "--cut": _inner_values,
     "--ops": _with_suffix(*_DOCUMENTS),
     "--plugins": _plugins,
     "-o": _with_suffix(*SUFFIXES),

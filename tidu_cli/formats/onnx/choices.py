@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidu_cli.errors import ArgumentError, KeyTextError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import FLOATS, TensorType, parse_type
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,35 @@ class Choices:
     cast: str | None = None
     cuts: tuple[str, ...] = ()
 
+    @property
+    def chosen(self) -> list[str]:
+        """What there is a choice of, by the names of options."""
+        given = {
+            "dim": self.sizes,
+            "input-type": self.types,
+            "set": self.values,
+            "weights": self.weights,
+            "cast": self.cast,
+            "cut": self.cuts,
+        }
+        return [name for name, value in given.items() if value]
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Mapping[str, int] | None,
+        types: Mapping[str, str | TensorType] | None,
+        values: Mapping[str, Any] | None,
+        weights: bool,
+        cast: str | None,
+        cuts: str | Sequence[str],
+    ) -> Choices:
+        """What the functions of Python take. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
+        if cast is not None and cast not in FLOATS:
+            raise ArgumentError(f"argument 'cast' takes a dtype of floats ({', '.join(sorted(FLOATS))}), not {cast!r}")
+        given = {name: parse_type(t) if isinstance(t, str) else t for name, t in (types or {}).items()}
+        return cls(dict(sizes or {}), given, dict(values or {}), weights, cast, (cuts,) if isinstance(cuts, str) else tuple(cuts))
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -33,3 +64,11 @@ class Imported:
     document: Document
     weights: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+
+
+def as_key(name: str) -> Key:
+    """The key of a name: that of which it is the text, else of this name."""
+    try:
+        return parse_key(name)
+    except KeyTextError:
+        return Key(name)

@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from tidu_cli.errors import DocumentError, LimitError, TiduError
 from tidu_cli.formats.messages import one_line
 from tidu_cli.formats.onnx.choices import Choices, Imported
 from tidu_cli.formats.onnx.loading import loaded
+from tidu_cli.graph.graph import Document
+
+FromPlain = Callable[[Any], Document]
+"""Reads a document from the plain data that JSON would have. Raises TiduError."""
 
 
-def read_onnx(data: bytes, where: str, path: str | None = None, choices: Choices | None = None) -> Imported:
+def read_onnx(
+    data: bytes, where: str, path: str | None = None, choices: Choices | None = None, from_plain: FromPlain | None = None
+) -> Imported:
     """The document of a model. `path` is its file, beside which external data lies.
 
-    Raises DocumentError, one line that begins with `where` and names graph, node and operator.
+    With `from_plain` a model that tidu wrote is the document that it was, unless there are choices. Raises DocumentError, one line
+    that begins with `where` and names graph, node and operator; LimitError.
     """
     from tidu_cli.formats.onnx.reading.importer import import_model
 
+    with _errors_of(where):
+        model = loaded(data, path)
+        own = _own(model, from_plain) if from_plain is not None and choices in (None, Choices()) else None
+        return own or import_model(model, choices or Choices())
+
+
+def opened(data: bytes, where: str, path: str | None = None) -> Any:
+    """The ModelProto of a model. Raises as `read_onnx` does."""
+    with _errors_of(where):
+        return loaded(data, None if path == "-" else path)
+
+
+@contextmanager
+def _errors_of(where: str) -> Iterator[None]:
     try:
-        return import_model(loaded(data, path), choices or Choices())
+        yield
     except TiduError as error:
         kind = type(error) if isinstance(error, LimitError) else DocumentError
         raise kind(one_line(f"{where}: {error}")) from error
+
+
+def _own(model: Any, from_plain: FromPlain) -> Imported | None:
+    from tidu_cli.formats.onnx.own import claimed, is_written
+
+    plain = claimed(model)
+    if plain is None:
+        return None
+    try:
+        document = from_plain(plain)
+    except TiduError:
+        return None
+    opset = next((o.version for o in model.opset_import if not o.domain), 0)
+    return Imported(document, {}) if is_written(document, model, opset) else None

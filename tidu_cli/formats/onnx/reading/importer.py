@@ -8,6 +8,7 @@ function, are run likewise.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,15 +17,16 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.recorder import Recorder, running
-from tidu_cli.errors import DocumentError, KeyTextError, LimitError, UnknownNameError, did_you_mean
-from tidu_cli.formats.onnx.choices import Choices, Imported
-from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, operands_of, operator_of, results_of
+from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean
+from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
+from tidu_cli.formats.onnx.contents import nodes_within
+from tidu_cli.formats.onnx.holdings import operator_name
+from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
 from tidu_cli.formats.onnx.reading.inputs import fixed, input_types
-from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, Value, attribute
+from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.formats.onnx.reading.scopes import Definition, Scope, domain_name
 from tidu_cli.formats.onnx.tensors import array_of, dense
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import FLOATS, TensorType
 
 MOST_LEVELS = 64
@@ -37,13 +39,29 @@ LARGEST_FOLDED = 2**24
 def import_model(model: Any, choices: Choices) -> Imported:
     """The document of a model. Raises DocumentError, one line that names graph, node and operator."""
     importer = Importer(model, choices, {})
-    found = importer.imported()
+    try:
+        found = importer.imported()
+    except UnreadError as error:
+        raise UnreadError(f"{error}{_also_unread(model, str(error))}") from error
     if not choices.cuts:
         return found
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
     if missing is not None:
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
+
+
+def _also_unread(model: Any, told: str) -> str:
+    """The operators of a model that are not read, besides the one that is told of."""
+    functions = {(domain_name(f.domain), f.name) for f in model.functions}
+    versions = {domain_name(o.domain): o.version for o in model.opset_import}
+    found: Counter[str] = Counter()
+    for node in nodes_within([*model.graph.node, *(node for f in model.functions for node in f.node)]):
+        domain = domain_name(node.domain)
+        if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
+            found[operator_name(domain, node.op_type)] += 1
+    others = [f"{name} ({counted(n, 'node')})" for name, n in found.items() if f"({name.rpartition('.')[2]}): " not in told]
+    return f"; nor are read {', '.join(others)}" if others else ""
 
 
 class Importer:
@@ -60,7 +78,7 @@ class Importer:
         self.notes: dict[str, None] = {}
         self.computed: list[str] = []
         self.weights: dict[str, Any] = {}
-        self._numbers: dict[tuple[int, int], Any] = {}
+        self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
@@ -74,7 +92,7 @@ class Importer:
                 self._declare(scope)
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
-                found = {o.name: self.lifted(required(scope, o.name)) for o in self.graph.output}
+                found = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
         outputs = [(as_key(name), x.value, x.type) for name, x in found.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
@@ -83,6 +101,11 @@ class Importer:
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
+
+    def _given(self, name: str, x: Value) -> Array:
+        if isinstance(x, list):
+            raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
+        return self.lifted(x)
 
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
@@ -123,13 +146,13 @@ class Importer:
             scope.values[name] = value
             return
         x = self._declare_input(scope, name, TensorType(dtype, value.shape))
-        self.weights[str(as_key(name))] = self._numbers[id(self.recorder), x.value] = value
+        self.weights[str(as_key(name))] = self._numbers[self.recorder, x.value] = value
 
     # What operators ask for.
 
     def known(self, x: Value) -> Any:
         """The numbers of a value, None if they are not known."""
-        return self._numbers.get((id(x.recorder), x.value)) if isinstance(x, Array) else x
+        return self._numbers.get((x.recorder, x.value)) if isinstance(x, Array) else x
 
     def sources(self, x: Value) -> list[str]:
         """The inputs of the model that a value depends on, weights excepted."""
@@ -152,7 +175,7 @@ class Importer:
             return x
         array = np.asarray(x)
         found = self.recorder.constant(array)
-        self._numbers[id(found.recorder), found.value] = array
+        self._numbers[found.recorder, found.value] = array
         return found
 
     def note(self, text: str) -> None:
@@ -161,11 +184,15 @@ class Importer:
 
     def run(self, graph: Any, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph within a node."""
-        if len(inputs) != len(graph.input):
-            raise RefusedError(f"its graph '{graph.name}' takes {len(graph.input)} inputs, and is given {len(inputs)}")
+        initializers = {t.name: t for t in graph.initializer}
+        names = [i.name for i in graph.input if i.name not in initializers]
+        if len(inputs) != len(names):
+            raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
         within = Scope(scope.definition, scope)
-        within.values.update((declared.name, x) for declared, x in zip(graph.input, inputs, strict=True))
-        within.values.update((t.name, array_of(t, self.cast)) for t in graph.initializer)
+        within.values.update(zip(names, inputs, strict=True))
+        within.values.update((name, self._settled(array_of(t, self.cast))) for name, t in initializers.items())
+        within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
+        self._expansion.add(len(graph.node))
         with self._deeper():
             self._run_nodes(graph.node, within, f"graph '{graph.name}'")
         return [required(within, o.name) for o in graph.output]
@@ -242,6 +269,8 @@ class Importer:
 
     def _foldable(self, operands: Sequence[Value]) -> list[Value]:
         """The operands of a node, the greatest of them traced where, all known, they could make too much here."""
+        if any(isinstance(x, list) for x in operands):
+            return list(operands)
         sizes = [x.size for x in operands if x is not None and not isinstance(x, Array)]
         if len(sizes) < sum(x is not None for x in operands) or math.prod(sizes) <= LARGEST_FOLDED:
             return list(operands)
@@ -251,6 +280,8 @@ class Importer:
         """A value that is small enough to stay known, or else a constant of the graph."""
         if x is None or isinstance(x, Array):
             return x
+        if isinstance(x, list):  # which may be the one that stands for nothing
+            return [self._settled(part) for part in x] if x else x
         array = np.asarray(x)
         return self.lifted(array) if array.size > LARGEST_KNOWN else array
 
@@ -261,11 +292,11 @@ class Importer:
             if self.is_cut and name in self.cut_types:
                 return
             self.computed.append(name)
-            if name in self.choices.cuts and x is not None:
+            if name in self.choices.cuts and x is not None and not isinstance(x, list):
                 self.cut_types[name] = self.lifted(x).type
         scope.values[name] = x
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
-            told = {"value": name, "node": proto.name, "doc": proto.doc_string}
+            told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string}
             self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})
 
 
@@ -275,14 +306,6 @@ def required(scope: Scope, name: str) -> Value:
     if x is None:
         raise DocumentError(f"output '{name}' is computed by no node")
     return x
-
-
-def as_key(name: str) -> Key:
-    """The key of a name: that of which it is the text, else of this name."""
-    try:
-        return parse_key(name)
-    except KeyTextError:
-        return Key(name)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from tidu_cli.build.arrays.array import dtype_of, name_of
 from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean
 from tidu_cli.formats.onnx.choices import Choices
 from tidu_cli.formats.onnx.tensors import dtype_name
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import ITEMSIZE, TensorType
 
 
 def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorType]:
@@ -23,10 +23,10 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
     for name in (*choices.types, *choices.values):
         if name not in names:
             raise UnknownNameError(f"has no input '{name}'{did_you_mean(name, names)} (inputs: {', '.join(names) or 'none'})")
+    _require_dimensions(choices.sizes, {_name(d) for i in declared for d in i.type.tensor_type.shape.dim} - {""})
     found: dict[str, TensorType] = {}
     open_: dict[str, None] = {}
     shapeless: list[str] = []
-    used: set[str] = set()
     for i in declared:
         kind = i.type.WhichOneof("value")
         if kind != "tensor_type":
@@ -38,23 +38,29 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
         except DocumentError as error:
             raise DocumentError(f"input '{i.name}' has {error}") from None
         if i.name in choices.values:
-            found[i.name] = TensorType(dtype, np.shape(choices.values[i.name]))
+            found[i.name] = TensorType(dtype, numbers(i.name, choices.values[i.name]).shape)
         elif i.name in choices.types:
             found[i.name] = _chosen(i.name, choices.types[i.name], dtype)
         elif not tensor.HasField("shape"):
             shapeless.append(i.name)
         else:
-            sizes = [_size(d, choices.sizes, used, open_) for d in tensor.shape.dim]
+            sizes = [_size(d, choices.sizes, open_) for d in tensor.shape.dim]
             if None not in sizes:
                 found[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
             elif any(not _name(d) and n is None for d, n in zip(tensor.shape.dim, sizes, strict=True)):
                 shapeless.append(i.name)
     _require_sizes(open_, shapeless)
-    unknown = next((name for name in choices.sizes if name not in used), None)
-    if unknown is not None:
-        told = ", ".join(sorted(used)) or "none"
-        raise UnknownNameError(f"has no open dimension '{unknown}'{did_you_mean(unknown, sorted(used))} (open dimensions: {told})")
     return {name: found[name] for name in names}
+
+
+def _require_dimensions(sizes: Mapping[str, int], known: Collection[str]) -> None:
+    for name, size in sizes.items():
+        if size < 0:
+            raise DocumentError(f"dimension '{name}' cannot have the size {size}")
+        if name not in known:
+            told = ", ".join(sorted(known)) or "none"
+            hint = did_you_mean(name, sorted(known))
+            raise UnknownNameError(f"has no open dimension '{name}'{hint} (open dimensions: {told})")
 
 
 def _name(dimension: Any) -> str:
@@ -62,12 +68,11 @@ def _name(dimension: Any) -> str:
     return "" if dimension.dim_param == "?" else str(dimension.dim_param)
 
 
-def _size(dimension: Any, sizes: Mapping[str, int], used: set[str], open_: dict[str, None]) -> int | None:
+def _size(dimension: Any, sizes: Mapping[str, int], open_: dict[str, None]) -> int | None:
     name = _name(dimension)
     if not name:
         return dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value >= 0 else None
     if name in sizes:
-        used.add(name)
         return sizes[name]
     open_[name] = None
     return None
@@ -89,8 +94,19 @@ def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:
 
 def fixed(name: str, value: Any, type_: TensorType) -> Any:
     """The array of a value that was chosen for an input. Raises DocumentError if it is not of its dtype."""
-    array = np.asarray(value)
+    array = numbers(name, value)
     found = array.astype(dtype_of(type_.dtype))
     if name_of(array.dtype) != type_.dtype and not np.array_equal(found, array, equal_nan=array.dtype.kind == "f"):
         raise DocumentError(f"input '{name}' is of {type_.dtype}, and its value {array.dtype} is none")
+    return found
+
+
+def numbers(name: str, value: Any) -> Any:
+    """The array of a value that was chosen for an input, of whatever dtype. Raises DocumentError if it is no array of numbers."""
+    try:
+        found = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        found = np.asarray(None)
+    if name_of(found.dtype) not in ITEMSIZE:
+        raise DocumentError(f"the value of input '{name}' is no array of numbers")
     return found

@@ -23,6 +23,10 @@ class RefusedError(DocumentError):
     """An operator, or what is asked of one, has no place in a graph."""
 
 
+class UnreadError(RefusedError):
+    """An operator is not read here, whatever it is given."""
+
+
 class NeedsValueError(RefusedError):
     """A size, say, is needed that depends on inputs of the model, those of these names."""
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
+from tidu_cli.formats.onnx.reading.folding import computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.formats.onnx.reading.operators.bits import converted
 
 
 def _of(function: Callable[..., Any]) -> Operator:
@@ -19,7 +21,7 @@ def _of(function: Callable[..., Any]) -> Operator:
 
 def _primitive(op: str) -> Operator:
     """A primitive of tidu's that has no name in NumPy."""
-    return lambda node, *operands: node.emit(op, *operands)
+    return lambda node, *operands: computed(node, op, *operands)
 
 
 def _folded(function: Callable[[Any, Any], Any]) -> Operator:
@@ -27,93 +29,91 @@ def _folded(function: Callable[[Any, Any], Any]) -> Operator:
     return lambda node, *operands: reduce(function, operands)
 
 
-def is_integer(x: Value) -> bool:
-    """Whether x is of integers."""
+def _whole(x: Value) -> bool:
+    """Whether elements are integers."""
     return np.dtype(x.dtype).kind in "iu"
 
 
-def emitted(node: Node, op: str, *operands: Value) -> Value:
-    """A primitive of operands that are broadcast together: computed at once where all are known."""
-    shape = np.broadcast_shapes(*map(np.shape, operands))
-    return node.emit(op, *[np.broadcast_to(x, shape) for x in operands])
-
-
-def is_traced(*operands: Value) -> bool:
-    """Whether an operand is traced."""
-    return any(isinstance(x, Array) for x in operands)
+def _broadcast(x: Value, y: Value) -> tuple[Value, Value]:
+    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    return np.broadcast_to(x, shape), np.broadcast_to(y, shape)
 
 
 def _div(node: Node, x: Value, y: Value) -> Value:
     """Integers are divided towards zero."""
-    if not is_integer(x):
-        return x / y
-    if is_traced(x, y):
-        return emitted(node, "div", x, y)
-    whole, rest = np.divmod(x, np.where(y == 0, 1, y).astype(x.dtype))
-    return np.where((rest != 0) & ((x < 0) != (y < 0)), whole + 1, whole).astype(x.dtype)
+    return computed(node, "div", *_broadcast(x, y)) if _whole(x) else x / y
 
 
 def _mod(node: Node, x: Value, y: Value) -> Value:
+    """The remainder with the sign of the divisor, or with fmod that of the dividend."""
     if node["fmod"]:
-        return emitted(node, "rem", x, y) if is_traced(x, y) else np.fmod(x, y)
-    return np.remainder(x, y)
+        return computed(node, "rem", *_broadcast(x, y))
+    found = np.mod(x, y)
+    if _whole(x):
+        return found
+    zero = np.where(y < number(x, 0), number(x, -0.0), number(x, 0))  # a remainder of zero, too, has the divisor's sign
+    return np.where(found == number(x, 0), zero, found)
+
+
+_MANY = 64
+"""Known whole exponents up to this one, or down to its negative, are powers by multiplication."""
 
 
 def _pow(node: Node, x: Value, y: Value) -> Value:
-    """The result has the dtype of x. A known whole exponent has derivatives everywhere."""
-    known = node.importing.known(y)
-    if known is not None and known.size == 1 and not is_integer(x) and float(known.item()).is_integer() and abs(known.item()) <= 64:
-        return np.broadcast_to(x, np.broadcast_shapes(x.shape, known.shape)) ** int(known.item())
-    if is_integer(x) and is_integer(y):
-        return _integer_power(x, y)
-    if is_integer(x):
-        return np.power(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
-    return np.power(x, y.astype(x.dtype))
+    """The power, of the base's dtype."""
+    dtype, known = x.dtype, node.importing.known(y)
+    if known is not None and np.size(known) == 1 and float(np.ravel(known)[0]).is_integer():
+        exponent = int(np.ravel(known)[0])
+        if 0 <= exponent <= _MANY or (exponent >= -_MANY and not _whole(x)):
+            shape = np.broadcast_shapes(x.shape, known.shape)
+            return np.broadcast_to(computed(node, "integer_pow", x, y=exponent), shape)
+    if known is not None and np.ndim(known) == 0 and known == 0.5 and not _whole(x):
+        return np.sqrt(x)
+    if not _whole(y) and y.dtype != dtype:
+        common = np.promote_types(np.float64 if _whole(x) else dtype, y.dtype)
+        x, y = converted(node, x, common), converted(node, y, common)
+    elif _whole(x):
+        if _whole(y) and not isinstance(x, Array) and not isinstance(y, Array) and np.min(y, initial=0) >= 0:
+            return np.power(x, y.astype(np.int64)).astype(dtype)
+        x = converted(node, x, np.dtype(np.float64))
+    return converted(node, computed(node, "pow", *_broadcast(x, y)), dtype)
 
 
-def _integer_power(x: Value, y: Value) -> Value:
-    """By squaring: exponents have at most 31 bits here, and powers of integers wrap around long before."""
-    power = np.ones_like(x)
-    for bit in range(min(np.dtype(y.dtype).itemsize * 8 - 1, 31)):
-        power = np.where((y >> y.dtype.type(bit)) & y.dtype.type(1) != 0, power * x, power)
-        x = x * x
-    return power
-
-
-def _shift(node: Node, x: Value, y: Value) -> Value:
-    """Shifts by the number of bits or more give 0, or the sign to the right."""
-    left = node["direction"] == "LEFT"
-    bits = np.dtype(x.dtype).itemsize * 8
-    shifted = (np.left_shift if left else np.right_shift)(x, np.minimum(y, y.dtype.type(bits - 1)))
-    if not left and np.dtype(x.dtype).kind == "i":
-        return shifted
-    return np.where(y >= y.dtype.type(bits), x.dtype.type(0), shifted)
-
-
-def _clip(node: Node, x: Value, low: Value = None, high: Value = None) -> Value:
-    if node.version < 11:
-        low, high = (x.dtype.type(node[name]) if node.has(name) else None for name in ("min", "max"))
-    if low is not None:
-        x = np.maximum(x, low)
-    return x if high is None else np.minimum(x, high)
+def _bit_shift(node: Node, x: Value, y: Value) -> Value:
+    direction = node["direction"]
+    if direction not in ("LEFT", "RIGHT"):
+        raise RefusedError(f"shifts in the direction '{direction}', which is neither LEFT nor RIGHT")
+    return np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y)
 
 
 def _mean(node: Node, *operands: Value) -> Value:
-    total = reduce(np.add, operands)
-    return total / total.dtype.type(len(operands)) if len(operands) > 1 else total
+    return reduce(np.add, operands) / number(operands[0], len(operands)) if len(operands) > 1 else operands[0]
 
 
 def _is_inf(node: Node, x: Value) -> Value:
-    infinite = np.isinf(x)
-    if not node["detect_negative"]:
-        infinite = infinite & (x > 0)
-    return infinite if node["detect_positive"] else infinite & (x < 0)
+    signs = (node["detect_negative"], node["detect_positive"])
+    if all(signs):
+        return np.isinf(x)
+    if not any(signs):
+        return np.zeros_like(x, dtype=bool)
+    return x == number(x, -np.inf if signs[0] else np.inf)
 
 
-def _equal(node: Node, x: Value, y: Value) -> Value:
-    if x.dtype != y.dtype:
-        raise RefusedError(f"compares {x.dtype} with {y.dtype}")
-    return x == y
+def _clip(node: Node, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
+    """x between bounds, those that there are; where they cross, the upper one. On a bound the derivative is 0."""
+    if node.version < 11:
+        low, high = (number(x, node[name]) for name in ("min", "max"))
+    if any(b is not None and b.size != 1 for b in (low, high)):
+        raise RefusedError("its bounds are one number each, and not arrays")
+    low, high = (b if b is None else np.reshape(b, ()) for b in (low, high))
+    if low is not None and high is not None:
+        return computed(node, "clamp", low, x, high)
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def _p_relu(node: Node, x: Value, slope: Value) -> Value:
+    return np.where(x < number(x, 0), x * slope, x)
 
 
 OPERATORS: Mapping[str, Operator] = {
@@ -126,17 +126,13 @@ OPERATORS: Mapping[str, Operator] = {
     "Asinh": _of(np.arcsinh),
     "Atan": _of(np.arctan),
     "Atanh": _of(np.arctanh),
-    "BitShift": _shift,
-    "BitwiseAnd": _of(np.bitwise_and),
-    "BitwiseNot": _of(np.invert),
-    "BitwiseOr": _of(np.bitwise_or),
-    "BitwiseXor": _of(np.bitwise_xor),
+    "BitShift": _bit_shift,
     "Ceil": _of(np.ceil),
     "Clip": _clip,
     "Cos": _of(np.cos),
     "Cosh": _of(np.cosh),
     "Div": _div,
-    "Equal": _equal,
+    "Equal": _of(np.equal),
     "Erf": _primitive("erf"),
     "Exp": _of(np.exp),
     "Floor": _of(np.floor),
@@ -155,9 +151,10 @@ OPERATORS: Mapping[str, Operator] = {
     "Neg": _of(np.negative),
     "Not": _of(np.logical_not),
     "Or": _of(np.logical_or),
+    "PRelu": _p_relu,
     "Pow": _pow,
-    "Reciprocal": _of(lambda x: 1 / x),
-    "Round": _of(np.round),
+    "Reciprocal": _of(np.reciprocal),
+    "Round": _of(np.rint),
     "Sign": _of(np.sign),
     "Sin": _of(np.sin),
     "Sinh": _of(np.sinh),

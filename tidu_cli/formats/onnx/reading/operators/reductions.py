@@ -1,125 +1,145 @@
-"""Sums, products, extrema and what is cumulative."""
+"""Sums, products, extrema and norms along axes, and what is cumulative."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.node import Node, Operator, Value
-from tidu_cli.formats.onnx.reading.operators.shapes import axes_of, normal
+from tidu_cli.build.numpy.primitives import normal_axes, normal_axis, resized
+from tidu_cli.formats.onnx.reading.folding import computed, number
+from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.formats.onnx.reading.operators.bits import converted
+
+Axes = tuple[int, ...]
+Reduction = Callable[[Node, Value, Axes], Value]
+"""From a node, an array and axes from 0 up to what has 1 element along each of these."""
 
 
-def _reduction(reduce: Callable[[Node, Value, tuple[int, ...]], Value]) -> Operator:
-    """A reduction along axes, which stay with one element: all axes where none are given, or none."""
-
-    def run(node: Node, x: Value, axes: Value = None) -> Value:
-        chosen = axes_of(node, axes, x.ndim)
-        if not chosen and node["noop_with_empty_axes"]:
-            chosen = []
-        elif not chosen:
-            chosen = list(range(x.ndim))
-        found = reduce(node, x, tuple(chosen))
-        return found if node["keepdims"] else np.squeeze(found, tuple(chosen))
-
-    return run
+def reduced(node: Node, op: str, x: Value, axes: Axes) -> Value:
+    """A reducing primitive along axes from 0 up, of which 1 element stays."""
+    found = computed(node, op, x, axes=axes) if axes else x
+    return np.reshape(found, resized(x.shape, axes))
 
 
-def total(x: Value, axes: tuple[int, ...]) -> Value:
-    """The sum, in the dtype of x."""
-    return np.sum(x, axes, dtype=x.dtype, keepdims=True)
+def total(x: Value, axes: Axes) -> Value:
+    """The sum along axes, in the dtype of x, of which 1 element stays."""
+    return np.sum(x, axes, dtype=x.dtype, keepdims=True) if axes else x
 
 
-def _mean(node: Node, x: Value, axes: tuple[int, ...]) -> Value:
-    n = math.prod(x.shape[k] for k in axes)
-    if np.dtype(x.dtype).kind in "iu":
-        return node.emit("div", total(x, axes), np.full([1 if k in axes else n for k, n in enumerate(x.shape)], n, x.dtype))
-    return total(x, axes) / x.dtype.type(n)
+def mean(x: Value, axes: Axes) -> Value:
+    """The mean of floats along axes, of which 1 element stays; NaN of none."""
+    return total(x, axes) / number(x, math.prod(x.shape[k] for k in axes))
 
 
-def _extreme(function: Callable[..., Any], op: str) -> Callable[[Node, Value, tuple[int, ...]], Value]:
-    def reduce(node: Node, x: Value, axes: tuple[int, ...]) -> Value:
-        if x.size or not axes:
-            return function(x, axes, keepdims=True) if axes else x
-        dtype = np.dtype(x.dtype)
-        if dtype.kind == "b":
-            least, greatest = False, True
-        elif dtype.kind in "iu":
-            least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
-        else:
-            least, greatest = -np.inf, np.inf
-        return np.full([1 if k in axes else n for k, n in enumerate(x.shape)], least if op == "max" else greatest, dtype)
-
-    return reduce
+def _mean(node: Node, x: Value, axes: Axes) -> Value:
+    """The mean along axes, of integers rounded towards zero."""
+    if np.dtype(x.dtype).kind not in "iu":
+        return mean(x, axes)
+    added = total(x, axes)
+    return computed(node, "div", added, np.broadcast_to(number(x, math.prod(x.shape[k] for k in axes)), added.shape))
 
 
-def log_sum_exp(node: Node, x: Value, axes: tuple[int, ...]) -> Value:
-    """log(sum(exp(x))), which does not overflow."""
-    if not x.size:
-        return np.log(total(x, axes))
-    greatest = np.max(x, axes, keepdims=True) if axes else x
-    shift = node.emit("stop_gradient", np.where(np.isfinite(greatest), greatest, x.dtype.type(0)))
-    return np.log(total(np.exp(x - shift), axes)) + shift
+def greatest(node: Node, x: Value, axes: Axes) -> Value:
+    """The maximum along axes, as something that does not depend on x: what is subtracted from exponents has no derivative."""
+    return computed(node, "stop_gradient", reduced(node, "reduce_max", x, axes))
 
 
-def _cumulative(op: str, first: int) -> Operator:
-    def run(node: Node, x: Value, axis: Value = None) -> Value:
-        along = normal([int(node.known(axis, "axis").item()) if axis is not None else node["axis"] or 0], x.ndim)[0]
-        reverse = bool(node["reverse"])
+def log_sum_exp(node: Node, x: Value, axes: Axes) -> Value:
+    """log Σ eˣ along axes, of which 1 element stays, without overflow."""
+    top = greatest(node, x, axes)
+    top = np.where(np.isfinite(top), top, number(x, 0))
+    return np.log(total(np.exp(x - top), axes)) + top
+
+
+def softmax(node: Node, x: Value, axes: Axes) -> Value:
+    """eˣ / Σ eˣ along axes."""
+    powers = np.exp(x - greatest(node, x, axes))
+    return powers / total(powers, axes)
+
+
+def log_softmax(node: Node, x: Value, axes: Axes) -> Value:
+    """The logarithm of the softmax, whose errors are as small as itself."""
+    shifted = x - greatest(node, x, axes)
+    return shifted - np.log(total(np.exp(shifted), axes))
+
+
+def _extremum(op: str, of_bools: str) -> Reduction:
+    return lambda node, x, axes: reduced(node, of_bools if x.dtype == bool else op, x, axes)
+
+
+def _in_floats(reduction: Reduction) -> Reduction:
+    """Of integers what f64 gives, rounded towards zero."""
+
+    def apply(node: Node, x: Value, axes: Axes) -> Value:
+        if np.dtype(x.dtype).kind not in "iu":
+            return reduction(node, x, axes)
+        return converted(node, reduction(node, converted(node, x, np.dtype(np.float64)), axes), x.dtype)
+
+    return apply
+
+
+def _operator(reduction: Reduction) -> Operator:
+    """The operator, whose axes are an attribute, or in newer operator sets an input."""
+
+    def apply(node: Node, x: Value, axes: Value | None = None) -> Value:
+        given = node["axes"] if axes is None else node.ints(axes, "axes")
+        everything = not given and not node["noop_with_empty_axes"]
+        on = normal_axes(None if everything else tuple(given or ()), x.ndim)
+        found = reduction(node, x, on)
+        return found if node["keepdims"] else np.reshape(found, [n for k, n in enumerate(x.shape) if k not in on])
+
+    return apply
+
+
+def _cumulative(op: str, neutral: int) -> Operator:
+    def apply(node: Node, x: Value, axis: Value) -> Value:
+        axes = node.ints(axis, "axis")
+        if len(axes) != 1:
+            raise RefusedError(f"goes along one axis, and is given {len(axes)}")
+        k = normal_axis(axes[0], x.ndim)
         if node["exclusive"]:
-            n = x.shape[along]
-            kept = slice(1, None) if reverse else slice(0, max(n - 1, 0))
-            x = x[(*[slice(None)] * along, kept)]
-            edge = np.full([1 if k == along else n for k, n in enumerate(x.shape)], first, x.dtype)
-            x = np.concatenate([x, edge] if reverse else [edge, x], along)
-        return node.emit(op, x, axis=along, reverse=reverse)
+            # Shifted by one: what is subtracted from sums, or divided out of products, would leave errors and infinities.
+            widths = [(0, 0, 0)] * x.ndim
+            widths[k] = (-1, 1, 0) if node["reverse"] else (1, -1, 0)
+            x = computed(node, "pad", x, number(x, neutral), padding_config=tuple(widths)) if x.shape[k] else x
+        return computed(node, op, x, axis=k, reverse=bool(node["reverse"]))
 
-    return run
-
-
-def softmax(node: Node, x: Value, axis: int) -> Value:
-    """exp(x) over its sum along an axis, which does not overflow."""
-    shift = node.emit("stop_gradient", np.max(x, axis, keepdims=True))
-    powers = np.exp(x - shift)
-    return powers / total(powers, (axis,))
+    return apply
 
 
-def log_softmax(node: Node, x: Value, axis: int) -> Value:
-    """The logarithm of softmax."""
-    shifted = x - node.emit("stop_gradient", np.max(x, axis, keepdims=True))
-    return shifted - np.log(total(np.exp(shifted), (axis,)))
+def _normalized(function: Reduction) -> Operator:
+    """The operator for a function along an axis, or before version 13 along all axes from one on."""
 
-
-def _along(function: Callable[[Node, Value, int], Value]) -> Operator:
-    """A function along an axis; before opset 13 along all axes from that one on, as if they were one."""
-
-    def run(node: Node, x: Value) -> Value:
+    def apply(node: Node, x: Value) -> Value:
+        axis = node["axis"]
         if node.version >= 13:
-            return function(node, x, normal([node["axis"]], x.ndim)[0]) if x.size else x
-        axis = normal([node["axis"]], x.ndim)[0]
-        if axis == x.ndim - 1:
-            return function(node, x, axis)
-        flat = x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
-        return function(node, flat, 1).reshape(x.shape)
+            return function(node, x, (normal_axis(axis, x.ndim),))
+        if not -x.ndim <= axis <= x.ndim:
+            raise RefusedError(f"its axis {axis} is none of an array of {x.ndim} axes")
+        return function(node, x, tuple(range(axis % x.ndim if axis < 0 else axis, x.ndim)))
 
-    return run
+    return apply
 
+
+REDUCTIONS: Mapping[str, Reduction] = {
+    "ReduceL1": lambda node, x, axes: total(np.abs(x), axes),
+    "ReduceL2": _in_floats(lambda node, x, axes: np.sqrt(total(x * x, axes))),
+    "ReduceLogSum": _in_floats(lambda node, x, axes: np.log(total(x, axes))),
+    "ReduceLogSumExp": _in_floats(log_sum_exp),
+    "ReduceMax": _extremum("reduce_max", "reduce_or"),
+    "ReduceMean": _mean,
+    "ReduceMin": _extremum("reduce_min", "reduce_and"),
+    "ReduceProd": lambda node, x, axes: reduced(node, "reduce_prod", x, axes),
+    "ReduceSum": lambda node, x, axes: total(x, axes),
+    "ReduceSumSquare": lambda node, x, axes: total(x * x, axes),
+}
 
 OPERATORS: Mapping[str, Operator] = {
+    **{name: _operator(reduction) for name, reduction in REDUCTIONS.items()},
     "CumProd": _cumulative("cumprod", 1),
     "CumSum": _cumulative("cumsum", 0),
-    "LogSoftmax": _along(log_softmax),
-    "ReduceL1": _reduction(lambda node, x, axes: total(np.abs(x), axes)),
-    "ReduceL2": _reduction(lambda node, x, axes: np.sqrt(total(x * x, axes)).astype(x.dtype)),
-    "ReduceLogSum": _reduction(lambda node, x, axes: np.log(total(x, axes))),
-    "ReduceLogSumExp": _reduction(log_sum_exp),
-    "ReduceMax": _reduction(_extreme(np.max, "max")),
-    "ReduceMean": _reduction(_mean),
-    "ReduceMin": _reduction(_extreme(np.min, "min")),
-    "ReduceProd": _reduction(lambda node, x, axes: np.prod(x, axes, dtype=x.dtype, keepdims=True)),
-    "ReduceSum": _reduction(lambda node, x, axes: total(x, axes)),
-    "ReduceSumSquare": _reduction(lambda node, x, axes: total(x * x, axes)),
-    "Softmax": _along(softmax),
+    "LogSoftmax": _normalized(log_softmax),
+    "Softmax": _normalized(softmax),
 }

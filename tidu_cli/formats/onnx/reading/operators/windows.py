@@ -93,5 +93,5 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
         if count < 0 or (room < 0 and not node["ceil_mode"]):
             raise RefusedError(f"has windows of {w} elements along an axis of {n}, padded to {n + a + b}")
         counts.append(count)
-        reach.append((count - 1) * s + w - n - a)
+        reach.append(max((count - 1) * s + w - n - a, b))
     return Windows(tuple(kernel), strides, dilations, tuple(low), tuple(reach), tuple(high), tuple(counts))

@@ -1,0 +1,106 @@
+"""Reductions, and what is cumulative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from tidu_cli.formats.onnx.writing.body import Body
+from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
+from tidu_cli.formats.onnx.writing.lowerings.bits import reduced_bits
+from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
+
+
+def _reduce(op_type: str) -> Rule:
+    def rule(low: Lowering, x: str) -> str:
+        axes = low.attrs.axes
+        if not axes:
+            return low.emit("Identity", x)
+        if low.operand.dtype == "bool":
+            found = low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0)
+            return low.emit("Greater", found, low.number(0, "i32"))  # of nothing the greatest is the least of all integers
+        return low.emit(op_type, x, low.ints(axes), keepdims=0)
+
+    return rule
+
+
+def _bitwise(op_type: str) -> Rule:
+    """and, or and xor along axes: of integers bit by bit."""
+
+    def rule(low: Lowering, x: str) -> str:
+        if not low.attrs.axes:
+            return low.emit("Identity", x)
+        if low.operand.dtype != "bool":
+            return reduced_bits(low, x, op_type)
+        found = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
+        return low.cast(low.emit("Mod", found, low.number(2, "i32")) if op_type == "ReduceSum" else found, "bool")
+
+    return rule
+
+
+def _cumulative_sum(low: Lowering, x: str) -> str:
+    return low.emit("CumSum", x, low.number(low.attrs.axis, "i64"), reverse=1 if low.attrs.reverse else None)
+
+
+Step = Callable[[Body, str, str], str]
+"""From what is carried and an element to what is carried on."""
+
+
+def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
+    """A Scan along the axis."""
+
+    def rule(low: Lowering, x: str) -> str:
+        operand, axis = low.operand, low.attrs.axis
+        row = TensorType(operand.dtype, tuple(n for k, n in enumerate(operand.shape) if k != axis))
+
+        def write(body: Body, carried: str, element: str) -> list[tuple[str, TensorType]]:
+            found = step(body, carried, element)
+            return [(found, row), (found, row)]
+
+        start = low.emit("Expand", low.number(first(operand.dtype)), low.ints(row.shape))
+        turned = [1] if low.attrs.reverse else None
+        return low.emit_all(
+            "Scan",
+            [start, x],
+            2,
+            body=low.body.subgraph([row, row], write),
+            num_scan_inputs=1,
+            scan_input_axes=[axis],
+            scan_output_axes=[axis],
+            scan_input_directions=turned,
+            scan_output_directions=turned,
+        )[1]
+
+    return rule
+
+
+def _least(dtype: str) -> object:
+    return -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
+
+
+def _greatest(dtype: str) -> object:
+    return math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
+
+
+def _log_add_exp(body: Body, x: str, y: str) -> str:
+    """log(exp x + exp y): the greater one, and log(1 + exp(-|x - y|)), which is 0 where both are infinite."""
+    most, same = body.emit("Max", x, y), body.emit("Equal", x, y)
+    zero = body.emit("CastLike", body.constant(0.0), x)
+    apart = body.emit("Where", same, zero, body.emit("Sub", x, y))
+    return body.emit("Add", most, body.emit("Softplus", body.emit("Neg", body.emit("Abs", apart))))
+
+
+LOWERINGS: Mapping[str, Rule] = {
+    "cumlogsumexp": widened(_cumulative(_log_add_exp, _least), f16="f32", bf16="f32"),
+    "cummax": widened(_cumulative(lambda body, x, y: body.emit("Max", x, y), _least), i16="i32", u16="i32"),
+    "cummin": widened(_cumulative(lambda body, x, y: body.emit("Min", x, y), _greatest), i16="i32", u16="i32"),
+    "cumprod": _cumulative(lambda body, x, y: body.emit("Mul", x, y), lambda dtype: 1),
+    "cumsum": widened(_cumulative_sum, **WIDE_INTEGERS),
+    "reduce_and": _bitwise("ReduceMin"),
+    "reduce_max": widened(_reduce("ReduceMax"), i16="i32", u16="i32", u32="i64"),
+    "reduce_min": widened(_reduce("ReduceMin"), i16="i32", u16="i32", u32="i64"),
+    "reduce_or": _bitwise("ReduceMax"),
+    "reduce_prod": widened(_reduce("ReduceProd"), **WIDE_INTEGERS),
+    "reduce_sum": widened(_reduce("ReduceSum"), **WIDE_INTEGERS),
+    "reduce_xor": _bitwise("ReduceSum"),
+}
