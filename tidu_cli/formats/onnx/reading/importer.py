@@ -99,6 +99,8 @@ class Importer:
         kept = [k for k, name in enumerate(declared) if needed[k] or not (self.is_cut or name in self.weights)]
         inputs = [self.recorder.inputs[k] for k in kept]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
+        if self.choices.weights and not self.weights:
+            self.note("it has no initializers of floats, and so no weights; --cut NAME makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
 
