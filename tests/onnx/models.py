@@ -1,7 +1,8 @@
-"""Small models for tests, as exporters write them."""
+"""Small models for tests, as exporters write them. `python -m tests.onnx.models` writes those that are files."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,3 +35,38 @@ def network() -> ModelProto:
     ]
     weights = [numpy_helper.from_array(rng.integers(-4, 5, shape).astype("f4") / 4, name) for name, shape in shapes.items()]
     return model(nodes, [("x", ["batch", 3])], [("score", [])], initializer=weights, name="mlp")
+
+
+def unread() -> ModelProto:
+    """A model with operators that are not read: of strings, of random numbers, and of a domain that nobody knows."""
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["h"]),
+        helper.make_node("RandomNormalLike", ["h"], ["r"], name="noise"),
+        helper.make_node("Fancy", ["r"], ["s"], domain="vendor", name="fancy"),
+        helper.make_node("Fancy", ["s"], ["t"], domain="vendor"),
+        helper.make_node("NonZero", ["t"], ["n"]),
+        helper.make_node("Unique", ["t"], ["y"]),
+    ]
+    return model(nodes, [("x", [4])], [("y", [4])], opsets=[helper.make_opsetid("vendor", 1)])
+
+
+def rounding() -> ModelProto:
+    """A model beyond whose rounding no derivative goes."""
+    nodes = [
+        helper.make_node("Floor", ["x"], ["f"], name="floor"),
+        helper.make_node("Mul", ["f", "x"], ["p"]),
+        helper.make_node("ArgMax", ["p"], ["i"], name="place", keepdims=0),
+        helper.make_node("Cast", ["i"], ["y"], to=FLOAT),
+        helper.make_node("Greater", ["x", "p"], ["g"]),
+        helper.make_node("Where", ["g", "x", "p"], ["z"]),
+    ]
+    return model(nodes, [("x", [4])], [("y", []), ("z", [4])])
+
+
+STORED = {"mlp": network, "unread": unread, "rounding": rounding}
+"""The models that are files among the cases of the command line, by name."""
+
+if __name__ == "__main__":
+    folder = Path(__file__).parents[1] / "cli" / "cases" / "onnx"
+    for name, make in STORED.items():
+        (folder / f"{name}.onnx").write_bytes(make().SerializeToString(deterministic=True))

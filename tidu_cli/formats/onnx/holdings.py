@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.formats.onnx.choices import as_key
+from tidu_cli.formats.onnx.contents import nodes_within
 from tidu_cli.formats.onnx.loading import loaded
 from tidu_cli.formats.onnx.reading.scopes import domain_name
 from tidu_cli.formats.onnx.tensors import DTYPES
@@ -79,15 +79,6 @@ def ports(graph: Any) -> tuple[dict[str, str], dict[str, str]]:
     initializers = {t.name for t in graph.initializer}
     inputs = {i.name: _type(i.type) for i in graph.input if i.name not in initializers}
     return inputs, {o.name: _type(o.type) for o in graph.output}
-
-
-def nodes_within(nodes: Iterable[Any]) -> Iterator[Any]:
-    """Nodes, and those of graphs within them."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-                yield from nodes_within(inner.node)
 
 
 def operator_name(domain: str, op_type: str) -> str:

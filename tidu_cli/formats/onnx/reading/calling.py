@@ -13,6 +13,7 @@ from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
 from tidu_cli.formats.onnx.reading.scopes import Scope
+from tidu_cli.formats.onnx.reading.signatures import require_fitting
 from tidu_cli.formats.onnx.tensors import DTYPES
 from tidu_cli.limits import require
 
@@ -38,7 +39,7 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
     known = operators(node.domain)
     found = schema(node.op_type, node.version, node.domain)
     if found is not None:
-        _require_fitting(found, node, operands)
+        require_fitting(node, operands)
     if node.op_type in known:
         return known[node.op_type]
     reason = refusals(node.domain).get(node.op_type)
@@ -56,32 +57,6 @@ def is_read(op_type: str, domain: str, version: int) -> bool:
         return op_type in operators(domain)
     found = schema(op_type, version, domain)
     return found is not None and (found.has_function or found.has_context_dependent_function)
-
-
-def _require_fitting(schema: Any, node: Node, operands: Sequence[Value]) -> None:
-    n = len(operands)
-    if not schema.min_input <= n <= schema.max_input:
-        due = f"{schema.min_input}" if schema.min_input == schema.max_input else f"{schema.min_input} to {schema.max_input}"
-        raise RefusedError(f"takes {due} inputs, and has {n}")
-    single = schema.FormalParameterOption.Single
-    for k, declared in enumerate(schema.inputs):
-        if declared.option == single and k < n and operands[k] is None:
-            raise RefusedError(f"its input '{declared.name}' is left out")
-    for name, declared in schema.attributes.items():
-        if declared.required and name not in node.attributes:
-            raise RefusedError(f"its attribute '{name}' is missing")
-        kind = KINDS.get(declared.type.name)
-        if kind is not None and name in node.attributes and not _is_of(node.attributes[name], *kind):
-            raise RefusedError(f"its attribute '{name}' is not of the type that is due, {declared.type.name.lower()}")
-
-
-KINDS = {"INT": (int, False), "FLOAT": (float, False), "STRING": (str, False)}
-KINDS |= {f"{name}S": (kind, True) for name, (kind, _) in KINDS.items()}
-"""Python's types of attributes by the names that schemas have for theirs, and whether there is a list of them."""
-
-
-def _is_of(value: Any, kind: type, is_list: bool) -> bool:
-    return isinstance(value, list) and all(isinstance(x, kind) for x in value) if is_list else isinstance(value, kind)
 
 
 def results_of(found: Any, op_type: str) -> list[Value]:

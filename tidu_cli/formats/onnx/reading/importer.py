@@ -19,7 +19,8 @@ from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.recorder import Recorder, running
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean
 from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
-from tidu_cli.formats.onnx.holdings import nodes_within, operator_name
+from tidu_cli.formats.onnx.contents import nodes_within
+from tidu_cli.formats.onnx.holdings import operator_name
 from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
 from tidu_cli.formats.onnx.reading.inputs import fixed, input_types
 from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
@@ -77,7 +78,7 @@ class Importer:
         self.notes: dict[str, None] = {}
         self.computed: list[str] = []
         self.weights: dict[str, Any] = {}
-        self._numbers: dict[tuple[int, int], Any] = {}
+        self._numbers: dict[tuple[Recorder, int], Any] = {}
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
@@ -140,13 +141,13 @@ class Importer:
             scope.values[name] = value
             return
         x = self._declare_input(scope, name, TensorType(dtype, value.shape))
-        self.weights[str(as_key(name))] = self._numbers[id(self.recorder), x.value] = value
+        self.weights[str(as_key(name))] = self._numbers[self.recorder, x.value] = value
 
     # What operators ask for.
 
     def known(self, x: Value) -> Any:
         """The numbers of a value, None if they are not known."""
-        return self._numbers.get((id(x.recorder), x.value)) if isinstance(x, Array) else x
+        return self._numbers.get((x.recorder, x.value)) if isinstance(x, Array) else x
 
     def sources(self, x: Value) -> list[str]:
         """The inputs of the model that a value depends on, weights excepted."""
@@ -169,7 +170,7 @@ class Importer:
             return x
         array = np.asarray(x)
         found = self.recorder.constant(array)
-        self._numbers[id(found.recorder), found.value] = array
+        self._numbers[found.recorder, found.value] = array
         return found
 
     def note(self, text: str) -> None:
@@ -178,11 +179,15 @@ class Importer:
 
     def run(self, graph: Any, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph within a node."""
-        if len(inputs) != len(graph.input):
-            raise RefusedError(f"its graph '{graph.name}' takes {len(graph.input)} inputs, and is given {len(inputs)}")
+        initializers = {t.name: t for t in graph.initializer}
+        names = [i.name for i in graph.input if i.name not in initializers]
+        if len(inputs) != len(names):
+            raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
         within = Scope(scope.definition, scope)
-        within.values.update((declared.name, x) for declared, x in zip(graph.input, inputs, strict=True))
-        within.values.update((t.name, array_of(t, self.cast)) for t in graph.initializer)
+        within.values.update(zip(names, inputs, strict=True))
+        within.values.update((name, self._settled(array_of(t, self.cast))) for name, t in initializers.items())
+        within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
+        self._expansion.add(len(graph.node))
         with self._deeper():
             self._run_nodes(graph.node, within, f"graph '{graph.name}'")
         return [required(within, o.name) for o in graph.output]

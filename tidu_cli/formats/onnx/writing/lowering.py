@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,9 @@ from tidu_cli.graph.types import TensorType
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+WIDE_INTEGERS = {"i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}
+"""Integers in which sums and products are the same but for the high bits, and which runtimes have kernels for."""
 
 Rule = Callable[..., "str | Sequence[str]"]
 """From a Lowering and the names of the operands to that of the result, or those of several."""
@@ -82,6 +85,15 @@ class Lowering:
         """x as another dtype."""
         return self.emit("Cast", x, to=CODES[dtype])
 
+    def where(self, condition: str, x: str, y: str, dtype: str) -> str:
+        """x where the condition holds, else y. Both are of this dtype, for which runtimes may have no Where."""
+        if dtype == "bool":
+            return self.emit("Or", self.emit("And", condition, x), self.emit("And", self.emit("Not", condition), y))
+        wider = {"i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}.get(dtype)
+        if wider is None:
+            return self.emit("Where", condition, x, y)
+        return self.cast(self.emit("Where", condition, self.cast(x, wider), self.cast(y, wider)), dtype)
+
     def graph(self, body: Body, graph: ClosedGraph, inputs: Sequence[str]) -> list[str]:
         """Write a closed graph into a body. Gives the names of its outputs."""
         names, inner = list(inputs), graph.graph
@@ -117,6 +129,27 @@ class Lowering:
     def refuse(self, reason: str) -> NoMeaningError:
         """The error of what has no meaning in ONNX."""
         return NoMeaningError(f"{self.case.op} {reason}; write --format msgpack")
+
+
+def widened(rule: Rule, **wider: str) -> Rule:
+    """The rule on wider dtypes for operands of those that its operators do not take, or runtimes have no kernels for.
+
+    Results are converted back: integers modulo a power of two, floats rounded.
+    """
+
+    def through(low: Lowering, *operands: str) -> str | Sequence[str]:
+        types, due = [*low.operands, *low.results], [*low.results]
+        if not any(t.dtype in wider for t in types):
+            return rule(low, *operands)
+        wide = [t.with_dtype(wider.get(t.dtype, t.dtype)) for t in types]
+        n = len(low.operands)
+        inner = replace(low, case=replace(low.case, operands=tuple(wide[:n]), results=tuple(wide[n:])))
+        given = [low.cast(x, wider[t.dtype]) if t.dtype in wider else x for x, t in zip(operands, low.operands, strict=True)]
+        found = rule(inner, *given)
+        results = [found] if isinstance(found, str) else found
+        return [low.cast(y, t.dtype) if t.dtype in wider else y for y, t in zip(results, due, strict=True)]
+
+    return through
 
 
 def _required(type_: Any) -> TensorType:

@@ -42,6 +42,9 @@ def onnx_model(document: Document, opset: int = OPSET) -> Any:
     """The ModelProto of a document. Raises NoMeaningError, which names graph and node, for what ONNX has not got."""
     if opset < OLDEST_OPSET:
         raise NoMeaningError(f"operator sets from {OLDEST_OPSET} on are written, and {opset} is older")
+    newest = package().defs.onnx_opset_version()
+    if opset > newest:
+        raise NoMeaningError(f"the onnx that is installed knows operator sets up to {newest}, and not {opset}")
     return ModelWriter(document, opset).model()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from string import ascii_letters
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.graph.types import FLOATS
 
 
@@ -25,6 +25,8 @@ def _dot_general(low: Lowering, x: str, y: str) -> str:
         x = x if contract_x[0] == n + 1 else _swapped(low, x, left.rank)
         y = y if contract_y[0] == n else _swapped(low, y, right.rank)
         return low.emit("MatMul", x, y)
+    if dtype == "bf16":  # which Einsum does not take
+        return low.cast(low.emit("Einsum", low.cast(x, "f32"), low.cast(y, "f32"), equation=_equation(low)), dtype)
     return low.emit("Einsum", x, y, equation=_equation(low))
 
 
@@ -51,4 +53,4 @@ def _equation(low: Lowering) -> str:
     return f"{''.join(x)},{''.join(y)}->{''.join([*batch, *rest])}"
 
 
-LOWERINGS: Mapping[str, Rule] = {"dot_general": _dot_general}
+LOWERINGS: Mapping[str, Rule] = {"dot_general": widened(_dot_general, **WIDE_INTEGERS)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.arrays import reversed_along
 from tidu_cli.graph.types import FLOATS
 
@@ -103,4 +103,4 @@ def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
     return y
 
 
-LOWERINGS: Mapping[str, Rule] = {"conv_general_dilated": _conv}
+LOWERINGS: Mapping[str, Rule] = {"conv_general_dilated": widened(_conv, bf16="f32")}

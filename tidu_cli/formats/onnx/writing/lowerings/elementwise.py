@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 
 from tidu_cli.formats.onnx.writing.body import CODES
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.formats.onnx.writing.lowerings import doubles
+from tidu_cli.formats.onnx.writing.lowerings.doubles import of_doubles
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED
 
 
@@ -50,50 +52,34 @@ def _round(low: Lowering, x: str) -> str:
     return low.emit("Mul", low.emit("Sign", x), low.emit("Add", whole, low.cast(up, low.operand.dtype)))
 
 
-def _cube_root(low: Lowering, x: str) -> str:
-    """The cube root, which keeps the sign."""
-    power = low.emit("Pow", low.emit("Abs", x), low.number(1 / 3))
-    return low.emit("Mul", low.emit("Sign", x), power)
-
-
-def _expm1(low: Lowering, x: str) -> str:
-    """exp(x) - 1, for small x by 2 t / (1 - t) with t = tanh(x / 2), which does not cancel."""
-    t = low.emit("Tanh", low.emit("Mul", x, low.number(0.5)))
-    small = low.emit("Div", low.emit("Add", t, t), low.emit("Sub", low.number(1), t))
-    large = low.emit("Sub", low.emit("Exp", x), low.number(1))
-    return low.emit("Where", low.emit("Less", low.emit("Abs", x), low.number(1)), small, large)
-
-
-def _log1p(low: Lowering, x: str) -> str:
-    """log(1 + x), for small x by 2 artanh(x / (2 + x)), which does not cancel."""
-    small = low.emit("Atanh", low.emit("Div", x, low.emit("Add", x, low.number(2))))
-    large = low.emit("Log", low.emit("Add", x, low.number(1)))
-    is_small = low.emit("Less", low.emit("Abs", x), low.number(0.5))
-    return low.emit("Where", is_small, low.emit("Add", small, small), large)
-
-
 def _integer_pow(low: Lowering, x: str) -> str:
-    y = low.attrs.y
+    """A power of an integer by squares, which wraps as products do."""
+    y, base = low.attrs.y, x
     if y == 2:
         return low.emit("Mul", x, x)
-    if y == -1:
-        return low.emit("Reciprocal", x) if low.operand.dtype in FLOATS else low.emit("Div", low.number(1), x)
-    return low.emit("Pow", x, low.number(y))
+    if low.operand.dtype in FLOATS:
+        return low.emit("Reciprocal", x) if y == -1 else low.emit("Pow", x, low.number(y))
+    found: str | None = None
+    for digit in reversed(f"{y:b}"):
+        if digit == "1":
+            found = base if found is None else low.emit("Mul", found, base)
+        base = low.emit("Mul", base, base)
+    return low.emit("Expand", low.number(1), low.ints(low.result.shape)) if found is None else low.emit("Identity", found)
 
 
 def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
-    bounds, size = low.operands[::2], low.operands[1]
-    if all(not t.shape for t in bounds) and size.dtype not in ("bool", "i16", "u16"):
+    bounds = low.operands[::2]
+    if all(not t.shape for t in bounds):
         return low.emit("Clip", x, least, most)
     return low.emit("Min", low.emit("Max", least, x), most)
 
 
 def _select(low: Lowering, which: str, *cases: str) -> str:
     if low.operand.dtype == "bool":
-        return low.emit("Where", which, cases[1], cases[0]) if len(cases) == 2 else low.emit("Identity", cases[0])
+        return low.where(which, cases[1], cases[0], low.result.dtype) if len(cases) == 2 else low.emit("Identity", cases[0])
     found = cases[0]
     for k, case in enumerate(cases[1:], 1):
-        found = low.emit("Where", low.emit("GreaterOrEqual", which, low.number(k)), case, found)
+        found = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, found, low.result.dtype)
     return found if len(cases) > 1 else low.emit("Identity", found)
 
 
@@ -112,17 +98,50 @@ def _convert(low: Lowering, x: str) -> str:
     wide = low.emit("Where", low.emit("Less", known, low.number(float(least), source)), low.number(float(least), source), known)
     inside = low.emit("Less", wide, low.number(float(end), source))
     within = low.emit("Where", inside, wide, low.number(0, source))
-    return low.emit("Where", inside, low.emit("Cast", within, to=CODES[target]), most)
+    return low.where(inside, low.emit("Cast", within, to=CODES[target]), most, target)
+
+
+def _is_negative(low: Lowering, x: str) -> str:
+    """Whether the sign is negative, of zeros, too."""
+    zero = low.number(0)
+    return low.emit("Less", low.emit("Where", low.emit("Equal", x, zero), low.emit("Reciprocal", x), x), zero)
 
 
 def _atan2(low: Lowering, y: str, x: str) -> str:
-    """By the quotient, turned by pi where x is negative, with the sign of y; signed zeros count as zeros."""
-    zero, pi = low.number(0), low.number(math.pi)
-    ratio = low.emit("Atan", low.emit("Div", y, x))
-    half_turn = low.emit("Where", low.emit("Less", y, zero), low.emit("Neg", pi), pi)
-    turned = low.emit("Where", low.emit("Less", x, zero), low.emit("Add", ratio, half_turn), ratio)
-    upright = low.emit("Mul", low.emit("Sign", y), low.number(math.pi / 2))
-    return low.emit("Where", low.emit("Equal", x, zero), low.emit("Where", low.emit("Equal", y, zero), zero, upright), turned)
+    """By the quotient of the sizes, turned where x is negative, with the sign of y. Zeros and infinities have one, too."""
+    zero, one, infinity = low.number(0), low.number(1), low.number(math.inf)
+    a, b = low.emit("Abs", y), low.emit("Abs", x)
+    both = low.emit("And", low.emit("Equal", a, infinity), low.emit("Equal", b, infinity))
+    ratio = low.emit("Div", low.emit("Where", both, one, a), low.emit("Where", both, one, b))
+    none = low.emit("And", low.emit("Equal", a, zero), low.emit("Equal", b, zero))
+    angle = of_doubles(doubles.atan, _op("Atan"))(low, low.emit("Where", none, zero, ratio))
+    turned = low.emit("Where", _is_negative(low, x), low.emit("Sub", low.number(math.pi), angle), angle)
+    return low.emit("Where", _is_negative(low, y), low.emit("Neg", turned), turned)
+
+
+def _cube_root(low: Lowering, x: str) -> str:
+    """The cube root, which keeps the sign: a power, and a step of Newton's for the digits that the exponent 1/3 has lost."""
+    size = low.emit("Abs", x)
+    power = low.emit("Pow", size, low.number(1 / 3))
+    excess = low.emit("Sub", power, low.emit("Div", size, low.emit("Mul", power, power)))
+    step = low.emit("Div", low.emit("Where", low.emit("IsNaN", excess), low.number(0), excess), low.number(3))
+    return low.emit("Mul", low.emit("Sign", x), low.emit("Sub", power, step))
+
+
+def _quotient(low: Lowering, x: str, y: str) -> str:
+    """Of integers by 0 all bits are set; runtimes stop there, and where the least number is divided by -1."""
+    dtype = low.operand.dtype
+    if dtype in FLOATS:
+        return low.emit("Div", x, y)
+    zero, one = low.number(0), low.number(1)
+    is_zero = low.emit("Equal", y, zero)
+    all_bits = low.number(-1 if dtype in SIGNED else 2 ** int(dtype[1:]) - 1)
+    if dtype not in SIGNED:
+        return low.where(is_zero, all_bits, low.emit("Div", x, low.where(is_zero, one, y, dtype)), dtype)
+    is_minus_one = low.emit("Equal", y, low.number(-1))
+    divisor = low.where(low.emit("Or", is_zero, is_minus_one), one, y, dtype)
+    found = low.where(is_minus_one, low.emit("Sub", zero, x), low.emit("Div", x, divisor), dtype)
+    return low.where(is_zero, all_bits, found, dtype)
 
 
 def _shift(direction: str) -> Rule:
@@ -134,7 +153,7 @@ def _shift(direction: str) -> Rule:
         a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
         most = low.number(bits - 1, unsigned)
         shifted = low.emit("BitShift", a, low.emit("Min", b, most), direction=direction)
-        found = low.emit("Where", low.emit("Greater", b, most), low.number(0, unsigned), shifted)
+        found = low.where(low.emit("Greater", b, most), low.number(0, unsigned), shifted, unsigned)
         return low.cast(found, low.operand.dtype) if low.operand.dtype != unsigned else found
 
     return rule
@@ -144,8 +163,8 @@ def _remainder(low: Lowering, x: str, y: str) -> str:
     if low.operand.dtype in FLOATS:
         return low.emit("Mod", x, y, fmod=1)
     is_zero = low.emit("Equal", y, low.number(0))
-    found = low.emit("Mod", x, low.emit("Where", is_zero, low.number(1), y), fmod=1)
-    return low.emit("Where", is_zero, x, found)
+    found = low.emit("Mod", x, low.where(is_zero, low.number(1), y, low.operand.dtype), fmod=1)
+    return low.where(is_zero, x, found, low.operand.dtype)
 
 
 def _identities(low: Lowering, *operands: str) -> list[str]:
@@ -160,41 +179,39 @@ def _reduce_precision(low: Lowering, x: str) -> str:
     return low.cast(low.cast(x, target), low.operand.dtype)
 
 
+def _neg(low: Lowering, x: str) -> str:
+    return low.emit("Sub", low.number(0), x) if low.operand.dtype.startswith("u") else low.emit("Neg", x)
+
+
 def _abs(low: Lowering, x: str) -> str:
     return low.emit("Identity", x) if low.operand.dtype.startswith("u") else low.emit("Abs", x)
 
 
-def _erfc(low: Lowering, x: str) -> str:
-    if low.operand.dtype == "f64":
-        raise low.refuse("of f64 has no operator that computes its tail; convert to f32")
-    return low.emit("Sub", low.number(1), low.emit("Erf", x))
-
-
 LOWERINGS: Mapping[str, Rule] = {
     "abs": _abs,
-    "acos": _op("Acos"),
-    "acosh": _op("Acosh"),
+    "acos": of_doubles(doubles.acos, widened(_op("Acos"), bf16="f32")),
+    "acosh": of_doubles(doubles.acosh, widened(_op("Acosh"), bf16="f32")),
     "add": _op("Add"),
     "and": _either("And", "BitwiseAnd"),
-    "asin": _op("Asin"),
-    "asinh": _op("Asinh"),
-    "atan": _op("Atan"),
-    "atan2": _atan2,
-    "atanh": _op("Atanh"),
-    "cbrt": _cube_root,
+    "asin": of_doubles(doubles.asin, widened(_op("Asin"), bf16="f32")),
+    "asinh": of_doubles(doubles.asinh, widened(_op("Asinh"), bf16="f32")),
+    "atan": of_doubles(doubles.atan, widened(_op("Atan"), bf16="f32")),
+    "atan2": widened(_atan2, f16="f32", bf16="f32"),
+    "atanh": of_doubles(doubles.atanh, widened(_op("Atanh"), bf16="f32")),
+    "cbrt": widened(_cube_root, f16="f32", bf16="f32"),
     "ceil": _op("Ceil"),
-    "clamp": _clamp,
+    "clamp": widened(_clamp, bool="i32", i16="i32", u16="i32"),
     "conj": _op("Identity"),
     "convert_element_type": _convert,
     "copy": _op("Identity"),
-    "cos": _op("Cos"),
-    "cosh": _op("Cosh"),
-    "div": _op("Div"),
+    "cos": widened(_op("Cos"), bf16="f32"),
+    "cosh": of_doubles(doubles.cosh, widened(_op("Cosh"), bf16="f32")),
+    "div": _quotient,
     "eq": _op("Equal"),
     "erf": _op("Erf"),
     "exp": _op("Exp"),
-    "exp2": lambda low, x: low.emit("Pow", low.number(2), x),
-    "expm1": _expm1,
+    "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
+    "expm1": widened(doubles.expm1, f16="f32", bf16="f32"),
     "floor": _op("Floor"),
     "ge": _ordered("GreaterOrEqual"),
     "gt": _ordered("Greater"),
@@ -202,14 +219,14 @@ LOWERINGS: Mapping[str, Rule] = {
     "is_finite": _is_finite,
     "le": _ordered("LessOrEqual"),
     "log": _op("Log"),
-    "log1p": _log1p,
-    "logistic": _op("Sigmoid"),
+    "log1p": widened(doubles.log1p, f16="f32", bf16="f32"),
+    "logistic": of_doubles(doubles.logistic, _op("Sigmoid")),
     "lt": _ordered("Less"),
-    "max": _ordered("Max"),
-    "min": _ordered("Min"),
+    "max": widened(_ordered("Max"), i16="i32", u16="i32"),
+    "min": widened(_ordered("Min"), i16="i32", u16="i32"),
     "mul": _op("Mul"),
     "ne": _not_equal,
-    "neg": _op("Neg"),
+    "neg": _neg,
     "not": _either("Not", "BitwiseNot"),
     "optimization_barrier": _identities,
     "or": _either("Or", "BitwiseOr"),
@@ -222,13 +239,13 @@ LOWERINGS: Mapping[str, Rule] = {
     "shift_left": _shift("LEFT"),
     "shift_right_logical": _shift("RIGHT"),
     "sign": _op("Sign"),
-    "sin": _op("Sin"),
-    "sinh": _op("Sinh"),
+    "sin": widened(_op("Sin"), bf16="f32"),
+    "sinh": of_doubles(doubles.sinh, widened(_op("Sinh"), bf16="f32")),
     "sqrt": _op("Sqrt"),
     "square": lambda low, x: low.emit("Mul", x, x),
     "stop_gradient": _op("Identity"),
     "sub": _op("Sub"),
-    "tan": _op("Tan"),
+    "tan": of_doubles(doubles.tan, widened(_op("Tan"), bf16="f32")),
     "tanh": _op("Tanh"),
     "xor": _either("Xor", "BitwiseXor"),
 }

@@ -12,13 +12,14 @@ from tidu_cli.formats.onnx.writing.lowerings import (
     convolution,
     elementwise,
     indexing,
+    linear_algebra,
     reductions,
     windows,
 )
 
 LOWERINGS: Mapping[str, Rule] = {
     name: rule
-    for family in (arrays, contraction, control_flow, convolution, elementwise, indexing, reductions, windows)
+    for family in (arrays, contraction, control_flow, convolution, elementwise, indexing, linear_algebra, reductions, windows)
     for name, rule in family.LOWERINGS.items()
 }
 """How primitives are written; `constant` is an initializer."""

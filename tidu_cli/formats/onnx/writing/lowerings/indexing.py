@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 
@@ -95,7 +95,7 @@ def _gather(low: Lowering, x: str, indices: str) -> str:
     found = low.emit("GatherND", x, full)
     if fits is None:
         return found
-    return low.emit("Where", fits, found, low.number(_fill(low), operand.dtype))
+    return low.where(fits, found, low.number(_fill(low), operand.dtype), operand.dtype)
 
 
 def _empty(low: Lowering) -> str:
@@ -153,7 +153,7 @@ def _scatter(reduction: str) -> Rule:
         for d, k in zip(window_axes, numbers.update_window_dims, strict=True):
             windows[d] = low.operands[2].shape[k]
         if low.case.op == "scatter-sub":
-            updates = low.emit("Neg", updates)
+            updates = low.emit("Sub", low.number(0), updates)
         if not operand.rank:
             return _scalar(low, x, updates, reduction)
         full, fits = _full_indices(
@@ -228,15 +228,15 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "argmax": _extremum("ArgMax"),
-    "argmin": _extremum("ArgMin"),
+    "argmax": widened(_extremum("ArgMax"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmin": widened(_extremum("ArgMin"), i16="i32", u16="i32", u32="i64", bf16="f32"),
     "gather": _gather,
     "scatter": _scatter("none"),
-    "scatter-add": _scatter("add"),
-    "scatter-max": _scatter("max"),
-    "scatter-min": _scatter("min"),
-    "scatter-mul": _scatter("mul"),
-    "scatter-sub": _scatter("add"),
-    "sort": _sort,
-    "top_k": _top_k,
+    "scatter-add": widened(_scatter("add"), f16="f32", bf16="f32"),
+    "scatter-max": widened(_scatter("max"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-min": widened(_scatter("min"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-mul": widened(_scatter("mul"), f16="f32", bf16="f32"),
+    "scatter-sub": widened(_scatter("add"), f16="f32", bf16="f32"),
+    "sort": widened(_sort, bf16="f32", u16="i32", u32="i64"),
+    "top_k": widened(_top_k, bf16="f32", u16="i32", u32="i64"),
 }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from tidu_cli.formats.onnx.writing.body import Body
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
 
 
@@ -16,7 +16,8 @@ def _reduce(op_type: str) -> Rule:
         if not axes:
             return low.emit("Identity", x)
         if low.operand.dtype == "bool":
-            return low.cast(low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0), "bool")
+            found = low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0)
+            return low.emit("Greater", found, low.number(0, "i32"))  # of nothing the greatest is the least of all integers
         return low.emit(op_type, x, low.ints(axes), keepdims=0)
 
     return rule
@@ -95,16 +96,16 @@ def _log_add_exp(body: Body, x: str, y: str) -> str:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "cumlogsumexp": _cumulative(_log_add_exp, _least),
-    "cummax": _cumulative(lambda body, x, y: body.emit("Max", x, y), _least),
-    "cummin": _cumulative(lambda body, x, y: body.emit("Min", x, y), _greatest),
+    "cumlogsumexp": widened(_cumulative(_log_add_exp, _least), f16="f32", bf16="f32"),
+    "cummax": widened(_cumulative(lambda body, x, y: body.emit("Max", x, y), _least), i16="i32", u16="i32"),
+    "cummin": widened(_cumulative(lambda body, x, y: body.emit("Min", x, y), _greatest), i16="i32", u16="i32"),
     "cumprod": _cumulative(lambda body, x, y: body.emit("Mul", x, y), lambda dtype: 1),
-    "cumsum": _cumulative_sum,
+    "cumsum": widened(_cumulative_sum, **WIDE_INTEGERS),
     "reduce_and": _bitwise("ReduceMin"),
-    "reduce_max": _reduce("ReduceMax"),
-    "reduce_min": _reduce("ReduceMin"),
+    "reduce_max": widened(_reduce("ReduceMax"), i16="i32", u16="i32", u32="i64"),
+    "reduce_min": widened(_reduce("ReduceMin"), i16="i32", u16="i32", u32="i64"),
     "reduce_or": _bitwise("ReduceMax"),
-    "reduce_prod": _reduce("ReduceProd"),
-    "reduce_sum": _reduce("ReduceSum"),
+    "reduce_prod": widened(_reduce("ReduceProd"), **WIDE_INTEGERS),
+    "reduce_sum": widened(_reduce("ReduceSum"), **WIDE_INTEGERS),
     "reduce_xor": _xor,
 }

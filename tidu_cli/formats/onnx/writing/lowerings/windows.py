@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.convolution import cropped
 from tidu_cli.graph.types import FLOATS, TensorType
 
@@ -91,34 +91,45 @@ def _extreme(sign: int) -> Rule:
     return rule
 
 
-def _places(low: Lowering, flat: Flat, x: str) -> str:
-    """The numbers of the elements that windows choose, in the flat form of the operand."""
-    if any(a < 0 or b < 0 for a, b in flat.pads) or low.operands[1].dtype not in FLOATS:
-        raise low.refuse("of cut windows, or of integers, has no operator in ONNX")
+def _places(low: Lowering, flat: Flat, x: str) -> tuple[str, list[int], list[tuple[int, int]]]:
+    """The numbers of the elements that windows choose, in the flat form of the operand; its shape; and what is cut off of it."""
+    if low.operands[1].dtype not in FLOATS:
+        raise low.refuse("of integers has no operator in ONNX")
     wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
-    return _pooled(low, flat, flat.flat(wide), 2)[1]
+    cut = [(min(a, 0), min(b, 0)) for a, b in flat.pads]
+    sizes = [flat.shape[k] + a + b for k, (a, b) in zip(flat.axes, cut, strict=True)]
+    n, size = math.prod(flat.shape[k] for k in flat.others), math.prod(sizes)
+    numbers = _pooled(low, flat, flat.flat(wide), 2)[1]
+    # Runtimes count elements of the whole array, or of each image: so what is told of the image is taken off, and put on.
+    local = low.emit("Mod", numbers, low.number(size, "i64"))
+    images = low.body.constant((np.arange(n) * size).reshape(-1, *[1] * (len(sizes) + 1)))
+    return low.emit("Add", local, images), [n, 1, *sizes], cut
 
 
 def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
     flat = Flat(low, low.operands[1], low.attrs)
-    places = low.reshape(_places(low, flat, operand), [-1])
-    size = low.operands[1].size
-    blank = low.emit("Expand", low.number(0), low.ints([size]))
+    places, shape, cut = _places(low, flat, operand)
+    blank = low.emit("Expand", low.number(0), low.ints([math.prod(shape)]))
     updates = low.reshape(flat.flat(source, low.operands[0].shape), [-1])
-    return flat.restored(low.emit("ScatterElements", blank, places, updates, axis=0, reduction="add"), low.result.shape)
+    found = low.emit("ScatterElements", blank, low.reshape(places, [-1]), updates, axis=0, reduction="add")
+    if any(a or b for a, b in cut):
+        found = low.reshape(found, shape)
+        found = low.emit("Pad", found, low.ints([0, 0, *[-a for a, _ in cut], 0, 0, *[-b for _, b in cut]]))
+    return flat.restored(found, low.result.shape)
 
 
 def _gather_selected(low: Lowering, source: str, operand: str) -> str:
     flat = Flat(low, low.operands[1], low.attrs)
-    places = _places(low, flat, operand)
-    found = low.emit("Gather", low.reshape(flat.flat(source), [-1]), low.reshape(places, [-1]), axis=0)
+    places, _, cut = _places(low, flat, operand)
+    kept, _ = cropped(low, flat.flat(source), cut)
+    found = low.emit("Gather", low.reshape(kept, [-1]), low.reshape(places, [-1]), axis=0)
     return flat.restored(found, low.result.shape)
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "reduce_window_max": _extreme(1),
-    "reduce_window_min": _extreme(-1),
-    "reduce_window_sum": _sum,
-    "select_and_gather_add": _gather_selected,
-    "select_and_scatter_add": _scatter_selected,
+    "reduce_window_max": widened(_extreme(1), bf16="f32"),
+    "reduce_window_min": widened(_extreme(-1), bf16="f32"),
+    "reduce_window_sum": widened(_sum, bf16="f32"),
+    "select_and_gather_add": widened(_gather_selected, bf16="f32"),
+    "select_and_scatter_add": widened(_scatter_selected, f16="f32", bf16="f32"),
 }
