@@ -12,6 +12,7 @@ from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
+from tidu_cli.formats.onnx.reading.operators.sequences import TAKING
 from tidu_cli.formats.onnx.reading.scopes import Scope
 from tidu_cli.formats.onnx.reading.signatures import require_fitting
 from tidu_cli.formats.onnx.tensors import DTYPES
@@ -40,6 +41,8 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
     found = schema(node.op_type, node.version, node.domain)
     if found is not None:
         require_fitting(node, operands)
+    if node.op_type not in TAKING and any(isinstance(x, list) for x in operands):
+        raise RefusedError("is given a sequence of arrays, and takes arrays")
     if node.op_type in known:
         return known[node.op_type]
     reason = refusals(node.domain).get(node.op_type)

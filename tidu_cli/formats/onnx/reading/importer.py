@@ -92,7 +92,7 @@ class Importer:
                 self._declare(scope)
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
-                found = {o.name: self.lifted(required(scope, o.name)) for o in self.graph.output}
+                found = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
         outputs = [(as_key(name), x.value, x.type) for name, x in found.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
@@ -101,6 +101,11 @@ class Importer:
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
+
+    def _given(self, name: str, x: Value) -> Array:
+        if isinstance(x, list):
+            raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
+        return self.lifted(x)
 
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
@@ -264,6 +269,8 @@ class Importer:
 
     def _foldable(self, operands: Sequence[Value]) -> list[Value]:
         """The operands of a node, the greatest of them traced where, all known, they could make too much here."""
+        if any(isinstance(x, list) for x in operands):
+            return list(operands)
         sizes = [x.size for x in operands if x is not None and not isinstance(x, Array)]
         if len(sizes) < sum(x is not None for x in operands) or math.prod(sizes) <= LARGEST_FOLDED:
             return list(operands)
@@ -273,6 +280,8 @@ class Importer:
         """A value that is small enough to stay known, or else a constant of the graph."""
         if x is None or isinstance(x, Array):
             return x
+        if isinstance(x, list):  # which may be the one that stands for nothing
+            return [self._settled(part) for part in x] if x else x
         array = np.asarray(x)
         return self.lifted(array) if array.size > LARGEST_KNOWN else array
 
@@ -283,7 +292,7 @@ class Importer:
             if self.is_cut and name in self.cut_types:
                 return
             self.computed.append(name)
-            if name in self.choices.cuts and x is not None:
+            if name in self.choices.cuts and x is not None and not isinstance(x, list):
                 self.cut_types[name] = self.lifted(x).type
         scope.values[name] = x
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:

@@ -32,9 +32,11 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "signal",
         "control_flow",
         "recurrent",
+        "sequences",
         "refused",
     ),
     "ai.onnx.ml": ("machine_learning", "support_vectors", "tree_ensembles"),
+    "ai.onnx.preview.training": ("training",),
     "com.microsoft": ("contrib", "contrib_attention"),
 }
 """The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.folding import computed, number
+from tidu_cli.formats.onnx.reading.folding import at, computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -59,9 +59,9 @@ def labels_of(node: Node, integers: str) -> Any:
     return np.arange(len(texts), dtype=np.int64)
 
 
-def labelled(labels: Any, chosen: Value) -> Value:
+def labelled(node: Node, labels: Any, chosen: Value) -> Value:
     """The labels of classes by their numbers."""
-    return np.take(labels, chosen, 0)
+    return at(node, labels, chosen)
 
 
 def best(node: Node, scores: Value) -> Value:
@@ -93,8 +93,8 @@ def _linear_classifier(node: Node, x: Value) -> list[Value]:
         chosen = (scores[:, 0] > number(x, 0)).astype(np.int64)
         kind = node["post_transform"]
         ones = computed(node, "logistic", scores) if kind == "LOGISTIC" else scores
-        return [labelled(labels, chosen), np.concatenate([number(x, 1) - ones, ones], 1)]
-    return [labelled(labels, best(node, scores)), transformed(node, scores, node["post_transform"])]
+        return [labelled(node, labels, chosen), np.concatenate([number(x, 1) - ones, ones], 1)]
+    return [labelled(node, labels, best(node, scores)), transformed(node, scores, node["post_transform"])]
 
 
 def _normalizer(node: Node, x: Value) -> Value:
@@ -129,7 +129,7 @@ def _imputer(node: Node, x: Value) -> Value:
 
 
 def _feature_extractor(node: Node, x: Value, places: Value) -> Value:
-    found = np.take(x, places.reshape(-1), -1)
+    found = at(node, x, Ellipsis, places.reshape(-1))
     return found.reshape(1, -1) if x.ndim == 1 else found
 
 
@@ -167,7 +167,7 @@ def _label_encoder(node: Node, x: Value) -> Value:
     if keys.dtype.kind == "f":
         same = np.logical_or(same, np.logical_and(np.isnan(wide), np.isnan(keys)))
     same = np.concatenate([same, np.broadcast_to(np.True_, (*x.shape, 1))], -1)
-    return np.take(table, computed(node, "argmax", same.astype(np.int32), axes=(x.ndim,), index_dtype="i64"), 0)
+    return at(node, table, computed(node, "argmax", same.astype(np.int32), axes=(x.ndim,), index_dtype="i64"))
 
 
 def _zip_map(node: Node, x: Value) -> Value:

@@ -183,7 +183,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Expand": _expand,
     "EyeLike": _eye_like,
     "Flatten": _flatten,
-    "Identity": lambda node, x: x,
+    "Identity": lambda node, x: [x],
     "Range": _range,
     "Reshape": _reshape,
     "Shape": _shape,

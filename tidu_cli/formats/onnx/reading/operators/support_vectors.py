@@ -56,18 +56,18 @@ def _classifier(node: Node, x: Value) -> list[Value]:
     if not sizes:
         n = max(len(labels), 1)
         scores = _kernel(node, x, array(x, node["coefficients"], n, x.shape[1])) + array(x, node["rho"])[:1]
-        return [labelled(labels, best(node, scores)), transformed(node, scores, kind)]
+        return [labelled(node, labels, best(node, scores)), transformed(node, scores, kind)]
     n, total = len(sizes), sum(sizes)
     kernels = _kernel(node, x, array(x, node["support_vectors"], total, x.shape[1]))
     decisions = kernels @ _pairwise(sizes, array(x, node["coefficients"], n - 1, total)) + array(x, node["rho"], n * (n - 1) // 2)
     if node["prob_a"]:
         scores = _coupled(node, decisions, n)
-        return [labelled(labels, best(node, scores)), transformed(node, scores, kind)]
+        return [labelled(node, labels, best(node, scores)), transformed(node, scores, kind)]
     votes = [np.where(decisions[:, k] > number(x, 0), i, j) for k, (i, j) in enumerate(pairs(n))]
     counts = np.stack([sum((vote == c).astype(np.int64) for vote in votes) for c in range(n)], -1)
     if n == 2:
-        decisions = np.concatenate([decisions, -decisions], 1)
-    return [labelled(labels, best(node, counts)), transformed(node, decisions, kind)]
+        decisions = np.concatenate([-decisions, decisions], 1)  # as onnxruntime has it
+    return [labelled(node, labels, best(node, counts)), transformed(node, decisions, kind)]
 
 
 def _pairwise(sizes: Any, coefficients: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.folding import computed, number
+from tidu_cli.formats.onnx.reading.folding import at, computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.bodies import scan
 from tidu_cli.formats.onnx.reading.operators.machine_learning import (
@@ -74,18 +74,18 @@ def _leaves(node: Node, x: Value, trees: Trees) -> Value:
     used = sorted(set(trees.modes[inner].tolist()))
     rows = np.arange(x.shape[0]).reshape(-1, 1)
 
-    def step(at: Value) -> tuple[list[Value], list[Value]]:
-        value, split = x[rows, np.take(trees.features, at)], np.take(trees.splits, at)
-        goes = np.zeros(at.shape, bool)
+    def step(place: Value) -> tuple[list[Value], list[Value]]:
+        value, split = x[rows, at(node, trees.features, place)], at(node, trees.splits, place)
+        goes = np.zeros(place.shape, bool)
         for mode in used:
             if MODES[mode] == "BRANCH_MEMBER":
-                found = np.any(np.expand_dims(value, -1) == np.take(trees.sets, np.take(trees.members, at), 0), -1)
+                found = np.any(np.expand_dims(value, -1) == at(node, trees.sets, at(node, trees.members, place)), -1)
             else:
                 found = COMPARISONS[mode](value, split)
-            goes = found if len(used) == 1 else np.where(np.take(trees.modes, at) == mode, found, goes)
+            goes = found if len(used) == 1 else np.where(at(node, trees.modes, place) == mode, found, goes)
         if trees.missing.any():
-            goes = np.logical_or(goes, np.logical_and(np.isnan(value), np.take(trees.missing, at)))
-        return [np.where(goes, np.take(trees.children[0], at), np.take(trees.children[1], at))], []
+            goes = np.logical_or(goes, np.logical_and(np.isnan(value), at(node, trees.missing, place)))
+        return [np.where(goes, at(node, trees.children[0], place), at(node, trees.children[1], place))], []
 
     first = np.broadcast_to(trees.roots, (x.shape[0], len(trees.roots)))
     node.note("decision trees are constant between their thresholds: the derivatives are 0")
@@ -93,17 +93,17 @@ def _leaves(node: Node, x: Value, trees: Trees) -> Value:
     return scan(node, step, [("node", first)], [], depth)[0][0] if depth else first
 
 
-def _aggregated(x: Value, trees: Trees, leaves: Value, how: str) -> Value:
+def _aggregated(node: Node, x: Value, trees: Trees, leaves: Value, how: str) -> Value:
     """The weights of leaves, over all trees: of samples by targets."""
     require("memory", x.shape[0] * len(trees.roots) * trees.weights.shape[1] * 4, "the weights of leaves")
     if how not in AGGREGATES:
         raise RefusedError(f"its aggregate_function is '{how}', and none of {', '.join(AGGREGATES)}")
     empty = np.isnan(trees.weights)
     if how in ("SUM", "AVERAGE"):
-        total = np.sum(np.take(np.where(empty, 0, trees.weights).astype(x.dtype), leaves, 0), 1)
+        total = np.sum(at(node, np.where(empty, 0, trees.weights).astype(x.dtype), leaves), 1)
         return total / number(x, len(trees.roots)) if how == "AVERAGE" else total
     outside = np.inf if how == "MIN" else -np.inf
-    taken = np.take(np.where(empty, outside, trees.weights).astype(x.dtype), leaves, 0)
+    taken = at(node, np.where(empty, outside, trees.weights).astype(x.dtype), leaves)
     found = (np.min if how == "MIN" else np.max)(taken, 1)
     return np.where(found == number(x, outside), number(x, 0), found)
 
@@ -156,7 +156,7 @@ def _table(n: int, n_targets: int) -> Any:
 def _regressor(node: Node, x: Value) -> Value:
     x, n = matrix(floats(node, x)), node["n_targets"] or 1
     trees = _trees(node, "target", n)
-    found = _aggregated(x, trees, _leaves(node, x, trees), node["aggregate_function"])
+    found = _aggregated(node, x, trees, _leaves(node, x, trees), node["aggregate_function"])
     base = _listed(node, "base_values", x.dtype)
     return transformed(node, found + base if base.size else found, node["post_transform"])
 
@@ -165,7 +165,7 @@ def _classifier(node: Node, x: Value) -> list[Value]:
     x, labels, kind = matrix(floats(node, x)), labels_of(node, "classlabels_int64s"), node["post_transform"]
     n, base = len(labels), _listed(node, "base_values", x.dtype)
     trees = _trees(node, "class", n)
-    scores = _aggregated(x, trees, _leaves(node, x, trees), "SUM")
+    scores = _aggregated(node, x, trees, _leaves(node, x, trees), "SUM")
     classes = sorted(set(node["class_ids"] or ()))
     if n == 2 and len(classes) == 1:  # one score of two classes
         score = scores[:, classes[0] : classes[0] + 1]
@@ -176,10 +176,10 @@ def _classifier(node: Node, x: Value) -> list[Value]:
         else:
             chosen, both = score > number(x, 0), [-score, score]
             both = [computed(node, "logistic", s) for s in both] if kind == "LOGISTIC" else both
-        return [labelled(labels, chosen[:, 0].astype(np.int64)), np.concatenate(both, 1)]
+        return [labelled(node, labels, chosen[:, 0].astype(np.int64)), np.concatenate(both, 1)]
     if base.size:
         scores = scores + base
-    return [labelled(labels, best(node, scores)), transformed(node, scores, kind)]
+    return [labelled(node, labels, best(node, scores)), transformed(node, scores, kind)]
 
 
 def _ensemble(node: Node, x: Value) -> Value:
@@ -212,7 +212,7 @@ def _ensemble(node: Node, x: Value) -> Value:
         members=members,
         sets=sets,
     )
-    found = _aggregated(x, trees, _leaves(node, matrix(x), trees), _coded(AGGREGATES, node["aggregate_function"]))
+    found = _aggregated(node, x, trees, _leaves(node, matrix(x), trees), _coded(AGGREGATES, node["aggregate_function"]))
     return transformed(node, found, _coded(POST_TRANSFORMS, node["post_transform"]))
 
 
