@@ -171,9 +171,20 @@ def test_check_tries_derivatives_in_double():
 
 
 def test_notes_of_the_reader_are_told(tmp_path):
-    made = model([helper.make_node("Dropout", ["x"], ["y"], name="d")], [("x", [2])], [("y", [2])], initializer=[])
-    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
-    assert invoke("info", tmp_path / "m.onnx").exit_code == 0
+    scale, zero = numpy_helper.from_array(np.float32(0.5), "scale"), numpy_helper.from_array(np.uint8(3), "zero")
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], name="quantize"),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model(nodes, [("x", [2])], [("y", [2])], initializer=[scale, zero]).SerializeToString())
+    for command in ("info", "check", "convert"):
+        found = invoke(command, path)
+        assert found.exit_code == 0
+        assert found.stderr.count("\n") == found.stderr.count("note: ") == 1
+        assert "QuantizeLinear: rounds to integers" in found.stderr
+        assert invoke(command, path, "--quiet").stderr == ""
+    assert "derivatives: zero beyond 1 QuantizeLinear" in invoke("check", path).stdout
 
 
 def test_weights_of_a_model_without(tmp_path):
