@@ -208,7 +208,6 @@ LOWERINGS: Mapping[str, Rule] = {
     "cosh": of_doubles(doubles.cosh, widened(_op("Cosh"), bf16="f32")),
     "div": _quotient,
     "eq": _op("Equal"),
-    "erf": _op("Erf"),
     "exp": _op("Exp"),
     "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
     "expm1": widened(doubles.expm1, f16="f32", bf16="f32"),

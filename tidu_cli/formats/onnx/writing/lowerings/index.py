@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tidu_cli.formats.onnx.writing.lowering import Rule
 from tidu_cli.formats.onnx.writing.lowerings import (
     arrays,
+    bits,
     contraction,
     control_flow,
     convolution,
@@ -14,12 +15,25 @@ from tidu_cli.formats.onnx.writing.lowerings import (
     indexing,
     linear_algebra,
     reductions,
+    special,
     windows,
 )
 
 LOWERINGS: Mapping[str, Rule] = {
     name: rule
-    for family in (arrays, contraction, control_flow, convolution, elementwise, indexing, linear_algebra, reductions, windows)
+    for family in (
+        arrays,
+        bits,
+        contraction,
+        control_flow,
+        convolution,
+        elementwise,
+        indexing,
+        linear_algebra,
+        reductions,
+        special,
+        windows,
+    )
     for name, rule in family.LOWERINGS.items()
 }
 """How primitives are written; `constant` is an initializer."""

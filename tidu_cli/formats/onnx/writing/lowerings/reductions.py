@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from tidu_cli.formats.onnx.writing.body import Body
 from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
+from tidu_cli.formats.onnx.writing.lowerings.bits import reduced_bits
 from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
 
 
@@ -24,23 +25,17 @@ def _reduce(op_type: str) -> Rule:
 
 
 def _bitwise(op_type: str) -> Rule:
-    """and and or of bools; ONNX has none of bits along an axis."""
+    """and, or and xor along axes: of integers bit by bit."""
 
     def rule(low: Lowering, x: str) -> str:
+        if not low.attrs.axes:
+            return low.emit("Identity", x)
         if low.operand.dtype != "bool":
-            raise low.refuse("of integers has no operator in ONNX")
-        return _reduce(op_type)(low, x)
+            return reduced_bits(low, x, op_type)
+        found = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
+        return low.cast(low.emit("Mod", found, low.number(2, "i32")) if op_type == "ReduceSum" else found, "bool")
 
     return rule
-
-
-def _xor(low: Lowering, x: str) -> str:
-    if low.operand.dtype != "bool":
-        raise low.refuse("of integers has no operator in ONNX")
-    if not low.attrs.axes:
-        return low.emit("Identity", x)
-    count = low.emit("ReduceSum", low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
-    return low.cast(low.emit("Mod", count, low.number(2, "i32")), "bool")
 
 
 def _cumulative_sum(low: Lowering, x: str) -> str:
@@ -107,5 +102,5 @@ LOWERINGS: Mapping[str, Rule] = {
     "reduce_or": _bitwise("ReduceMax"),
     "reduce_prod": widened(_reduce("ReduceProd"), **WIDE_INTEGERS),
     "reduce_sum": widened(_reduce("ReduceSum"), **WIDE_INTEGERS),
-    "reduce_xor": _xor,
+    "reduce_xor": _bitwise("ReduceSum"),
 }
