@@ -1,8 +1,8 @@
 """Writes potential.onnx: the energy of atoms by their positions, as a small network computes it.
 
-The number of atoms is left open, as exporters do. What an atom sees of the others are sums of Gaussians of their distances, after
-Behler and Parrinello, "Generalized Neural-Network Representation of High-Dimensional Potential-Energy Surfaces", 2007. The weights are
-drawn at random: they stand for those of a fit. Use: python potential.py OUT
+The number of atoms is left open, as exporters do. What an atom sees of the others are sums of Gaussians of their distances, after Behler
+and Parrinello, "Generalized Neural-Network Representation of High-Dimensional Potential-Energy Surfaces", 2007. The weights are drawn
+at random: they stand for those of a fit. Use: python potential.py OUT
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import onnx
 from onnx.parser import parse_model
 
 WIDTH = 16
-TEXT = f"""
+TEXT = """
 <ir_version: 10, opset_import: ["": 18]>
-potential (float[atoms,3] positions) => (float energy) {{
+potential (float[atoms,3] positions) => (float energy) {
     zero = Constant <value_ints = [0]> ()
     one = Constant <value_ints = [1]> ()
     last = Constant <value_ints = [-1]> ()
@@ -32,7 +32,7 @@ potential (float[atoms,3] positions) => (float energy) {{
     hidden = Tanh (input)
     energies = MatMul (hidden, "last.weight")
     energy = ReduceSum <keepdims = 0> (energies)
-}}
+}
 """
 
 
