@@ -71,6 +71,10 @@ REASONS = {
     "by chance": "random numbers",
     "random": "random numbers",
     "have no primitive": "numbers taken as the bits of others",
+    "strings": "strings",
+    "decodes files": "files of images",
+    "as many results as": "shapes that depend on values",
+    "needs the value": "shapes that depend on values",
 }
 
 

@@ -1,8 +1,8 @@
 """Writes potential.onnx: the energy of atoms by their positions, as a small network computes it.
 
-The number of atoms is left open, as exporters do. What an atom sees of the others are sums of Gaussians of their distances, after Behler
-and Parrinello, "Generalized Neural-Network Representation of High-Dimensional Potential-Energy Surfaces", 2007. The weights are drawn
-at random: they stand for those of a fit. Use: python potential.py OUT
+The number of atoms is left open, as exporters do. What an atom sees of the others are sums of Gaussians of their distances, after
+Behler and Parrinello, "Generalized Neural-Network Representation of High-Dimensional Potential-Energy Surfaces", 2007. The weights
+are drawn at random: they stand for those of a fit. Use: python potential.py OUT
 """
 
 from __future__ import annotations
