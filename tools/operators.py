@@ -1,7 +1,7 @@
 """The tables of docs/onnx.md: which operators are read, what became of their tests, and what primitives are written as.
 
-They stand between comments, `<!-- NAME: make onnx -->` and `<!-- end -->`; the rest of the page is written by hand. This file is not
-named as the package onnx is, which scripts beside it would import in its stead.
+They stand between comments, `<!-- NAME: make onnx -->` and `<!-- end -->`; the rest of the page is written by hand. This file
+is not named as the package onnx is, which scripts beside it would import in its stead.
 """
 
 from __future__ import annotations
@@ -71,6 +71,10 @@ REASONS = {
     "by chance": "random numbers",
     "random": "random numbers",
     "have no primitive": "numbers taken as the bits of others",
+    "strings": "strings",
+    "decodes files": "files of images",
+    "as many results as": "shapes that depend on values",
+    "needs the value": "shapes that depend on values",
 }
 
 
