@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, one_key, several_functions, size, text, whole
+from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, named, one_key, several_functions, size, text, whole
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
-from tidu_cli.formats.files import reading, write_pieces
+from tidu_cli.formats.files import reading
 from tidu_cli.formats.onnx.choices import Choices, Imported
 from tidu_cli.formats.read import parse_document, parse_imported
-from tidu_cli.formats.write import formatted
+from tidu_cli.formats.write import write_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
@@ -61,7 +61,7 @@ def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
         return parse_document(source, str(file), known_with(plugins))[0]
 
 
-@checked()
+@checked(set=named)
 def load_onnx(
     file: str | PurePath,
     dims: Mapping[str, int] | None = None,
@@ -88,7 +88,7 @@ def save(document: Document, file: str | PurePath) -> None:
     suffix = PurePath(file).suffix
     if suffix.lower() not in ("", ".json", ".msgpack", ".onnx"):
         raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in .json, .msgpack or .onnx")
-    write_pieces(formatted(document, suffix.lower().removeprefix(".") or "json"), str(file))
+    write_document(document, str(file), suffix.lower().removeprefix(".") or "json")
 
 
 @checked()

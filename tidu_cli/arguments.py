@@ -130,6 +130,22 @@ def by_key(name: str, value: Any) -> Any:
     return None if mapping(name, value) is None else {a_key(key): x for key, x in value.items()}
 
 
+def named(name: str, value: Any) -> Any:
+    """A check: a dict, by names, which are text and no keys."""
+    for key in mapping(name, value) or ():
+        if not isinstance(key, str):
+            raise _refuse(name, key, "a dict by names, which are text")
+    return value
+
+
+def _sizes(name: str, value: Any) -> Any:
+    return {key: whole(name, size) for key, size in (named(name, value) or {}).items()}
+
+
+def _types(name: str, value: Any) -> Any:
+    return {key: _type(name, type_) for key, type_ in (named(name, value) or {}).items()}
+
+
 def _tangents(name: str, value: Any) -> Any:
     mapping(name, value)
     return {a_key(key): _type(name, type_) for key, type_ in (value or {}).items()}
@@ -167,16 +183,24 @@ def size(name: str, value: Any) -> Any:
 
 
 _keys = _list_of(lambda name, key: a_key(key, name), "a key, text such as 'x' or 'y@-1', or a list of keys", (str, Key))
+_VALUES = "the name of a value, or a list of names"
 _PACKAGES = "the name of a package, or a list of names"
 
 CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("document", "documents"), _document),
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
-    **dict.fromkeys(("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse"), _flag),
+    **dict.fromkeys(
+        ("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse", "weights"), _flag
+    ),
     **dict.fromkeys(("pass_number", "order", "length"), _count),
     "tangent": _tangents,
     "by": text,
+    "weights": _flag,
+    "cast": text,
+    "cut": _list_of(_instance(str, _VALUES, optional=False), _VALUES, str),
+    "dims": _sizes,
+    "input_types": _types,
     "name": text,
     "max_memory": size,
     "file": _file,

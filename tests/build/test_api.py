@@ -16,7 +16,7 @@ from tidu_cli.formats.write import format_document
 
 COMMANDS = {
     "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
-    "renumber": "convert", **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
+    "load_onnx": "convert", "renumber": "convert", **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 
@@ -27,6 +27,8 @@ PARAMETERS = {
     "one_pass": "one-pass",
     "max_memory": "max-memory",
     "needed_inputs": "needed-inputs",
+    "dims": "dim",
+    "input_types": "input-type",
 }
 
 
@@ -152,9 +154,9 @@ def test_tangent_types_as_text_and_constants_of_records() -> None:
 
 
 def test_a_suffix_of_another_format_is_refused_and_nothing_is_written(f, tmp_path):
-    for name in ("f.onnx", "f.py", "f.npz"):
+    for name in ("f.h5", "f.py", "f.npz"):
         (tmp_path / name).write_text("of the user")
-        with pytest.raises(ArgumentError, match=r"which is no format of a document; end it in \.json or \.msgpack"):
+        with pytest.raises(ArgumentError, match=r"which is no format of a document; end it in \.json, \.msgpack or \.onnx"):
             tidu_cli.save(f, tmp_path / name)
         assert (tmp_path / name).read_text() == "of the user"
     tidu_cli.save(f, tmp_path / "F.MSGPACK")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import os
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,16 @@ import pytest
 
 import tidu_cli
 from tests.cli.running import ROOT
+from tests.onnx.models import network
 from tidu_cli.errors import ArgumentError, KeyTextError, TiduError
 from tidu_cli.graph.keys import Key
 
 DOCUMENT = tidu_cli.load(ROOT / "samples" / "rosenbrock.json")
 LINEAR = tidu_cli.linearize(DOCUMENT, "x")
 COMPILED = tidu_cli.compile(DOCUMENT)
+MODEL = Path(tempfile.mkstemp(suffix=".onnx")[1])
+MODEL.write_bytes(network().SerializeToString())
+atexit.register(MODEL.unlink)
 
 
 def a_function(x):
@@ -40,6 +46,7 @@ HOSTILE = [
 
 GOOD: dict[str, dict[str, Any]] = {
     "load": {"file": ROOT / "samples" / "f.json"},
+    "load_onnx": {"file": MODEL, "dims": {"batch": 2}},
     "save": {"document": DOCUMENT, "file": os.devnull},
     "trace": {"function": a_function, "args": ("f64[]",)},
     "resolve": {"documents": (DOCUMENT,)},
@@ -108,7 +115,7 @@ def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monke
     assert not {k: text for k, text in told.items() if "\n" in text or FROM_THE_INSIDE.search(text)}
 
 
-@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "trace", "Compiled", *LOOPS)])
+@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "load_onnx", "trace", "Compiled", *LOOPS)])
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -58,10 +58,26 @@ def require_right(model: onnx.ModelProto, inputs: Mapping[str, Any], wrt: Sequen
     chosen = [str(as_key(name)) for name in wrt] or [name for name, x in point.items() if x.dtype.kind == "f"]
     floats = [str(o.key) for o in document.head.outputs if isinstance(o.type, TensorType) and o.type.dtype in FLOATS]
     assert chosen and floats, f"of {list(point)} no float depends on a float"
+    require_derivatives(document, point, chosen, floats, seed=seed)
+
+
+def require_derivatives(
+    document: Document,
+    point: Arrays,
+    chosen: Sequence[str],
+    floats: Sequence[str],
+    n_directions: int = 2,
+    seed: int = 0,
+    reach: float = 1.0,
+) -> None:
+    """Likewise, of outputs `floats` of a document by inputs `chosen`, all of f64, along so many directions.
+
+    Steps are of `reach`: networks of many kinks have one within what are small steps for others.
+    """
     rng = np.random.default_rng(seed)
     jvp, vjp = api.jvp(document, chosen, floats), api.vjp(document, chosen, floats)
-    for _ in range(2):
-        along = {name: rng.standard_normal(point[name].shape) for name in chosen}
+    for _ in range(n_directions):
+        along = {name: reach * rng.standard_normal(point[name].shape) for name in chosen}
         tangents = _evaluated(jvp, point | {f"{name}@1": v for name, v in along.items()}, [f"{name}@1" for name in floats])
         _require_differences(document, point, along, floats, tangents)
         back = {name: rng.standard_normal(np.shape(t)) for name, t in zip(floats, tangents, strict=True)}

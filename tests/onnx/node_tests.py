@@ -77,14 +77,14 @@ def outcome(case: Any) -> Outcome:
     model = loaded(case.model.SerializeToString())
     names = [i.name for i in model.graph.input]
     for inputs, expected in case.data_sets:
-        given = dict(zip(names, map(_array, inputs), strict=False))
+        given = dict(zip(names, map(array, inputs), strict=False))
         try:
             document = imported(model, given).document
             values = {str(as_key(name)): x for name, x in given.items() if as_key(name) in document.inputs}
             found = evaluate(document, values)
         except TiduError as error:
             return Outcome("refused", str(error))
-        for declared, x in zip(model.graph.output, map(_array, expected), strict=True):
+        for declared, x in zip(model.graph.output, map(array, expected), strict=True):
             y = np.asarray(found[str(as_key(declared.name))])
             if y.dtype != x.dtype or y.shape != x.shape:
                 return Outcome("wrong", f"{declared.name}: {y.dtype}{list(y.shape)}, not {x.dtype}{list(x.shape)}")
@@ -96,7 +96,7 @@ def outcome(case: Any) -> Outcome:
     return Outcome("passed")
 
 
-def _array(x: Any) -> Any:
+def array(x: Any) -> Any:
     """A value of a data set as NumPy's array."""
     return onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else np.asarray(x)
 

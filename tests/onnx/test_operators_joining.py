@@ -124,7 +124,7 @@ def test_what_a_condition_keeps():
         (One("Tile", [np.ones(5), np.array([2, 2])]), r"repeats \[2, 2\] are not a number for each of 1 axes"),
         (One("Compress", [np.ones(2), np.array([False, False, True])]), "is true at 2, and axis 0 has 2 elements"),
         (One("Concat", [np.ones((2, 2)), np.ones(2)], {"axis": 0}), "node 0"),
-        (One("Concat", [np.ones(2), np.ones(2, "f4")], {"axis": 0}), "joins arrays of float64 and float32"),
+        (One("Concat", [np.ones(2), np.ones(2, "f4")], {"axis": 0}), "are of f64 and f32, and take one type"),
         (One("CenterCropPad", [np.ones(2), np.array([3, 3])]), "is not a size for each of 1 axes"),
     ],
     ids=str,

@@ -116,19 +116,3 @@ def _value(setting: str) -> tuple[str, object]:
     name, _, value = setting.partition("=")
     key = as_key(name)
     return name, parse_assignment(f"{key}={value}", [key])[1]
-
-
-def require_model(found: str, file: str, choices: Choices) -> None:
-    """Raises UsageError if there are choices for what was read, which is no model of ONNX."""
-    given = {
-        "--dim": choices.sizes,
-        "--input-type": choices.types,
-        "--set": choices.values,
-        "--weights": choices.weights,
-        "--cast": choices.cast,
-        "--cut": choices.cuts,
-    }
-    options = [option for option, value in given.items() if value]
-    if options and found != "onnx":
-        more = "; tidu materialize --set makes inputs of a document constants" if options == ["--set"] else ""
-        raise click.UsageError(f"{', '.join(options)}: for models of ONNX, and '{file}' is {found}{more}")

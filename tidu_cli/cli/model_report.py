@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.cli.options import shown
+from tidu_cli.cli.options import known_primitives, shown
 from tidu_cli.cli.value_options import file_values, input_types
 from tidu_cli.errors import counted
 from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
@@ -48,9 +48,10 @@ def report_on_model(
 
 
 def _read(data: bytes, path: str, choices: Choices) -> Imported:
-    from tidu_cli.formats.onnx.read import read_onnx
+    from tidu_cli.formats.files import Source
+    from tidu_cli.formats.read import parse_imported
 
-    return read_onnx(data, shown(path), None if path == "-" else path, choices)
+    return parse_imported(Source(data, None if path == "-" else path), shown(path), known_primitives(), choices)[0]
 
 
 def _in_double(choices: Choices) -> Choices:

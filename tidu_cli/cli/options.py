@@ -20,7 +20,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 
 if TYPE_CHECKING:
-    from tidu_cli.formats.files import Piece, Source
+    from tidu_cli.formats.files import Source
     from tidu_cli.formats.onnx.choices import Choices, Imported
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -172,7 +172,8 @@ def out_option(*formats: str) -> Callable[[F], F]:
         is_special = os.path.exists(out) and not os.path.isfile(out)
         if found is None and (ctx.params.get("format_") or is_special):
             return out
-        own = " or ".join(s for s, of in SUFFIXES.items() if of in formats)
+        *others, last = [s for s, of in SUFFIXES.items() if of in formats]
+        own = f"{', '.join(others)} or {last}" if others else last
         way = ", or give --format" if found is None and "format_" in ctx.params else ""
         raise click.BadParameter(f"'{out}' ends in '{suffix}', which is no format of the result; end it in {own}{way}", ctx, param)
 
@@ -294,11 +295,11 @@ def _format_by_suffix(out: str | None) -> str | None:
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:
     """Write a document to OUT or standard output."""
-    from tidu_cli.formats.write import formatted
+    from tidu_cli.formats.write import write_document
 
     chosen = chosen_format(out, format_, came_in)
     require_printable(out, chosen)
-    _write(formatted(document, chosen, **how), out, f"result: {chosen}, {_told(document)}")
+    _written(lambda: write_document(document, out, chosen, **how), out, f"result: {chosen}, {_told(document)}")
 
 
 def on_document(function: Callable[..., Document]) -> Callable[..., None]:
@@ -320,14 +321,14 @@ def require_printable(out: str | None, format_: str) -> None:
 
 def emit_bytes(data: bytes, out: str | None) -> None:
     """Write finished data to OUT or standard output."""
-    _write((data,), out)
-
-
-def _write(pieces: Iterable[Piece], out: str | None, *details: str) -> None:
     from tidu_cli.formats.files import write_pieces
 
+    _written(lambda: write_pieces((data,), out), out)
+
+
+def _written(write: Callable[[], int], out: str | None, *details: str) -> None:
     with paused() if is_terminal(sys.stdout) else nullcontext():
-        length = write_pieces(pieces, out)
+        length = write()
     for told in (*details, f"wrote {'stdout' if out in (None, '-') else out}: {counted(length, 'byte')}"):
         detail(told)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BytesIO
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.replacing import replace
+
+T = TypeVar("T")
 
 Piece = bytes | memoryview
 """A part of what is written."""
@@ -89,6 +91,18 @@ def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
             with open(path, "wb") as file:
                 return _write(file, pieces)
         return replace(os.path.realpath(path), lambda file: _write(file, pieces))
+
+
+def write_first(pieces: Iterable[Piece], path: str, rest: Callable[[], T]) -> T:
+    """Write to a file, and then do the rest; give what that gives. If it fails, the file is as it was. Raises likewise."""
+    found: list[T] = []
+
+    def both() -> Iterator[Piece]:
+        yield from pieces
+        found.append(rest())  # after which the file is complete, and gets its name
+
+    write_pieces(both(), path)
+    return found[0]
 
 
 def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:

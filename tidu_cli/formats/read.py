@@ -61,8 +61,8 @@ def parse_imported(
         return _model(source, where, primitives, choices)
     with _errors_of(where), no_collection():
         plain, found = parse(source)
-        if choices is not None and choices != Choices():
-            raise DocumentError(f"it is {found}, and sizes, types, weights and cuts are chosen of models of ONNX only")
+        if choices is not None and choices.chosen:
+            raise DocumentError(f"is {found}; for models of ONNX only: {', '.join(choices.chosen)}")
         return Imported(_read(plain, primitives), {}), found
 
 

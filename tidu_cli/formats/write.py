@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
-from tidu_cli.formats.files import Piece
+from tidu_cli.formats.files import STDOUT, Piece, write_first, write_pieces
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.graph.graph import Document
@@ -25,7 +26,7 @@ def formatted(
 ) -> Iterator[Piece]:
     """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all.
 
-    `opset` is that of a model of ONNX, by default the oldest that has all operators which are needed.
+    `opset` is the operator set of a model of ONNX.
     """
     if format == "onnx":
         from tidu_cli.formats.onnx.writing.model import onnx_bytes
@@ -47,3 +48,27 @@ def formatted(
     from tidu_cli.formats.json.writer import texts
 
     return map(str.encode, texts(heading(document), writers, after, watched))
+
+
+def write_document(
+    document: Document,
+    path: str | None,
+    format: str,
+    *,
+    types: bool = False,
+    listed: bool | None = None,
+    opset: int | None = None,
+) -> int:
+    """Write a document to a file, or to stdout for None and "-"; give its length. Raises as `write_pieces` does.
+
+    A model of ONNX that is too large for one file has its constants beside it, in PATH.data: there are both files, or neither.
+    """
+    if format != "onnx" or path is None or path in STDOUT:
+        return write_pieces(formatted(document, format, types=types, listed=listed, opset=opset), path)
+    from tidu_cli.formats.onnx.writing.model import onnx_files
+
+    location = f"{os.path.basename(path)}.data"
+    model, beside = onnx_files(document, location) if opset is None else onnx_files(document, location, opset)
+    if not beside:
+        return write_pieces((model,), path)
+    return write_first((beside,), os.path.join(os.path.dirname(path), location), lambda: write_pieces((model,), path))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.model_options import chosen, require_model, size_options
+from tidu_cli.cli.model_options import chosen, size_options
 from tidu_cli.cli.options import (
     emit_json,
     emit_lines,
@@ -129,9 +129,9 @@ def _of_files(
             tell_notes(path, imported)
             yield shown(path), verdict, report
             continue
-        require_model(format_, shown(path), choices)
-        if against is not None:
-            raise click.UsageError(f"--against: for models of ONNX, and '{shown(path)}' is {format_}")
+        of_models = [*choices.chosen, *([] if against is None else ["against"])]
+        if of_models:
+            raise click.UsageError(f"{shown(path)} is {format_}; for models of ONNX only: {', '.join(of_models)}")
         if isinstance(subject, PrimitiveSet):
             verdict = f"valid {format_}, a library of {counted(len(subject.definitions), 'op')}"
             yield shown(path), verdict, check_library(subject, parts, seed=seed)

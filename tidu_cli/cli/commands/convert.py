@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.model_options import chosen, part_options, require_model, size_options
+from tidu_cli.cli.model_options import chosen, part_options, size_options
 from tidu_cli.cli.options import (
     Parsed,
     chosen_format,
@@ -18,7 +17,6 @@ from tidu_cli.cli.options import (
     file_argument,
     load_imported,
     pass_number,
-    shown,
 )
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.keys import parse_key
@@ -67,7 +65,7 @@ def _opset(text: str) -> int:
     "--opset",
     type=Parsed("opset", _opset),
     metavar="N",
-    help="The operator set that ONNX is written in. [default: the oldest that does]",
+    help="The operator set in which ONNX is written, 18 or newer. [default: 21]",
 )
 @document_output_options
 def command(
@@ -96,7 +94,6 @@ def command(
         raise click.UsageError("--pass gives one pass two numbers")
     choices = chosen(**of_model, weights=weights)
     imported, came_in = load_imported(file, choices)
-    require_model(came_in, shown(file), choices)
     to = chosen_format(out, format_, came_in)
     how = _how(to, types, nodes, opset)
     document = imported.document
@@ -106,8 +103,12 @@ def command(
         document = renumber(document, numbers)
     if weights is None:
         emit(document, out, format_, came_in, **how)
-    else:
-        _emit_both(lambda: emit(document, out, format_, came_in, **how), imported.weights, weights)
+        return
+    from tidu_cli.formats.files import write_first
+    from tidu_cli.formats.values import write_values
+
+    values = write_values({parse_key(text): value for text, value in imported.weights.items()}, "npz")
+    write_first((values,), weights, lambda: emit(document, out, format_, came_in, **how))
 
 
 def _how(to: str, types: bool, nodes: str | None, opset: int | None) -> dict[str, Any]:
@@ -119,15 +120,3 @@ def _how(to: str, types: bool, nodes: str | None, opset: int | None) -> dict[str
     if opset is not None:
         raise click.UsageError(f"--opset is for ONNX, and the result is {to}; give --format onnx or -o FILE.onnx")
     return {"types": types, "listed": None if nodes is None else nodes == "list"}
-
-
-def _emit_both(emit_document: Callable[[], None], weights: Mapping[str, Any], path: str) -> None:
-    """Write a document, and the values of weights to a file: both or neither."""
-    from tidu_cli.formats.files import write_pieces
-    from tidu_cli.formats.values import write_values
-
-    def pieces() -> Iterator[bytes]:
-        yield write_values({parse_key(text): value for text, value in weights.items()}, "npz")
-        emit_document()  # after which the file of the weights is complete, and has its name
-
-    write_pieces(pieces(), path)

@@ -27,6 +27,19 @@ class Choices:
     cast: str | None = None
     cuts: tuple[str, ...] = ()
 
+    @property
+    def chosen(self) -> list[str]:
+        """What there is a choice of, by the names of options."""
+        given = {
+            "dim": self.sizes,
+            "input-type": self.types,
+            "set": self.values,
+            "weights": self.weights,
+            "cast": self.cast,
+            "cut": self.cuts,
+        }
+        return [name for name, value in given.items() if value]
+
     @classmethod
     def of(
         cls,

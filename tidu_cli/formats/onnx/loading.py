@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tidu_cli.errors import DocumentError, counted
+from tidu_cli.formats.onnx.contents import require_sound, tensors
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.limits import require
 
@@ -18,8 +18,8 @@ _FIRST_TAGS = frozenset(b"\x08\x12\x1a\x3a\x42\x72")
 N_FIRST = 64
 """So many bytes tell a model from text."""
 
-OLDEST, MOST_LEVELS = 7, 64
-"""The oldest opset that is read, and how deep graphs may stand within nodes of graphs."""
+OLDEST = 7
+"""The oldest opset that is read."""
 
 
 def is_onnx(head: bytes) -> bool:
@@ -46,13 +46,25 @@ def loaded(data: bytes, path: str | None = None) -> Any:
     if not model.HasField("graph") or not model.opset_import:
         missing = "graph" if not model.HasField("graph") else "opset_import"
         raise DocumentError(f"is no ONNX model, or a damaged one: it has no {missing}")
-    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), OLDEST)
-    newest = onnx.defs.onnx_opset_version()
-    if version > newest:
-        way = "pip install -U onnx, or export it at an older opset"
-        raise DocumentError(f"is a model of opset {version}, but the onnx that is installed knows opsets up to {newest}; {way}")
+    require_sound(model)
+    _require_known(model)
+    version = min((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=OLDEST)
     _read_external(model, path)
     return model if version >= OLDEST else _converted(model, version)
+
+
+def _require_known(model: Any) -> None:
+    """Raises DocumentError for operator sets that there cannot be, or not yet."""
+    newest = package().defs.onnx_opset_version()
+    for opset in (*model.opset_import, *(o for function in model.functions for o in function.opset_import)):
+        if not 0 < opset.version < 2**31:
+            named = opset.domain or "ai.onnx"
+            raise DocumentError(f"imports version {opset.version} of the operator set '{named}', which cannot be")
+        if opset.domain in ("", "ai.onnx") and opset.version > newest:
+            raise DocumentError(
+                f"is a model of opset {opset.version}, but the onnx that is installed knows opsets up to {newest}; "
+                "pip install -U onnx, or export it at an older opset"
+            )
 
 
 def _converted(model: Any, version: int) -> Any:
@@ -70,7 +82,7 @@ def _read_external(model: Any, path: str | None) -> None:
     """Put the data of tensors that lies in other files into the model."""
     onnx = package()
     total = 0
-    for tensor in _tensors(model.graph, 0):
+    for tensor in tensors(model):
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
         place = f"tensor '{tensor.name}': its data"
@@ -80,22 +92,29 @@ def _read_external(model: Any, path: str | None) -> None:
             )
         told = {entry.key: entry.value for entry in tensor.external_data}
         file = _beside(Path(str(path)).parent, told.get("location", ""), place)
-        size = file.stat().st_size
-        offset, length = (_number(told, field, place) for field in ("offset", "length"))
-        length = size - offset if "length" not in told else length
-        if offset + length > size or length < 0:
-            raise DocumentError(f"{place} ends at byte {offset + length} of '{file.name}', which has {counted(size, 'byte')}")
-        total += length
-        require("memory", total, f"external data in '{file.name}'")
-        with file.open("rb") as source:
-            source.seek(offset)
-            tensor.raw_data = source.read(length)
-        tensor.data_location = onnx.TensorProto.DEFAULT
+        offset, length = (_number(told, field, place) if field in told else None for field in ("offset", "length"))
+        data = _part(file, offset or 0, length, place, total)
+        total += len(data)
+        tensor.raw_data = data
+        tensor.ClearField("data_location")
         del tensor.external_data[:]
 
 
+def _part(file: Path, offset: int, length: int | None, place: str, before: int) -> bytes:
+    """The bytes of a file from some place on, where `before` have been read of such files. Raises DocumentError, LimitError."""
+    never = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # whatever it has become since it was looked at
+    with open(os.open(file, os.O_RDONLY | never), "rb") as source:
+        size = os.fstat(source.fileno()).st_size
+        length = size - offset if length is None else length
+        if offset + length > size or length < 0:
+            raise DocumentError(f"{place} ends at byte {offset + length} of '{file.name}', which has {counted(size, 'byte')}")
+        require("memory", before + length, f"external data in '{file.name}'")
+        source.seek(offset)
+        return source.read(length)
+
+
 def _number(told: dict[str, str], field: str, place: str) -> int:
-    text = told.get(field, "0")
+    text = told[field]
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise DocumentError(f"{place} has {field} '{text}', which is no number of bytes")
     return int(text)
@@ -118,19 +137,3 @@ def _beside(folder: Path, location: str, place: str) -> Path:
     if not stat.S_ISREG(mode):
         raise DocumentError(f"{place} lies in '{location}', which is no file")
     return file
-
-
-def _tensors(graph: Any, level: int) -> Iterator[Any]:
-    """The tensors of a graph, also in its nodes' attributes and in graphs within it. Raises DocumentError if too deep."""
-    if level > MOST_LEVELS:
-        raise DocumentError(f"graphs within graphs nest deeper than {MOST_LEVELS} levels")
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-                yield from _tensors(inner, level + 1)

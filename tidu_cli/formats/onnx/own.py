@@ -18,7 +18,7 @@ from tidu_cli.formats.onnx.writing.model import MARK, onnx_model
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import key_from_json
 
-_MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
+_MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError, StopIteration)
 """What reading claims that nobody checked may raise."""
 
 

@@ -52,6 +52,8 @@ def array_of(tensor: Any, cast: str | None = None) -> Any:
     if min(shape, default=0) < 0:
         raise DocumentError(f"has the shape {list(shape)}")
     require("memory", math.prod(shape) * dtype.itemsize, f"an array of shape {list(shape)}")
+    if tensor.data_location == package().TensorProto.EXTERNAL:
+        raise DocumentError("its data lies in another file, which is not read for a tensor in this place")
     try:
         found = np.asarray(package().numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:

@@ -12,7 +12,9 @@ from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
+from tidu_cli.formats.onnx.reading.operators.sequences import TAKING
 from tidu_cli.formats.onnx.reading.scopes import Scope
+from tidu_cli.formats.onnx.reading.signatures import require_fitting
 from tidu_cli.formats.onnx.tensors import DTYPES
 from tidu_cli.limits import require
 
@@ -38,7 +40,9 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
     known = operators(node.domain)
     found = schema(node.op_type, node.version, node.domain)
     if found is not None:
-        _require_fitting(found, node, operands)
+        require_fitting(node, operands)
+    if node.op_type not in TAKING and any(isinstance(x, list) for x in operands):
+        raise RefusedError("is given a sequence of arrays, and takes arrays")
     if node.op_type in known:
         return known[node.op_type]
     reason = refusals(node.domain).get(node.op_type)
@@ -56,20 +60,6 @@ def is_read(op_type: str, domain: str, version: int) -> bool:
         return op_type in operators(domain)
     found = schema(op_type, version, domain)
     return found is not None and (found.has_function or found.has_context_dependent_function)
-
-
-def _require_fitting(schema: Any, node: Node, operands: Sequence[Value]) -> None:
-    n = len(operands)
-    if not schema.min_input <= n <= schema.max_input:
-        due = f"{schema.min_input}" if schema.min_input == schema.max_input else f"{schema.min_input} to {schema.max_input}"
-        raise RefusedError(f"takes {due} inputs, and has {n}")
-    single = schema.FormalParameterOption.Single
-    for k, declared in enumerate(schema.inputs):
-        if declared.option == single and k < n and operands[k] is None:
-            raise RefusedError(f"its input '{declared.name}' is left out")
-    for name, declared in schema.attributes.items():
-        if declared.required and name not in node.attributes:
-            raise RefusedError(f"its attribute '{name}' is missing")
 
 
 def results_of(found: Any, op_type: str) -> list[Value]:
@@ -108,10 +98,12 @@ class Expansion:
         given = [a for a in proto.attribute if not a.ref_attr_name]
         names = {a.name: node.attributes[a.name] for a in proto.attribute if a.ref_attr_name and a.name in node.attributes}
         resolved.attribute.extend([*given, *[helper.make_attribute(name, value) for name, value in names.items()]])
+        try:
+            found = schema.get_context_dependent_function_with_opset_version(version, resolved.SerializeToString(), types)
+        except RuntimeError as error:
+            raise RefusedError(f"the function that defines it cannot be made: {error}") from None
         function = package().FunctionProto()
-        function.ParseFromString(
-            schema.get_context_dependent_function_with_opset_version(version, resolved.SerializeToString(), types)
-        )
+        function.ParseFromString(found)
         return function
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
-from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, Value
+from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, Value
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Types
@@ -48,3 +48,11 @@ def at(node: Node, x: Value, *index: Value) -> Value:
 def number(like: Value, value: float) -> Any:
     """A number in the dtype of an array: where it is bf16, NumPy does not let Python's numbers give way."""
     return np.dtype(like.dtype).type(value)
+
+
+def integer(node: Node, x: Value, what: str) -> int:
+    """The one number of a known value. Raises RefusedError if it has several, or none."""
+    found = node.ints(x, what)
+    if len(found) != 1:
+        raise RefusedError(f"its {what} is one number, and not {len(found)}")
+    return found[0]

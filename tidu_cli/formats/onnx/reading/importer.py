@@ -19,7 +19,8 @@ from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.recorder import Recorder, running
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean
 from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
-from tidu_cli.formats.onnx.holdings import nodes_within, operator_name
+from tidu_cli.formats.onnx.contents import nodes_within
+from tidu_cli.formats.onnx.holdings import operator_name
 from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
 from tidu_cli.formats.onnx.reading.inputs import fixed, input_types
 from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
@@ -77,7 +78,7 @@ class Importer:
         self.notes: dict[str, None] = {}
         self.computed: list[str] = []
         self.weights: dict[str, Any] = {}
-        self._numbers: dict[tuple[int, int], Any] = {}
+        self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
@@ -91,15 +92,22 @@ class Importer:
                 self._declare(scope)
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
-                found = {o.name: self.lifted(required(scope, o.name)) for o in self.graph.output}
+                found = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
         outputs = [(as_key(name), x.value, x.type) for name, x in found.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
         kept = [k for k, name in enumerate(declared) if needed[k] or not (self.is_cut or name in self.weights)]
         inputs = [self.recorder.inputs[k] for k in kept]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
+        if self.choices.weights and not self.weights:
+            self.note("it has no initializers of floats, and so no weights; --cut NAME makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
+
+    def _given(self, name: str, x: Value) -> Array:
+        if isinstance(x, list):
+            raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
+        return self.lifted(x)
 
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
@@ -140,13 +148,13 @@ class Importer:
             scope.values[name] = value
             return
         x = self._declare_input(scope, name, TensorType(dtype, value.shape))
-        self.weights[str(as_key(name))] = self._numbers[id(self.recorder), x.value] = value
+        self.weights[str(as_key(name))] = self._numbers[self.recorder, x.value] = value
 
     # What operators ask for.
 
     def known(self, x: Value) -> Any:
         """The numbers of a value, None if they are not known."""
-        return self._numbers.get((id(x.recorder), x.value)) if isinstance(x, Array) else x
+        return self._numbers.get((x.recorder, x.value)) if isinstance(x, Array) else x
 
     def sources(self, x: Value) -> list[str]:
         """The inputs of the model that a value depends on, weights excepted."""
@@ -169,7 +177,7 @@ class Importer:
             return x
         array = np.asarray(x)
         found = self.recorder.constant(array)
-        self._numbers[id(found.recorder), found.value] = array
+        self._numbers[found.recorder, found.value] = array
         return found
 
     def note(self, text: str) -> None:
@@ -178,11 +186,15 @@ class Importer:
 
     def run(self, graph: Any, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph within a node."""
-        if len(inputs) != len(graph.input):
-            raise RefusedError(f"its graph '{graph.name}' takes {len(graph.input)} inputs, and is given {len(inputs)}")
+        initializers = {t.name: t for t in graph.initializer}
+        names = [i.name for i in graph.input if i.name not in initializers]
+        if len(inputs) != len(names):
+            raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
         within = Scope(scope.definition, scope)
-        within.values.update((declared.name, x) for declared, x in zip(graph.input, inputs, strict=True))
-        within.values.update((t.name, array_of(t, self.cast)) for t in graph.initializer)
+        within.values.update(zip(names, inputs, strict=True))
+        within.values.update((name, self._settled(array_of(t, self.cast))) for name, t in initializers.items())
+        within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
+        self._expansion.add(len(graph.node))
         with self._deeper():
             self._run_nodes(graph.node, within, f"graph '{graph.name}'")
         return [required(within, o.name) for o in graph.output]
@@ -259,6 +271,8 @@ class Importer:
 
     def _foldable(self, operands: Sequence[Value]) -> list[Value]:
         """The operands of a node, the greatest of them traced where, all known, they could make too much here."""
+        if any(isinstance(x, list) for x in operands):
+            return list(operands)
         sizes = [x.size for x in operands if x is not None and not isinstance(x, Array)]
         if len(sizes) < sum(x is not None for x in operands) or math.prod(sizes) <= LARGEST_FOLDED:
             return list(operands)
@@ -268,6 +282,8 @@ class Importer:
         """A value that is small enough to stay known, or else a constant of the graph."""
         if x is None or isinstance(x, Array):
             return x
+        if isinstance(x, list):  # which may be the one that stands for nothing
+            return [self._settled(part) for part in x] if x else x
         array = np.asarray(x)
         return self.lifted(array) if array.size > LARGEST_KNOWN else array
 
@@ -278,7 +294,7 @@ class Importer:
             if self.is_cut and name in self.cut_types:
                 return
             self.computed.append(name)
-            if name in self.choices.cuts and x is not None:
+            if name in self.choices.cuts and x is not None and not isinstance(x, list):
                 self.cut_types[name] = self.lifted(x).type
         scope.values[name] = x
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:

@@ -11,7 +11,7 @@ from tidu_cli.build.arrays.array import dtype_of, name_of
 from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean
 from tidu_cli.formats.onnx.choices import Choices
 from tidu_cli.formats.onnx.tensors import dtype_name
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import ITEMSIZE, TensorType
 
 
 def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorType]:
@@ -38,7 +38,7 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
         except DocumentError as error:
             raise DocumentError(f"input '{i.name}' has {error}") from None
         if i.name in choices.values:
-            found[i.name] = TensorType(dtype, np.shape(choices.values[i.name]))
+            found[i.name] = TensorType(dtype, numbers(i.name, choices.values[i.name]).shape)
         elif i.name in choices.types:
             found[i.name] = _chosen(i.name, choices.types[i.name], dtype)
         elif not tensor.HasField("shape"):
@@ -94,8 +94,19 @@ def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:
 
 def fixed(name: str, value: Any, type_: TensorType) -> Any:
     """The array of a value that was chosen for an input. Raises DocumentError if it is not of its dtype."""
-    array = np.asarray(value)
+    array = numbers(name, value)
     found = array.astype(dtype_of(type_.dtype))
     if name_of(array.dtype) != type_.dtype and not np.array_equal(found, array, equal_nan=array.dtype.kind == "f"):
         raise DocumentError(f"input '{name}' is of {type_.dtype}, and its value {array.dtype} is none")
+    return found
+
+
+def numbers(name: str, value: Any) -> Any:
+    """The array of a value that was chosen for an input, of whatever dtype. Raises DocumentError if it is no array of numbers."""
+    try:
+        found = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        found = np.asarray(None)
+    if name_of(found.dtype) not in ITEMSIZE:
+        raise DocumentError(f"the value of input '{name}' is no array of numbers")
     return found

@@ -40,9 +40,11 @@ MOST_BYTES = 2**31 - 2**20
 
 def onnx_model(document: Document, opset: int = OPSET) -> Any:
     """The ModelProto of a document. Raises NoMeaningError, which names graph and node, for what ONNX has not got."""
+    if opset < OLDEST_OPSET:
+        raise NoMeaningError(f"operator sets from {OLDEST_OPSET} on are written, and {opset} is older")
     newest = package().defs.onnx_opset_version()
-    if not OLDEST_OPSET <= opset <= newest:
-        raise NoMeaningError(f"opset {opset} is not written; choose one from {OLDEST_OPSET} to {newest}, the newest that onnx has")
+    if opset > newest:
+        raise NoMeaningError(f"the onnx that is installed knows operator sets up to {newest}, and not {opset}")
     return ModelWriter(document, opset).model()
 
 
@@ -264,8 +266,7 @@ def _aligned(document: Document, number: int) -> set[int]:
             lazy.add(node)
     for case, args in reads:
         at = [made[a] for a in args if a in made]
-        others = args[1:] if case.op == "select_n" else args
-        whole = any(a not in made for a in others)
+        whole = any(a not in made for a in (args[1:] if case.op == "select_n" else args))
         if at and not (case.op in BROADCASTING and whole and _is_one_operator(case)):
             lazy.difference_update(at)
     elsewhere = {v for other in document.graphs for g, v in other.external if g == number}

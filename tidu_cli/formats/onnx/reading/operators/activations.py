@@ -58,7 +58,8 @@ def softplus(x: Value) -> Value:
     """ln(1 + eˣ), with its derivatives of all orders: where eˣ is too great for 1 to count, it is x."""
     import ml_dtypes  # whose finfo knows bf16, too
 
-    large = x > number(x, -math.log(float(ml_dtypes.finfo(x.dtype).eps)))
+    eps = float(ml_dtypes.finfo(x.dtype).eps)  # type: ignore[no-untyped-call]
+    large = x > number(x, -math.log(eps))
     return np.where(large, x, np.log1p(np.exp(np.where(large, number(x, 0), x))))
 
 

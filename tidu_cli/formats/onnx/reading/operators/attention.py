@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.formats.onnx.reading.folding import at, counted, number
+from tidu_cli.formats.onnx.reading.folding import counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.formats.onnx.reading.operators.contraction import times
-from tidu_cli.formats.onnx.reading.operators.joining import padded, part
+from tidu_cli.formats.onnx.reading.operators.joining import padded
 from tidu_cli.formats.onnx.reading.operators.reductions import greatest, softmax, total
 
 
@@ -75,7 +75,7 @@ def attend(
     """
     batch, heads, queries, size = _require_fitting(q, k, v)
     grouped = (batch, k.shape[1], heads // k.shape[1] * queries)  # the queries of heads that share one of keys, in a row
-    raw = _products(node, np.reshape(q, (*grouped, size)), k, 1 / math.sqrt(size) if scale is None else scale)
+    raw = _products(node, np.reshape(q, (*grouped, size)), k, 1 / math.sqrt(size or 1) if scale is None else scale)
     raw = np.reshape(raw, (batch, heads, queries, k.shape[2]))
     capped = np.tanh(times(raw, 1 / softcap)) * number(raw, softcap) if softcap else raw
     masked = capped if mask.bias is None else capped + mask.bias
@@ -137,6 +137,8 @@ def _attention(
 ) -> list[Value]:  # fmt: skip
     if (past_key is None) != (past_value is None) or (past_key is not None and nonpad_kv_seqlen is not None):
         raise RefusedError("takes past_key and past_value together, and then no nonpad_kv_seqlen")
+    if q.ndim not in (3, 4) or {q.ndim, k.ndim, v.ndim} != {q.ndim}:
+        raise RefusedError(f"its Q, K and V have {q.ndim}, {k.ndim} and {v.ndim} axes, and not 3 or 4")
     flat = q.ndim == 3
     if flat:
         n_queries, n_keys = node["q_num_heads"] or 0, node["kv_num_heads"] or 0
@@ -168,39 +170,6 @@ def _given_mask(node: Node, x: Value | None, keys: int) -> Mask:
     return Mask(allowed=x) if x.dtype == bool else Mask(bias=x)
 
 
-def rotated(node: Node, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
-    """x of [batch, heads, sequence, size] turned by angles of [batch, sequence, pairs].
-
-    Pairs stand side by side, or one in each of two halves. What is past them stays as it is.
-    (Su and others, RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021.)
-    """
-    pairs, size = cos.shape[-1], x.shape[3]
-    if cos.ndim != 3 or cos.shape != sin.shape or 2 * pairs > size:
-        raise RefusedError(f"angles of shapes {list(cos.shape)} and {list(sin.shape)} do not fit heads of {size} elements")
-    cos, sin = np.expand_dims(cos, 1), np.expand_dims(sin, 1)
-    even, odd = (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)) if interleaved else (slice(0, pairs), slice(pairs, 2 * pairs))
-    a, b = part(x, 3, even), part(x, 3, odd)
-    turned = [a * cos - b * sin, a * sin + b * cos]
-    if interleaved:
-        turned = [np.reshape(np.stack(turned, -1), (*x.shape[:3], 2 * pairs))]
-    rest = [part(x, 3, slice(2 * pairs, size))] if 2 * pairs < size else []
-    return np.concatenate([*turned, *rest], 3) if len(turned) + len(rest) > 1 else turned[0]
-
-
-def _rotary_embedding(node: Node, x: Value, cos: Value, sin: Value, position_ids: Value | None = None) -> Value:
-    if position_ids is not None:
-        cos, sin = at(node, cos, position_ids), at(node, sin, position_ids)
-    size = node["rotary_embedding_dim"]
-    if size and cos.shape[-1] != size // 2:
-        raise RefusedError(f"its rotary_embedding_dim is {size}, and there are {cos.shape[-1]} angles")
-    apart = heads_apart(x, node["num_heads"] or 0, "X") if x.ndim == 3 else x
-    if not size and 2 * cos.shape[-1] != apart.shape[3]:
-        raise RefusedError(f"there are {cos.shape[-1]} angles for heads of {apart.shape[3]} elements")
-    found = rotated(node, apart, cos, sin, bool(node["interleaved"]))
-    return heads_together(found) if x.ndim == 3 else found
-
-
 OPERATORS: Mapping[str, Operator] = {
     "Attention": _attention,
-    "RotaryEmbedding": _rotary_embedding,
 }

@@ -48,6 +48,8 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Value:
 
 
 def _einsum(node: Node, *operands: Value) -> Value:
+    if not operands or any(x is None for x in operands):
+        raise RefusedError("has an input that is left out")
     dtype = operands[0].dtype
     if any(x.dtype != dtype for x in operands):
         raise RefusedError(f"multiplies arrays of {' and '.join(dict.fromkeys(str(x.dtype) for x in operands))}")

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.folding import at, counted, number
+from tidu_cli.formats.onnx.reading.folding import counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.attention import (
     Attended,
@@ -15,14 +15,14 @@ from tidu_cli.formats.onnx.reading.operators.attention import (
     attend,
     heads_apart,
     heads_together,
-    rotated,
     window,
     with_past,
 )
 from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.formats.onnx.reading.operators.contraction import matmul
-from tidu_cli.formats.onnx.reading.operators.contrib import given
+from tidu_cli.formats.onnx.reading.operators.contrib import checked, given
 from tidu_cli.formats.onnx.reading.operators.joining import part
+from tidu_cli.formats.onnx.reading.operators.rotary import angles_at, rotated
 
 
 def _bias_of(node: Node, x: Value, kept: Value | None, attention_bias: Value | None, shape: tuple[int, int, int]) -> Value | None:
@@ -52,9 +52,9 @@ def _attended(node: Node, q: Value, k: Value, v: Value, kept: Value | None, atte
     return attend(node, q, k, v, mask, node["scale"] or None)
 
 
-def _require_only(node: Node, operands: tuple[Value | None, ...], after: str) -> None:
+def _require_none(operands: tuple[Value | None, ...], what: str) -> None:
     if any(x is not None for x in operands):
-        raise RefusedError(f"its inputs after '{after}' are not read")
+        raise RefusedError(f"{what} are not read")
 
 
 def _multi_head_attention(
@@ -62,7 +62,7 @@ def _multi_head_attention(
     key_padding_mask: Value | None = None, attention_bias: Value | None = None, past_key: Value | None = None,
     past_value: Value | None = None, *others: Value | None,
 ) -> list[Value]:  # fmt: skip
-    _require_only(node, others, "past_value")
+    _require_none(others, "its inputs after 'past_value'")
     q, k, v = _projections(node, query, key, value, bias)
     past = 0 if past_key is None else past_key.shape[2]
     k, v = with_past(past_key, k), with_past(past_value, v)
@@ -101,7 +101,7 @@ def _attention(
     attention_bias: Value | None = None, *others: Value | None,
 ) -> list[Value]:  # fmt: skip
     """Of projections of one operand, whose weights stand side by side, to queries, keys and values."""
-    _require_only(node, others, "attention_bias")
+    _require_none(others, "its inputs after 'attention_bias'")
     if node["do_rotary"]:
         raise RefusedError("with do_rotary is not read")
     projected = matmul(node, x, weights)
@@ -118,22 +118,64 @@ def _attention(
     return [heads_together(found.output), np.stack([k, v]) if node.wants(1) else None]
 
 
+def _group_query_attention(
+    node: Node, query: Value, key: Value | None, value: Value | None, past_key: Value | None, past_value: Value | None,
+    seqlens_k: Value, total_sequence_length: Value, cos: Value | None = None, sin: Value | None = None,
+    position_ids: Value | None = None, attention_bias: Value | None = None, *others: Value | None,
+) -> list[Value]:  # fmt: skip
+    """Causal attention of heads that share keys; what is past are the first of the places that past_key has."""
+    _require_none((position_ids, *others), "its position_ids, and inputs after 'attention_bias',")
+    if node["smooth_softmax"] not in (None, 0, -1):
+        raise RefusedError("with smooth_softmax is not read")
+    heads, groups = node["num_heads"] or 0, node["kv_num_heads"] or 0
+    if key is None or value is None:
+        size = query.shape[-1] // max(heads + 2 * groups, 1)
+        query, key, value = _parts(query, [heads * size, groups * size, groups * size])
+    named = ((query, heads, "query"), (key, groups, "key"), (value, groups, "value"))
+    q, k, v = (heads_apart(x, n, what) for x, n, what in named)
+    queries, total = q.shape[2], node.ints(total_sequence_length, "total_sequence_length")[0]
+    past = total - queries
+    if any(n != total - 1 for n in node.ints(seqlens_k, "seqlens_k")) or past < 0:
+        raise RefusedError(f"sequences of other lengths than the total one, {total}, of at least {queries}, are not read")
+    if node["do_rotary"]:
+        if cos is None or sin is None:
+            raise RefusedError("has do_rotary, and no angles")
+        places = np.reshape(np.arange(past, total), (1, queries))
+        angles = angles_at(node, cos, sin, places)
+        q, k = (rotated(node, x, *angles, bool(node["rotary_interleaved"])) for x in (q, k))
+    present = [_written(old, new, past) for old, new in ((past_key, k), (past_value, v))]
+    k, v = (part(x, 2, slice(0, total)) for x in present)
+    left = node["local_window_size"]
+    seen = window(node, queries, total, past, left - 1 if left is not None and left > 0 else None, 0)
+    found = attend(node, q, k, v, Mask(seen, attention_bias), node["scale"] or None, node["softcap"] or 0.0)
+    return [heads_together(found.output), *present]
+
+
+def _written(old: Value | None, new: Value, past: int) -> Value:
+    """Keys or values of the past, and new ones after so many of them."""
+    end, n = past + new.shape[2], 0 if old is None else old.shape[2]
+    if n < past:
+        raise RefusedError(f"{past} places are past, and its past has {n}")
+    parts = [] if old is None or not n else [part(old, 2, slice(0, past)), new, part(old, 2, slice(end, n))]
+    parts = [x for x in parts if x.shape[2]] or [new]
+    return np.concatenate(parts, 2) if len(parts) > 1 else parts[0]
+
+
 def _rotary_embedding(node: Node, x: Value, position_ids: Value, cos: Value, sin: Value) -> Value:
-    if cos.ndim != 2:
-        raise RefusedError(f"its angles are of shape {list(cos.shape)}, and not a row for each place")
-    heads = node["num_heads"] or (x.shape[2] // (2 * cos.shape[1]) if x.ndim == 3 and cos.shape[1] else 0)
-    apart = heads_apart(x, heads, "input") if x.ndim == 3 else x
+    heads = node["num_heads"] or (x.shape[2] // max(2 * cos.shape[-1], 1) if x.ndim == 3 and cos.ndim else 0)
+    apart = x if x.ndim == 4 else heads_apart(x, heads, "input")
     if position_ids.size == 1 and position_ids.ndim == 1:  # where sequences begin
         places = np.reshape(position_ids, (1, 1)) + counted(node, apart.shape[2])
     else:
         places = position_ids
-    cos, sin = at(node, cos, places), at(node, sin, places)
+    cos, sin = angles_at(node, cos, sin, places)
     found = rotated(node, apart, cos, sin, bool(node["interleaved"]))
     return heads_together(found) if x.ndim == 3 else found
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "Attention": _attention,
-    "MultiHeadAttention": _multi_head_attention,
-    "RotaryEmbedding": _rotary_embedding,
+    "Attention": checked(_attention),
+    "GroupQueryAttention": checked(_group_query_attention),
+    "MultiHeadAttention": checked(_multi_head_attention),
+    "RotaryEmbedding": checked(_rotary_embedding),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.build.arrays.array import Array
 from tidu_cli.formats.onnx.reading.folding import computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.bits import converted
@@ -72,6 +73,8 @@ def _pow(node: Node, x: Value, y: Value) -> Value:
         common = np.promote_types(np.float64 if _whole(x) else dtype, y.dtype)
         x, y = converted(node, x, common), converted(node, y, common)
     elif _whole(x):
+        if _whole(y) and not isinstance(x, Array) and not isinstance(y, Array) and np.min(y, initial=0) >= 0:
+            return np.power(x, y.astype(np.int64)).astype(dtype)
         x = converted(node, x, np.dtype(np.float64))
     return converted(node, computed(node, "pow", *_broadcast(x, y)), dtype)
 
@@ -84,7 +87,7 @@ def _bit_shift(node: Node, x: Value, y: Value) -> Value:
 
 
 def _mean(node: Node, *operands: Value) -> Value:
-    return reduce(np.add, operands) / number(operands[0], len(operands))
+    return reduce(np.add, operands) / number(operands[0], len(operands)) if len(operands) > 1 else operands[0]
 
 
 def _is_inf(node: Node, x: Value) -> Value:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.numpy.primitives import normal_axis
-from tidu_cli.formats.onnx.reading.folding import computed, computed_all, counted
+from tidu_cli.formats.onnx.reading.folding import computed, computed_all, counted, integer
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.bits import converted
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
@@ -21,8 +21,6 @@ def wrapped(indices: Value, sizes: int | Sequence[int]) -> Value:
 
     Raises RefusedError for known ones that are out of range.
     """
-    if np.dtype(indices.dtype).kind not in "iu":
-        raise RefusedError(f"its indices are of {indices.dtype}, and not integers")
     at, n = indices.astype(np.int64), np.asarray(sizes, np.int64)
     if not isinstance(at, Array):
         wrong = (at < -n) | (at >= n)
@@ -126,14 +124,9 @@ def _hardmax(node: Node, x: Value) -> Value:
     return np.reshape((place == steps).astype(x.dtype), x.shape)
 
 
-def grid(shape: Sequence[int]) -> list[Any]:
-    """For each axis of a shape the places along it, to be broadcast together."""
-    return [np.arange(n).reshape([-1 if k == axis else 1 for k in range(len(shape))]) for axis, n in enumerate(shape)]
-
-
 def _one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
     """values[1] at the places, which count from the end if they are negative, values[0] elsewhere."""
-    (n,) = node.ints(depth, "depth") if np.size(node.known(depth, "depth")) == 1 else (-1,)
+    n = integer(node, depth, "depth")
     if n < 1 or values.shape != (2,):
         raise RefusedError(f"its depth is {n} and its values have the shape {list(values.shape)}, not a number and [2]")
     axis = normal_axis(node["axis"], indices.ndim + 1)
@@ -147,7 +140,7 @@ def _one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
 def _top_k(node: Node, x: Value, k: Value | None = None) -> list[Value]:
     """The extreme elements along an axis, of ties the first ones, and their places."""
     axis = normal_axis(node["axis"], x.ndim)
-    (n,) = [node["k"]] if k is None else node.ints(k, "k")
+    n = node["k"] if k is None else integer(node, k, "k")
     if not 0 <= n <= x.shape[axis]:
         raise RefusedError(f"takes {n} of {x.shape[axis]} elements")
     if node["largest"] in (1, None):

@@ -14,8 +14,6 @@ from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Val
 
 def _concat(node: Node, *arrays: Value) -> Value:
     axis = normal_axis(node["axis"], arrays[0].ndim)
-    if any(x.dtype != arrays[0].dtype for x in arrays):
-        raise RefusedError(f"joins arrays of {' and '.join(dict.fromkeys(str(x.dtype) for x in arrays))}")
     return np.concatenate(arrays, axis) if len(arrays) > 1 else arrays[0]
 
 
@@ -47,10 +45,11 @@ def _sizes(node: Node, n: int) -> list[int]:
 
 def _slice(node: Node, x: Value, *inputs: Value) -> Value:
     names = ("starts", "ends", "axes", "steps")
-    given = [None if v is None else node.ints(v, name) for name, v in zip(names, inputs, strict=False)]
-    starts, ends, axes, steps = [*given, None, None][:4] if inputs else (*(node[name] for name in names[:3]), None)
-    axes = list(range(len(starts))) if axes is None else axes
-    steps = [1] * len(starts) if steps is None else steps
+    given = {name: node.ints(v, name) for name, v in zip(names, inputs, strict=False) if v is not None}
+    if not inputs:
+        given = {name: node[name] for name in names if node[name] is not None}
+    starts, ends = given["starts"], given["ends"]
+    axes, steps = given.get("axes", list(range(len(starts)))), given.get("steps", [1] * len(starts))
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise RefusedError(f"has {len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
     if 0 in steps:

@@ -81,9 +81,7 @@ def _group_normalization(node: Node, x: Value, scale: Value, bias: Value) -> Val
     """Of groups of channels. Before version 21 scale and bias have an element for each group."""
     n = node["num_groups"]
     if x.ndim < 2 or n < 1 or x.shape[1] % n:
-        raise RefusedError(
-            f"has {n} groups for an array of shape {list(x.shape)}; the channels, axis 1, must be a multiple of them"
-        )
+        raise RefusedError(f"has {n} groups of the channels, axis 1, of an array of shape {list(x.shape)}, which do not fit")
     grouped = np.reshape(x, (x.shape[0], n, x.shape[1] // n, *x.shape[2:]))
     wide = widened(node, grouped, node["stash_type"] or 1)
     _, off, variance = moments(wide, tuple(range(2, wide.ndim)))

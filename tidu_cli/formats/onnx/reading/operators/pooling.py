@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.formats.onnx.reading.folding import at, computed, counted
+from tidu_cli.formats.onnx.reading.folding import computed, counted
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.reading.operators.windows import Windows, spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
@@ -56,8 +56,14 @@ def _power(x: Value, p: float) -> Value:
     return size if p == 1 else size * size if p == 2 else size ** x.dtype.type(p)
 
 
+def _exponent(node: Node) -> float:
+    if node["p"] < 1:
+        raise RefusedError(f"has p {node['p']}")
+    return float(node["p"])
+
+
 def _lp_pool(node: Node, x: Value) -> Value:
-    p = node["p"]
+    p = _exponent(node)
     found = computed(node, "reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs())
     return _root(found, p)
 
@@ -75,7 +81,8 @@ def _global_average_pool(node: Node, x: Value) -> Value:
 
 
 def _global_lp_pool(node: Node, x: Value) -> Value:
-    return _root(np.sum(_power(x, node["p"]), _spatial(x), dtype=x.dtype, keepdims=True), node["p"])
+    p = _exponent(node)
+    return _root(np.sum(_power(x, p), _spatial(x), dtype=x.dtype, keepdims=True), p)
 
 
 def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Value:
@@ -101,35 +108,6 @@ def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Val
     return found.reshape(due)
 
 
-def _max_roi_pool(node: Node, x: Value, rois: Value) -> Value:
-    """Maxima of the cells of regions, whose bounds are whole numbers (Girshick, 2015)."""
-    cells, number = node["pooled_shape"], np.dtype(x.dtype).type
-    if x.ndim != 4 or rois.shape[1:] != (5,) or len(cells) != 2 or min(cells) < 1:
-        raise RefusedError(f"has regions {list(rois.shape)} in {list(x.shape)}, and pooled_shape {cells}")
-    within = []
-    for k, n, size in zip((2, 1), cells, x.shape[2:], strict=True):
-        first, last = (_rounded(rois[:, i] * number(node["spatial_scale"])) for i in (k, k + 2))
-        cell = np.maximum(last - first + number(1), number(1)) / number(n)
-        steps = np.arange(n + 1).astype(x.dtype)
-        low = np.floor(steps[:-1] * cell[:, np.newaxis]) + first[:, np.newaxis]
-        high = np.ceil(steps[1:] * cell[:, np.newaxis]) + first[:, np.newaxis]
-        places = np.arange(size).astype(x.dtype)
-        within.append((places >= low[..., np.newaxis]) & (places < high[..., np.newaxis]))  # [region, cell, element]
-    n_rois, (rows, columns) = rois.shape[0], cells
-    require("memory", n_rois * math.prod(x.shape[1:]) * rows * x.dtype.itemsize, "the regions of an image")
-    images = at(node, x, rois[:, 0].astype(np.int64))[:, :, np.newaxis]
-    least = number(-np.inf)
-    bands = np.max(np.where(within[0][:, np.newaxis, :, :, np.newaxis], images, least), 3)  # [region, channel, row, x]
-    parts = [np.max(np.where(within[1][:, np.newaxis, np.newaxis, k], bands, least), 3) for k in range(columns)]
-    found = np.stack(parts, -1)
-    return np.where(found == least, number(0), found)
-
-
-def _rounded(x: Value) -> Value:
-    """Rounded to the nearest whole number, halves away from 0."""
-    return np.sign(x) * np.floor(np.abs(x) + np.dtype(x.dtype).type(0.5))
-
-
 OPERATORS: Mapping[str, Operator] = {
     "AveragePool": _average_pool,
     "GlobalAveragePool": _global_average_pool,
@@ -137,6 +115,5 @@ OPERATORS: Mapping[str, Operator] = {
     "GlobalMaxPool": lambda node, x: np.max(x, _spatial(x), keepdims=True),
     "LpPool": _lp_pool,
     "MaxPool": _max_pool,
-    "MaxRoiPool": _max_roi_pool,
     "MaxUnpool": _max_unpool,
 }

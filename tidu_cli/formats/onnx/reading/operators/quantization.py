@@ -69,10 +69,8 @@ def _dequantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = 
     dtype = node.dtype(node["output_dtype"]) if node["output_dtype"] else scale.dtype
     by = converted(node, _spread(node, scale, x, "a scale"), dtype)
     if zero is not None:
-        if zero.dtype != x.dtype or zero.shape != scale.shape:
-            raise RefusedError(
-                f"its zero point is of {zero.dtype} and shape {list(zero.shape)}, not of {x.dtype} and {list(scale.shape)}"
-            )
+        if zero.shape != scale.shape:
+            raise RefusedError(f"has a scale of shape {list(scale.shape)} and a zero point of shape {list(zero.shape)}")
         x = converted(node, x, _I32) - converted(node, _spread(node, zero, x, "a zero point"), _I32)
     return converted(node, x, dtype) * by
 
@@ -111,8 +109,13 @@ def _conv_integer(node: Node, x: Value, w: Value, x_zero: Value | None = None, w
 def _requantized(node: Node, whole: Value, scale: Value, y_zero: Value) -> Value:
     """Sums of products of integers, times a scale, as integers with a zero point."""
     _told(node, whole)
-    by = converted(node, scale, _F32)
-    return _rounded(node, converted(node, whole, _F32) * by, np.reshape(y_zero, ()) if y_zero.size == 1 else y_zero, y_zero.dtype)
+    wide = scale.dtype if scale.dtype.itemsize >= 4 else _F32
+    return _rounded(
+        node,
+        converted(node, whole, wide) * converted(node, scale, wide),
+        np.reshape(y_zero, ()) if y_zero.size == 1 else y_zero,
+        y_zero.dtype,
+    )
 
 
 def _q_linear_mat_mul(

@@ -1,4 +1,4 @@
-"""Arrays sampled at places between their elements."""
+"""Arrays sampled at places between their elements, and grids of such places."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from itertools import product
 
 import numpy as np
 
+from tidu_cli.formats.onnx.reading.folding import at
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.limits import require
+
+
+def widened(x: Value) -> Value:
+    """Floats of half precision as those of single precision: places, and sums of many products, need more digits."""
+    return x.astype(np.float32) if np.dtype(x.dtype).itemsize < 4 else x
+
 
 Reading = Callable[[Sequence[Value]], Value]
 """From indices along axes to the elements there, with channels as the last axis."""
@@ -43,19 +51,24 @@ def _cubic(rest: Value) -> list[tuple[int, Value]]:
     return [(-1, far(rest + 1)), (0, near(rest)), (1, near(1 - rest)), (2, far(2 - rest))]
 
 
+def _index(place: Value) -> Value:
+    """Whole numbers as integers, those far outside of any array cut off."""
+    return np.clip(place, -(2.0**30), 2.0**30).astype(np.int64)
+
+
 def _interpolated(read: Reading, places: Sequence[Value], sizes: Sequence[int], fix: Fixing, weigh: Weighing) -> Value:
     axes = []
     for place, n in zip(places, sizes, strict=True):
         whole = np.floor(place)
-        index = np.clip(whole, -(2.0**30), 2.0**30).astype(np.int64)
+        index = _index(whole)
         axes.append([(*fix(index + k, n), weight) for k, weight in weigh(place - whole)])
     found = None
     for taps in product(*axes):
-        weight = None
+        weight: Value = None
         for _, counts, w in taps:
             counted = w if counts is None else np.where(counts, w, w.dtype.type(0))
             weight = counted if weight is None else weight * counted
-        part = read([at for at, _, _ in taps]) * weight[..., np.newaxis]
+        part = read([index for index, _, _ in taps]) * weight[..., np.newaxis]
         found = part if found is None else found + part
     return found
 
@@ -71,90 +84,66 @@ def _reflected(x: Value, low: float, high: float) -> Value:
 
 
 def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
+    """An array at places of a grid, whose last axis has the last spatial axis first; -1 and 1 are its ends."""
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(node["mode"], node["mode"])
     padding, corners, sizes = node["padding_mode"], node["align_corners"], x.shape[2:]
-    if len(sizes) != grid.shape[-1] or (mode == "cubic" and len(sizes) != 2):
-        raise RefusedError(f"samples an array of {len(sizes)} spatial axes at places of {grid.shape[-1]} numbers in mode {mode}")
-    places = []
+    if grid.ndim != x.ndim or len(sizes) != grid.shape[-1] or x.shape[0] != grid.shape[0] or (mode == "cubic" and len(sizes) != 2):
+        raise RefusedError(f"samples an array of shape {list(x.shape)} at places of shape {list(grid.shape)} in mode '{mode}'")
+    if mode not in ("linear", "cubic", "nearest") or padding not in ("zeros", "border", "reflection"):
+        raise RefusedError(f"has mode '{mode}' and padding_mode '{padding}'")
+    if 0 in sizes or (mode != "nearest" and np.dtype(x.dtype).kind not in "fV"):
+        raise RefusedError(f"samples an array of {x.dtype} of shape {list(x.shape)} in mode '{mode}'")
+    places, at_places = [], widened(grid)
     for axis, n in enumerate(sizes):
-        g = grid[..., len(sizes) - 1 - axis]
+        g = at_places[..., len(sizes) - 1 - axis]
         place = (g + 1) / 2 * (n - 1) if corners else ((g + 1) * n - 1) / 2
         if mode == "nearest":
             place = np.round(place)
         low, high = (0.0, n - 1.0) if corners else (-0.5, n - 0.5)
-        if padding == "border":
+        if padding == "border" and mode != "cubic":  # a cubic goes on outside, over elements of the border
             place = np.where((place < low) | (place > high), np.clip(place, 0, n - 1), place)
         elif padding == "reflection":
             place = np.where((place < low) | (place > high), _reflected(place, low, high), place)
-        places.append(place.astype(x.dtype) if place.dtype != x.dtype else place)
+        places.append(place)
 
-    def fix(at: Value, n: int) -> tuple[Value, Value]:
+    def fix(index: Value, n: int) -> tuple[Value, Value]:
         if padding == "zeros":
-            return np.clip(at, 0, n - 1), (at >= 0) & (at < n)
+            return np.clip(index, 0, n - 1), (index >= 0) & (index < n)
         if padding == "border":
-            return np.clip(at, 0, n - 1), None
+            return np.clip(index, 0, n - 1), None
         low, high = (0, n - 1) if corners else (-0.5, n - 0.5)
-        return np.clip(_reflected(at.astype(np.float64), low, high).astype(np.int64), 0, n - 1), None
+        return np.clip(_reflected(index.astype(np.float64), low, high).astype(np.int64), 0, n - 1), None
 
     batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
     last = np.moveaxis(x, 1, -1)
-    weigh = {"linear": _linear, "cubic": _cubic, "nearest": lambda rest: [(0, np.ones_like(rest))]}[mode]
-    return np.moveaxis(_interpolated(lambda at: last[(batch, *at)], places, sizes, fix, weigh), -1, 1)
+    if mode == "nearest":
+        taps = [fix(_index(place), n) for place, n in zip(places, sizes, strict=True)]
+        found = at(node, last, batch, *[index for index, _ in taps])
+        for _, counts in taps if padding == "zeros" else ():
+            found = np.where(counts[..., np.newaxis], found, np.zeros((), x.dtype))
+        return np.moveaxis(found, -1, 1)
+    weigh = _linear if mode == "linear" else _cubic
+    found = _interpolated(lambda index: at(node, last, batch, *index), places, sizes, fix, weigh)
+    return np.moveaxis(found.astype(x.dtype), -1, 1)
 
 
-def _roi_align(node: Node, x: Value, rois: Value, batch: Value) -> Value:
-    """Means or maxima of points in the cells of regions (He et al., 2017)."""
-    height, width, scale = node["output_height"], node["output_width"], node["spatial_scale"]
-    half = 0.5 if node["coordinate_transformation_mode"] in ("half_pixel",) else 0.0
-    number = x.dtype.type
-    start = [rois[:, k] * number(scale) - number(half) for k in (1, 0)]
-    end = [rois[:, k] * number(scale) - number(half) for k in (3, 2)]
-    extent = [b - a for a, b in zip(start, end, strict=True)]
-    if not half:
-        extent = [np.maximum(e, number(1)) for e in extent]
-    places, counts = [], []
-    for first, whole, cells in zip(start, extent, (height, width), strict=True):
-        n = node["sampling_ratio"] or _points(node, whole, cells)
-        inner = (np.arange(cells)[:, np.newaxis] + (np.arange(n) + 0.5) / n).ravel()  # of cells
-        places.append(first[:, np.newaxis] + (whole / number(cells))[:, np.newaxis] * inner.astype(x.dtype))
-        counts.append(n)
-    n_rois, shape = rois.shape[0], (rois.shape[0], height * counts[0], width * counts[1])
-    rows = np.broadcast_to(places[0][:, :, np.newaxis], shape)
-    columns = np.broadcast_to(places[1][:, np.newaxis, :], shape)
-    outside = (rows < -1) | (rows > x.shape[2]) | (columns < -1) | (columns > x.shape[3])
-    at = [np.clip(p, number(0), number(n - 1)) for p, n in ((rows, x.shape[2]), (columns, x.shape[3]))]
-    last, image = np.moveaxis(x, 1, -1), np.reshape(batch, (-1, 1, 1))
-    taps = _roi_taps(lambda index: last[(image, *index)], at, x.shape[2:])
-    cells = (n_rois, height, counts[0], width, counts[1], x.shape[1])
-    inside = np.where(outside, number(0), number(1))[..., np.newaxis]
-    if node["mode"] == "max":
-        greatest = taps[0]
-        for tap in taps[1:]:
-            greatest = np.maximum(greatest, tap)
-        found = np.max((greatest * inside).reshape(cells), (2, 4))
-    else:
-        found = np.sum((sum(taps[1:], taps[0]) * inside).reshape(cells), (2, 4)) / number(math.prod(counts))
-    return np.moveaxis(found, -1, 1)
-
-
-def _points(node: Node, extent: Value, cells: int) -> int:
-    """How many points cells have along an axis where nobody says. Raises RefusedError where regions differ in it."""
-    known = np.unique(np.ceil(node.known(extent, "rois (or give sampling_ratio)") / cells))
-    if known.size > 1:
-        raise RefusedError("has regions of several sizes and sampling_ratio 0; export it with a sampling_ratio")
-    return max(int(known.item()), 1) if known.size else 1
-
-
-def _roi_taps(read: Reading, places: Sequence[Value], sizes: Sequence[int]) -> list[Value]:
+def _affine_grid(node: Node, theta: Value, size: Value) -> Value:
+    """Where GridSample reads for affine maps of an image."""
+    shape = node.ints(size, "size")[2:]
+    if theta.shape[1:] != (len(shape), len(shape) + 1) or min(shape) < 1:
+        raise RefusedError(f"maps images of size {shape} by arrays of shape {list(theta.shape)}")
+    require("memory", math.prod(shape) * 8 * (len(shape) + 1), f"a grid of shape {shape}")
     axes = []
-    for place, n in zip(places, sizes, strict=True):
-        low = np.minimum(np.floor(place), place.dtype.type(max(n - 1, 0))).astype(np.int64)
-        rest = place - low.astype(place.dtype)
-        axes.append([(low, 1 - rest), (np.minimum(low + 1, n - 1), rest)])
-    return [read([a, b]) * (u * v)[..., np.newaxis] for (a, u), (b, v) in product(*axes)]
+    for n in shape:
+        places = np.linspace(-1, 1, n) if node["align_corners"] else (np.arange(n) * 2 + 1) / n - 1
+        axes.append(np.zeros(1) if n == 1 and node["align_corners"] else places)
+    mesh = np.meshgrid(*axes, indexing="ij")
+    maps = widened(theta)
+    base = np.stack([*mesh[::-1], np.ones(shape)], -1).astype(maps.dtype)
+    return np.einsum("...k,njk->n...j", base, maps).astype(theta.dtype)
 
 
 OPERATORS: Mapping[str, Operator] = {
+    "AffineGrid": _affine_grid,
     "GridSample": _grid_sample,
-    "RoiAlign": _roi_align,
 }

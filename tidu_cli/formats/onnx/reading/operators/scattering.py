@@ -22,8 +22,6 @@ def scattered(node: Node, x: Value, vectors: Value, updates: Value, numbers: Sca
     reduction = node["reduction"] or "none"
     if reduction not in _PRIMITIVES:
         raise RefusedError(f"joins by '{reduction}', which is none of {', '.join(_PRIMITIVES)}")
-    if updates.dtype != x.dtype:
-        raise RefusedError(f"puts elements of {updates.dtype} into an array of {x.dtype}")
     if not updates.size:
         return x
     op = _PRIMITIVES[reduction]

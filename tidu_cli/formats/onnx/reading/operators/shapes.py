@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.numpy.primitives import normal_axes
-from tidu_cli.formats.onnx.reading.folding import counted, number
+from tidu_cli.formats.onnx.reading.folding import counted, integer, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.formats.onnx.tensors import dense
 
@@ -140,7 +140,7 @@ def _trilu(node: Node, x: Value, k: Value | None = None) -> Value:
     """The part of matrices from a diagonal up, or up to it; 0 elsewhere."""
     if x.ndim < 2:
         raise RefusedError(f"takes matrices, not an array of shape {list(x.shape)}")
-    (first,) = [0] if k is None else node.ints(k, "k")
+    first = 0 if k is None else integer(node, k, "k")
     rows, columns = x.shape[-2:]
     first = max(min(first, columns + 1), -rows - 1)
     along = _diagonal(node, rows, columns)
@@ -183,7 +183,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Expand": _expand,
     "EyeLike": _eye_like,
     "Flatten": _flatten,
-    "Identity": lambda node, x: x,
+    "Identity": lambda node, x: [x],
     "Range": _range,
     "Reshape": _reshape,
     "Shape": _shape,

@@ -12,6 +12,14 @@ from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Val
 from tidu_cli.limits import require
 
 
+def _one(node: Node, x: Value, what: str) -> int:
+    """The whole number that a value is. Raises RefusedError for several."""
+    found = node.ints(x, what)
+    if len(found) != 1:
+        raise RefusedError(f"has {len(found)} numbers as its {what}")
+    return found[0]
+
+
 def _complex(x: Value) -> Value:
     if x.shape[-1] not in (1, 2):
         raise RefusedError(f"is of an array of shape {list(x.shape)}, whose last axis has neither one nor two elements")
@@ -29,11 +37,14 @@ def _parts(x: Value) -> Value:
 
 
 def _dft(node: Node, x: Value, length: Value = None, axis: Value = None) -> Value:
-    given = node["axis"] if axis is None else int(node.known(axis, "axis").item())
+    given = node["axis"] if axis is None else _one(node, axis, "axis")
     if node.version >= 20 and axis is None:
         given = -2
     along = normalize_axis_index(given, x.ndim)
-    n = x.shape[along] if length is None else int(node.known(length, "dft_length").item())
+    n = x.shape[along] if length is None else _one(node, length, "dft_length")
+    if n < 1 or x.ndim < 2:
+        raise RefusedError(f"has the length {n} in an array of shape {list(x.shape)}")
+    require("memory", math.prod(x.shape) // max(x.shape[along], 1) * n * 16, f"transforms of length {n}")
     dtype, values = x.dtype, _complex(x)
     if node["inverse"]:
         if node["onesided"]:
@@ -47,11 +58,13 @@ def _dft(node: Node, x: Value, length: Value = None, axis: Value = None) -> Valu
 
 def _stft(node: Node, x: Value, step: Value, window: Value = None, length: Value = None) -> Value:
     """Fourier transforms of frames."""
-    hop = int(node.known(step, "frame_step").item())
+    if x.ndim not in (2, 3) or (window is not None and window.ndim != 1):
+        raise RefusedError(f"is of an array of shape {list(x.shape)}")
+    hop = _one(node, step, "frame_step")
     if length is None and window is None:
         raise RefusedError("has neither a window nor a frame_length")
-    n = window.shape[0] if length is None else int(node.known(length, "frame_length").item())
-    if hop < 1 or n < 1 or n > x.shape[1]:
+    n = window.shape[0] if length is None else _one(node, length, "frame_length")
+    if hop < 1 or n < 1 or n > x.shape[1] or (window is not None and window.shape != (n,)):
         raise RefusedError(f"has frames of {n} in steps of {hop} over {x.shape[1]} samples")
     values = _complex(x if x.ndim == 3 else x[..., np.newaxis])
     starts = np.arange((x.shape[1] - n) // hop + 1) * hop
@@ -66,7 +79,7 @@ def _window(*coefficients: float) -> Operator:
     """A sum of cosines."""
 
     def run(node: Node, size: Value) -> Value:
-        n = int(node.known(size, "size").item())
+        n = _one(node, size, "size")
         require("memory", max(n, 0) * 8, f"a window of {n} elements")
         phase = 2 * np.pi * np.arange(n) / (n if node["periodic"] else max(n - 1, 1))
         found = sum((c * np.cos(k * phase) * (-1) ** k for k, c in enumerate(coefficients)), np.zeros(n))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.formats.onnx.reading.node import Node, RefusedError, Value
+from tidu_cli.limits import require
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Windows:
 
     def places(self, axis: int) -> Any:
         """The places that each window of an axis reads, [window, element]; those in the padding are outside of the array."""
+        require("memory", self.counts[axis] * self.kernel[axis] * 8, "the places of windows")
         starts = np.arange(self.counts[axis]) * self.strides[axis] - self.low[axis]
         return starts[:, np.newaxis] + np.arange(self.kernel[axis]) * self.dilations[axis]
 
@@ -56,10 +58,18 @@ def spatial(node: Node, name: str, rank: int, default: int) -> tuple[int, ...]:
     return found
 
 
+def automatic_padding(node: Node) -> str:
+    """How padding is chosen. Raises RefusedError for what is no way."""
+    found = node["auto_pad"] or "NOTSET"
+    if found not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise RefusedError(f"has auto_pad '{found}'")
+    return str(found)
+
+
 def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
     """The windows over the spatial axes of x, those after the first two. Raises RefusedError where none fits."""
     rank = x.ndim - 2
-    if rank < 1 or len(kernel) != rank:
+    if rank < 1 or len(kernel) != rank or min(kernel) < 1:
         raise RefusedError(f"has windows {list(kernel)} for an array of shape {list(x.shape)}")
     strides, dilations = spatial(node, "strides", rank, 1), spatial(node, "dilations", rank, 1)
     sizes = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
@@ -67,7 +77,7 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
     if len(pads) != 2 * rank or min(pads, default=0) < 0:
         raise RefusedError(f"has pads {pads} for {rank} spatial axes")
     low, high = pads[:rank], pads[rank:]
-    automatic = node["auto_pad"] or "NOTSET"
+    automatic = automatic_padding(node)
     if automatic.startswith("SAME"):
         totals = [max((-(-n // s) - 1) * s + w - n, 0) for n, s, w in zip(x.shape[2:], strides, sizes, strict=True)]
         low = [t // 2 if automatic == "SAME_UPPER" else t - t // 2 for t in totals]
@@ -83,5 +93,5 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
         if count < 0 or (room < 0 and not node["ceil_mode"]):
             raise RefusedError(f"has windows of {w} elements along an axis of {n}, padded to {n + a + b}")
         counts.append(count)
-        reach.append((count - 1) * s + w - n - a)
+        reach.append(max((count - 1) * s + w - n - a, b))
     return Windows(tuple(kernel), strides, dilations, tuple(low), tuple(reach), tuple(high), tuple(counts))

@@ -141,7 +141,13 @@ def _places(low: Lowering, flat: Flat, x: str) -> str:
     if not flat.is_pooled:
         return _chosen(low, flat, x)
     wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
-    return _pooled(low, flat, flat.flat(wide), 2)[1]
+    numbers = _pooled(low, flat, flat.flat(wide), 2)[1]
+    # Runtimes count elements of the whole array, or of each image: so what is told of the image is taken off, and put on.
+    size = math.prod(flat.shape[k] for k in flat.axes)
+    local = low.emit("Mod", numbers, low.number(size, "i64"))
+    n = math.prod(flat.shape[k] for k in flat.others)
+    images = np.arange(n).reshape(-1, flat.channels, *[1] * len(flat.axes)) * size
+    return low.emit("Add", local, low.body.constant(images, "i64"))
 
 
 MOST_ELEMENTS = 2**22

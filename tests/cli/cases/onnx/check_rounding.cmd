@@ -1,0 +1,2 @@
+# Where derivatives end.
+tidu check tests/cli/cases/onnx/rounding.onnx --json

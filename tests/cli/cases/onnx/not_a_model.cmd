@@ -1,0 +1,2 @@
+# What is chosen of models is refused for documents.
+tidu convert samples/f.json --dim batch=1 --cast f64

@@ -1,0 +1,2 @@
+# JSON has no operator sets.
+tidu convert samples/f.json --opset 18

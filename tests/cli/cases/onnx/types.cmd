@@ -1,0 +1,2 @@
+# ONNX has types of its own.
+tidu convert samples/f.json --types -o "$TMP/f.onnx"

@@ -1,0 +1,148 @@
+"""The tests of operators that the package onnx brings: values, derivatives, and derivatives written as ONNX."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.onnx.derivatives import require_right
+from tests.onnx.evaluators import require_same_values
+from tests.onnx.node_tests import array, cases, has_tensors_only, imported, outcome
+from tidu_cli import api
+from tidu_cli.build.arrays.array import dtype_of
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.formats.onnx.choices import as_key
+from tidu_cli.formats.onnx.loading import loaded
+from tidu_cli.formats.onnx.writing.body import NoMeaningError
+from tidu_cli.formats.onnx.writing.model import onnx_bytes
+from tidu_cli.graph.types import FLOATS
+
+NAMES = [name for name, case in cases().items() if has_tensors_only(case)]
+
+LEAST = 1500
+"""How many of them have the values that are expected at least; the others are refused."""
+
+NO_DIFFERENCES = {
+    "acosh_example": "steps leave its domain, which begins at 1",
+    "attention_4d_with_past_and_present_qk_matmul_bias_3d_mask_causal": "products that are -infinity where they are masked",
+    "attention_4d_with_past_and_present_qk_matmul_bias_3d_mask_causal_expanded": "likewise",
+    "attention_4d_with_past_and_present_qk_matmul_bias_4d_mask_causal": "likewise",
+    "attention_4d_with_past_and_present_qk_matmul_bias_4d_mask_causal_expanded": "likewise",
+    "basic_deform_conv_with_padding": "places on elements, where linear interpolation has kinks",
+    "deform_conv_with_multiple_offset_groups": "likewise",
+    "l2normalization_axis_0": "norms of next to nothing",
+    "maxpool_3d_default": "so many windows that in one the greatest change places",
+    "mod_float_edge_cases_fmod_0_float16": "remainders of infinities",
+    "mod_float_edge_cases_fmod_0_float32": "likewise",
+    "mod_float_edge_cases_fmod_0_float64": "likewise",
+    "reduce_l2_empty_set": "the root of nothing",
+    "reduce_l2_empty_set_expanded": "likewise",
+    "reduce_log_sum_empty_set": "the logarithm of nothing",
+    "reduce_log_sum_empty_set_expanded": "likewise",
+    "reduce_log_sum_exp_empty_set": "likewise",
+    "reduce_log_sum_exp_empty_set_expanded": "likewise",
+    "reduce_max_empty_set": "infinity, the greatest of nothing",
+    "reduce_min_empty_set": "likewise",
+    "softmax_large_number": "inputs of 10,000, which round by more than what steps change",
+    "softmax_large_number_expanded": "likewise",
+    "softmax_large_number_expanded_ver18": "likewise",
+}
+"""Tests at whose points differences tell nothing of derivatives, and why."""
+
+NAN_COTANGENTS = (
+    "attention_4d_causal_padded_kv_bf16",
+    "attention_causal_boolmask_nan_robustness",
+    "attention_23_boolmask_fullymasked_row_nan_robustness",
+    "attention_4d_causal_nonpad_negative_offset_structural_empty",
+    "attention_23_fullymasked_qk_matmul_output_mode3_zero",
+    "attention_24_fullymasked_qk_matmul_output_mode3_zero",
+    "attention_24_qk_matmul_output_mode3_softmax_precision",
+    "attention_local_window_gqa_rank4_mask",
+)
+"""Tests whose expanded form computes NaN in rows that are masked, and puts 0 in its place: reverse mode has 0 · NaN there, as JAX
+has. The operator itself, as it is read here, computes no NaN."""
+
+PRODUCTS = ("scatter_elements_with_reduction_mul", "scatternd_multiply")
+"""Tests that multiply elements which may be the same, as far as is known: such a product has no derivative by its factors here."""
+
+UNWRITTEN = ("dft", "stft")
+"""Tests with complex numbers within, which ONNX has not got."""
+
+
+@cache
+def point(name: str) -> tuple[Any, dict[str, Any]]:
+    """A test's model, and its inputs: finite, and floats moved off kinks but for those that say how the operator works."""
+    case = cases()[name]
+    model, rng = loaded(case.model.SerializeToString()), np.random.default_rng(0)
+    given = dict(zip([i.name for i in model.graph.input], map(array, case.data_sets[0][0]), strict=False))
+    for key, x in given.items():
+        if x.ndim and (x.dtype.kind == "f" or x.dtype.name == "bfloat16") and key not in ("scales", "roi"):
+            finite = np.where(np.isfinite(x), x, np.ones_like(x))
+            given[key] = finite + (1e-3 * rng.standard_normal(x.shape)).astype(x.dtype)
+    return model, given
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_those_expected_or_the_operator_is_refused(name: str) -> None:
+    found = outcome(cases()[name])
+    assert found.kind in ("passed", "refused"), found.text
+    assert found.text.startswith(("graph '", "is a ")) or found.kind == "passed", found.text
+
+
+def test_most_operators_are_read() -> None:
+    assert sum(outcome(cases()[name]).kind == "passed" for name in NAMES) >= LEAST
+
+
+def floats_of(name: str) -> tuple[Any, dict[str, Any], list[str], list[str]]:
+    """The document of a test that passes, its inputs, and the inputs and outputs that are floats."""
+    model, given = point(name)
+    document = imported(model, given).document
+    values = {str(as_key(key)): x for key, x in given.items() if as_key(key) in document.inputs}
+    wrt = [str(i.key) for i in document.head.inputs if i.type.dtype in FLOATS]
+    return document, values, wrt, [str(o.key) for o in document.head.outputs if o.type.dtype in FLOATS]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derivatives_are_those_of_the_values(name: str) -> None:
+    if outcome(cases()[name]).kind != "passed" or not all(floats_of(name)[2:]):
+        return  # nothing to differentiate
+    model, given = point(name)
+    short = name.removeprefix("test_")
+    if short in NO_DIFFERENCES:
+        return
+    if short in PRODUCTS:
+        with pytest.raises(MissingRuleError, match="unique_indices"):
+            require_right(model, given)
+    elif short.removesuffix("_expanded") in NAN_COTANGENTS and short.endswith("_expanded"):
+        with pytest.raises(AssertionError, match="nan"):
+            require_right(model, given)
+    else:
+        require_right(model, given)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("_expanded")])
+def test_gradients_written_as_onnx_compute_the_same(name: str) -> None:
+    if outcome(cases()[name]).kind != "passed":
+        return
+    document, values, wrt, outputs = floats_of(name)
+    if not wrt or not outputs:
+        gradient = document
+    else:
+        if name.removeprefix("test_") in PRODUCTS:
+            return
+        gradient = api.vjp(document, wrt, outputs)
+    rng = np.random.default_rng(1)
+    for i in gradient.head.inputs:
+        if str(i.key) not in values:
+            values[str(i.key)] = rng.standard_normal(i.type.shape).astype(dtype_of(i.type.dtype))
+    if name.removeprefix("test_").startswith(UNWRITTEN):
+        with pytest.raises(NoMeaningError):
+            onnx_bytes(gradient)
+        return
+    data = onnx_bytes(gradient)
+    onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
+    require_same_values(gradient, data, values)
