@@ -87,6 +87,19 @@ class Templates:
         return Template(node, tuple(inputs), {})
 
 
+def operators(case: Case, opset: int, primitives: PrimitiveSet) -> list[str]:
+    """The operators that a node of a case is written with, one if it stands for itself. Raises NoMeaningError, which says why not.
+
+    A constant is an initializer, and has none.
+    """
+    if case.op == "constant":
+        return []
+    templates = Templates(opset, primitives)
+    node = templates.of(0, case, False).node
+    written = templates.functions[0].node if templates.functions else [node]
+    return [n.op_type for n in written if n.op_type != "Constant"]
+
+
 def _stands_alone(node: Any, inputs: Sequence[str], results: Sequence[str]) -> bool:
     """Whether a node can be copied: it reads all operands, gives the results, and has no graph, which has names, too."""
     return list(node.output) == results and set(inputs) <= set(node.input) and not any(a.HasField("g") for a in node.attribute)
