@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tidu_cli.formats.onnx.package import package
@@ -28,7 +29,7 @@ class Template:
     inputs: tuple[str, ...]
     constants: dict[str, Any]
 
-    @property
+    @cached_property
     def places(self) -> list[int]:
         """For each operand its place among the inputs of the node."""
         names = list(self.node.input)
