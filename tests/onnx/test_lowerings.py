@@ -39,13 +39,14 @@ SPECIAL = (
 FOREIGN = "complex fft field imag real record"
 """What is of complex numbers or records by nature."""
 
-OTHERS = "difference nextafter retract"
+OTHERS = "nextafter"
 
 REFUSED = frozenset(f"{ITERATIVE} {SPECIAL} {FOREIGN} {OTHERS}".split())
 """Primitives that have no meaning in ONNX, whatever their operands."""
 
 PARTLY_REFUSED = {
     "conv_general_dilated": "of [iu]64 has no operator",
+    "difference": "of [iu]64 is exact",
     "qr": "with exchanged columns",
     "reduce_window_max": "of [iu]64 has no operator",
     "reduce_window_min": "of [iu]64 has no operator",
@@ -185,6 +186,12 @@ def test_edge_values_are_what_documents_say(op):
 
 
 UNUSUAL = [0.0, -0.0, 1, np.nan, 3, np.inf, -np.inf, 1, 3, -1]
+
+
+def test_integers_move_by_whole_steps_up_to_the_last():
+    for dtype in ("i8", "u16", "i32"):
+        given = case("retract", {}, f"{dtype}[43]", "f64[43]")
+        agrees(given, checked_model(given), drawn(given, {0: np.resize(edges(dtype), 43), 1: FLOATS}))
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
