@@ -61,7 +61,6 @@ REVERSED = frozenset({"cumlogsumexp", "cummax", "cummin", "cumprod", "scan"})
 WITHOUT_KERNELS = {
     **{op: {"u64"} for op in ("argmax", "argmin", "reduce_max", "reduce_min", "sort", "top_k")},
     **{op: {"i8", "i16", "i32", "u8", "u16", "u32", "f64"} for op in ("conv_general_dilated", "reduce_window_sum")},
-    "cumlogsumexp": {"f64"},
 }
 """The dtypes of which onnxruntime has no kernels on CPUs; of bf16 its Python interface takes no arrays."""
 
