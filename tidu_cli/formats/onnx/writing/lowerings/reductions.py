@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.bits import reduced_bits
+from tidu_cli.formats.onnx.writing.lowerings.doubles import log1p
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 
@@ -84,7 +85,10 @@ def _log_add_exp(low: Lowering, x: str, y: str) -> str:
     """log(exp x + exp y): the greater one, and log(1 + exp(-|x - y|)), which is log 2 where both are the same, infinite or not."""
     most, same = low.emit("Max", x, y), low.emit("Equal", x, y)
     apart = low.emit("Where", same, low.number(0), low.emit("Sub", x, y))
-    return low.emit("Add", most, low.emit("Softplus", low.emit("Neg", low.emit("Abs", apart))))
+    less = low.emit("Neg", low.emit("Abs", apart))
+    if low.operand.dtype != "f64":
+        return low.emit("Add", most, low.emit("Softplus", less))
+    return low.emit("Add", most, log1p(low, low.emit("Exp", less)))  # runtimes have no Softplus of f64
 
 
 _OF_NOTHING: Mapping[str, Callable[[str], object]] = {
