@@ -241,6 +241,9 @@ def test_attributes_that_are_unknown_or_of_another_type():
             for name in ("axis", "alpha", "to", "perm", "nonsense"):
                 proto = one_node(op_type, ["x"], **{name: value})
                 read_or_refused(proto.SerializeToString())
+    for op_type, name in (("If", "then_branch"), ("Loop", "body"), ("Scan", "body"), ("Constant", "value")):
+        message = told(one_node(op_type, ["x"][: op_type != "Constant"], **{name: 3, "else_branch": 3}, num_scan_inputs=1))
+        assert "is not of the type that is due" in message or "takes" in message
     odd = one_node("Softmax", ["x"], axis=0)
     odd.graph.node[0].attribute[0].type = AttributeProto.TYPE_PROTO
     told(odd)
