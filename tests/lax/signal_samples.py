@@ -156,6 +156,7 @@ CONVOLUTIONS = [  # lhs shape, rhs shape, attrs
     ((2, 3), (4, 3), conv(NC)),
     ((1, 1, 1), (1, 1, 1), conv(NCW)),
     ((1, 1, 7), (1, 1, 3), conv(NCW)),
+    ((1, 1, 2), (1, 1, 1), conv(NCW, lhs_dilation=[3], padding=[[0, 2]])),
     ((1, 1, 3), (1, 1, 5), conv(NCW, padding=[[4, 4]])),
     ((1, 1, 7), (1, 1, 3), conv(NCW, padding=[[2, -1]], window_strides=[2])),
     ((2, 3, 5), (4, 3, 2), conv(NCW, padding=[[1, 0]], window_strides=[2])),

@@ -84,7 +84,7 @@ def fitted(kind: str) -> Model:
         "logistic": (pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression()), classes),
         "gaussian process": (gaussian_process.GaussianProcessRegressor(gaussian_process.kernels.RBF(1.5), alpha=1e-2), y),
         "kernel": (svm.SVR(kernel="rbf", gamma=0.3), y),
-        "svm": (svm.SVC(kernel="poly", degree=3, probability=True, random_state=0), classes),
+        "svm": (svm.SVC(kernel="poly", degree=3), classes),
     }
     estimator, target = estimators[kind]
     with warnings.catch_warnings():

@@ -118,7 +118,7 @@ def test_derivatives_are_those_of_the_values(name: str) -> None:
         with pytest.raises(MissingRuleError, match="unique_indices"):
             require_right(model, given)
     elif short.removesuffix("_expanded") in NAN_COTANGENTS and short.endswith("_expanded"):
-        with pytest.raises(AssertionError, match="is nan|, and <J'w, v> nan"):
+        with pytest.raises(AssertionError, match="nan"):
             require_right(model, given)
     else:
         require_right(model, given)

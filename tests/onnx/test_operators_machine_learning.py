@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import sklearn.ensemble
@@ -147,3 +148,101 @@ def test_labels_that_are_strings() -> None:
     np.testing.assert_allclose(np.asarray(values["output_probability"])[:, 1], [m["low"] for m in maps], 1e-5)
     assert any("1 is 'low'" in note for note in found.notes)
     assert any(note.startswith("ZipMap") for note in found.notes)
+
+
+def alone(op: str, x: Any, version: int = 3, outputs: int = 1, **attrs: Any) -> Any:
+    """A model of one operator of the domain."""
+    helper = onnx.helper
+    node = helper.make_node(op, ["X"], [f"y{k}" for k in range(outputs)], domain="ai.onnx.ml", **attrs)
+    declared = helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    given = [onnx.ValueInfoProto(name=f"y{k}") for k in range(outputs)]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", version)]
+    return helper.make_model(helper.make_graph([node], "g", [declared], given), opset_imports=opsets, ir_version=8)
+
+
+def require_alone(model: Any, x: Any, rtol: float = 1e-5) -> None:
+    inferred = onnx.shape_inference.infer_shapes(model)
+    expected = onnxruntime.InferenceSession(inferred.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"X": x})
+    values = evaluate(imported(model, {"X": x}).document, {"X": x})
+    for k, due in enumerate(expected):
+        y = np.asarray(values[f"y{k}"])
+        assert (y.dtype, y.shape) == (due.dtype, due.shape)
+        np.testing.assert_allclose(y, due, rtol, 1e-6)
+
+
+TREE = {
+    "nodes_treeids": [0, 0, 0, 1, 1, 1, 1, 1],
+    "nodes_nodeids": [0, 1, 2, 0, 1, 2, 3, 4],
+    "nodes_featureids": [0, 0, 0, 1, 2, 0, 0, 0],
+    "nodes_values": [0.1, 0.0, 0.0, 0.2, -0.3, 0.0, 0.0, 0.0],
+    "nodes_truenodeids": [1, 0, 0, 1, 2, 0, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0, 4, 3, 0, 0, 0],
+}
+WEIGHTS = {
+    "treeids": [0, 0, 0, 1, 1, 1],
+    "nodeids": [1, 2, 2, 2, 3, 4],
+    "ids": [0, 0, 1, 1, 0, 1],
+    "weights": [0.25, 0.5, -0.75, 0.125, -0.5, 0.375],
+}
+POST = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]
+COMPARED = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+
+def points() -> Any:
+    x = data()[0][:12, :3].copy()
+    x[0, 0], x[1, 1], x[2, 2], x[3, 0] = 0.1, 0.2, -0.3, np.nan
+    return x
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+@pytest.mark.parametrize("post", POST)
+@pytest.mark.parametrize("missing", [None, [1, 0, 0, 0, 1, 0, 0, 0]])
+def test_regressions_of_trees(aggregate: str, post: str, missing: list[int] | None) -> None:
+    for k, mode in enumerate(COMPARED):
+        modes = [mode, "LEAF", "LEAF", mode, COMPARED[k - 1], "LEAF", "LEAF", "LEAF"]
+        attrs: dict[str, Any] = {**TREE, "nodes_modes": modes, **{f"target_{name}": v for name, v in WEIGHTS.items()}}
+        attrs |= {"aggregate_function": aggregate, "post_transform": post, "n_targets": 2}
+        attrs |= {"nodes_missing_value_tracks_true": missing} if missing else {}
+        require_alone(alone("TreeEnsembleRegressor", points(), **attrs), points())
+
+
+@pytest.mark.parametrize("post", POST)
+@pytest.mark.parametrize(
+    ("labels", "ids"),  # of two classes that both have weights onnxruntime gives the numbers, and not the labels
+    [([3, 5], [0] * 6), ([3, 5], [1] * 6), ([3, 5, 9], [0] * 6), ([3, 5, 9], [1] * 6), ([3, 5, 9], [0, 0, 1, 1, 0, 1])],
+)
+@pytest.mark.parametrize("is_positive", [False, True])
+def test_classes_of_trees(post: str, labels: list[int], ids: list[int], is_positive: bool) -> None:
+    weights = [abs(w) if is_positive else w for w in WEIGHTS["weights"]]
+    attrs: dict[str, Any] = {**TREE, "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LEQ", "BRANCH_LEQ", *["LEAF"] * 3]}
+    attrs |= {f"class_{name}": v for name, v in {**WEIGHTS, "ids": ids, "weights": weights}.items()}
+    require_alone(
+        alone("TreeEnsembleClassifier", points(), outputs=2, classlabels_int64s=labels, post_transform=post, **attrs), points()
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("Normalizer", {"norm": "MAX"}),
+        ("Normalizer", {"norm": "L1"}),
+        ("Normalizer", {"norm": "L2"}),
+        ("Scaler", {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, -1.0]}),
+        ("Scaler", {"offset": [1.0], "scale": [0.5]}),
+        ("Imputer", {"imputed_value_floats": [1.0, 2.0, 3.0], "replaced_value_float": 0.5}),
+        ("Imputer", {"imputed_value_floats": [1.0], "replaced_value_float": float("nan")}),
+        ("Binarizer", {"threshold": 0.25}),
+        ("LabelEncoder", {"keys_floats": [0.5, 1.0], "values_floats": [7.0, 8.0], "default_float": -2.0}),
+        ("LabelEncoder", {"keys_floats": [0.5, 1.0], "values_int64s": [7, 8]}),
+        ("LinearRegressor", {"coefficients": [1.0, 2.0, -1.0, 0.5, 0.25, 3.0], "targets": 2, "intercepts": [0.5, 0.75]}),
+        *[("LinearClassifier", {"coefficients": [1.0, 2.0, -1.0], "intercepts": [0.5], "classlabels_ints": [4, 6],
+                                "post_transform": post}) for post in POST[:1] + POST[2:3]],
+        *[("LinearClassifier", {"coefficients": [1.0, 2.0, -1.0, 0.5, 0.25, 3.0], "intercepts": [0.5, 0.0],
+                                "classlabels_ints": [4, 6], "post_transform": post}) for post in POST],
+    ],
+)  # fmt: skip
+def test_operators_alone(op: str, attrs: dict[str, Any]) -> None:
+    x = np.array([[0.5, 1.0, -2.0], [0.0, 0.0, 0.0], [0.25, 3.0, 0.5]], np.float32)
+    if op == "Imputer":
+        x[1, 1] = np.nan
+    require_alone(alone(op, x, outputs=2 if "Classifier" in op else 1, **attrs), x)

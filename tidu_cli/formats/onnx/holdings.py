@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tidu_cli.errors import counted
 from tidu_cli.formats.onnx.choices import as_key
 from tidu_cli.formats.onnx.contents import nodes_within
 from tidu_cli.formats.onnx.loading import loaded
@@ -17,17 +19,38 @@ from tidu_cli.graph.types import FLOATS, ITEMSIZE
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """How many floats some tensors have."""
+
+    numbers: int
+    tensors: int
+    n_bytes: int
+
+    @classmethod
+    def of(cls, tensors: Iterable[Any]) -> Numbers:
+        """Those of tensors of floats among these."""
+        known = [t for t in tensors if DTYPES.get(t.data_type) in FLOATS]
+        sizes = [(math.prod(t.dims), ITEMSIZE[DTYPES[t.data_type]]) for t in known]
+        return cls(sum(n for n, _ in sizes), len(known), sum(n * itemsize for n, itemsize in sizes))
+
+    def __str__(self) -> str:
+        return f"{counted(self.numbers, 'number')} in {counted(self.tensors, 'tensor')}, {counted(self.n_bytes, 'byte')}"
+
+
+@dataclass(frozen=True)
 class Holdings:
-    """`operators` with how many nodes are of each, those of functions and of graphs within nodes once; `ports` as text by name."""
+    """`operators` with how many nodes are of each, those of functions and of graphs within nodes once; types of ports as text.
+
+    `parameters` are initializers of floats, `constants` floats of Constant nodes, where some exporters have their parameters.
+    """
 
     opsets: dict[str, int]
     producer: str
     operators: Counter[str]
     inputs: dict[str, str]
     outputs: dict[str, str]
-    parameters: int
-    numbers: int
-    n_bytes: int
+    parameters: Numbers
+    constants: Numbers
 
     def facts(self) -> dict[str, str]:
         """A line of each."""
@@ -37,24 +60,22 @@ class Holdings:
             "nodes": _counts(self.operators) or "none",
             "inputs": _ports(self.inputs),
             "outputs": _ports(self.outputs),
-            "parameters": f"{self.numbers:,} numbers in {self.parameters:,} tensors, {self.n_bytes:,} bytes",
+            "parameters": f"{self.parameters}{f'; in Constant nodes {self.constants}' if self.constants.tensors else ''}",
         }
 
 
 def holdings(model: Any) -> Holdings:
     """What a model holds. It has been loaded, so that its graphs nest no deeper than is read."""
     graph, functions = model.graph, model.functions
-    known = [t for t in graph.initializer if DTYPES.get(t.data_type) in FLOATS]
-    sizes = [(math.prod(t.dims), ITEMSIZE[DTYPES[t.data_type]]) for t in known]
-    nodes = nodes_within([*graph.node, *(node for f in functions for node in f.node)])
+    nodes = list(nodes_within([*graph.node, *(node for f in functions for node in f.node)]))
+    constants = [a.t for node in nodes if node.op_type == "Constant" for a in node.attribute if a.HasField("t")]
     return Holdings(
         {domain_name(o.domain): o.version for o in model.opset_import},
         " ".join(filter(None, (model.producer_name, model.producer_version))),
         Counter(operator_name(node.domain, node.op_type) for node in nodes),
         *ports(graph),
-        len(known),
-        sum(n for n, _ in sizes),
-        sum(n * itemsize for n, itemsize in sizes),
+        Numbers.of(graph.initializer),
+        Numbers.of(constants),
     )
 
 

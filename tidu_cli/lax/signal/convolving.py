@@ -32,12 +32,13 @@ def convolving(np: Any, axes: Sequence[Sliding]) -> Callable[[Any, Any], Any]:
     if many_kinds:
         axes = [along.spread_out for along in axes]
     counts, every = tuple(along.count for along in axes), list(product(*(along.phases() for along in axes)))
+    is_line = len(every) == len(axes) == 1 and every[0][0].unit and every[0][0].n_outputs == counts[0]
 
     def convolved(lhs: Any, rhs: Any) -> Any:
         if many_kinds:
             lhs = laid_out(np, lhs, [replace(along, low=0, high=0) for along in given], 0)
         shape = (lhs.shape[0], *rhs.shape[:2], *counts)
-        if len(every) == len(axes) == 1 and lhs.shape[:3] == rhs.shape[:3] == (1, 1, 1) and every[0][0].unit:
+        if is_line and lhs.shape[:3] == rhs.shape[:3] == (1, 1, 1) and every[0][0].n_taps == rhs.shape[3]:
             return np.reshape(_of_line(np, _met(np, lhs, every[0])[0, 0, 0], rhs[0, 0, 0]), shape)
         found = np.zeros(shape, lhs.dtype)
         for phases in every if found.size and lhs.size and rhs.size else ():

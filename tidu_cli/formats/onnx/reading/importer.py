@@ -78,7 +78,7 @@ class Importer:
         self.notes: dict[str, None] = {}
         self.computed: list[str] = []
         self.weights: dict[str, Any] = {}
-        self._numbers: dict[tuple[Recorder, int], Any] = {}
+        self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
@@ -99,6 +99,8 @@ class Importer:
         kept = [k for k, name in enumerate(declared) if needed[k] or not (self.is_cut or name in self.weights)]
         inputs = [self.recorder.inputs[k] for k in kept]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
+        if self.choices.weights and not self.weights:
+            self.note("it has no initializers of floats, and so no weights; --cut NAME makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
 

@@ -257,8 +257,7 @@ def _aligned(document: Document, number: int) -> set[int]:
             lazy.add(node)
     for case, args in reads:
         at = [made[a] for a in args if a in made]
-        others = args[1:] if case.op == "select_n" else args
-        whole = any(a not in made for a in others)
+        whole = any(a not in made for a in (args[1:] if case.op == "select_n" else args))
         if at and not (case.op in BROADCASTING and whole and _is_one_operator(case)):
             lazy.difference_update(at)
     elsewhere = {v for other in document.graphs for g, v in other.external if g == number}

@@ -269,8 +269,8 @@ def _listed(node: Node, name: str, n: int) -> list[int]:
 
 
 def _length(xs: Sequence[Value]) -> int:
-    sizes = {x.shape[0] if x.ndim else None for x in xs}
-    if len(sizes) != 1 or None in sizes:
+    sizes = {x.shape[0] if x.ndim else -1 for x in xs}
+    if len(sizes) != 1 or -1 in sizes:
         told = ", ".join(str(list(x.shape)) for x in xs)
         raise RefusedError(f"scans over slices of arrays of the shapes {told}; all have one number of them")
     return int(sizes.pop())

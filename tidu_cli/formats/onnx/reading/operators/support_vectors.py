@@ -60,14 +60,13 @@ def _classifier(node: Node, x: Value) -> list[Value]:
     n, total = len(sizes), sum(sizes)
     kernels = _kernel(node, x, array(x, node["support_vectors"], total, x.shape[1]))
     decisions = kernels @ _pairwise(sizes, array(x, node["coefficients"], n - 1, total)) + array(x, node["rho"], n * (n - 1) // 2)
-    if node["prob_a"]:
-        scores = _coupled(node, decisions, n)
-        return [labelled(node, labels, best(node, scores)), transformed(node, scores, kind)]
     votes = [np.where(decisions[:, k] > number(x, 0), i, j) for k, (i, j) in enumerate(pairs(n))]
     counts = np.stack([sum((vote == c).astype(np.int64) for vote in votes) for c in range(n)], -1)
-    if n == 2:
-        decisions = np.concatenate([-decisions, decisions], 1)  # as onnxruntime has it
-    return [labelled(node, labels, best(node, counts)), transformed(node, decisions, kind)]
+    if node["prob_a"]:
+        scores = _coupled(node, decisions, n)  # of which the greatest may be another's than that of most votes
+    else:
+        scores = np.concatenate([-decisions, decisions], 1) if n == 2 else decisions  # as onnxruntime has it
+    return [labelled(node, labels, best(node, counts)), transformed(node, scores, kind)]
 
 
 def _pairwise(sizes: Any, coefficients: Any) -> Any:

@@ -165,7 +165,8 @@ def _classifier(node: Node, x: Value) -> list[Value]:
     x, labels, kind = matrix(floats(node, x)), labels_of(node, "classlabels_int64s"), node["post_transform"]
     n, base = len(labels), _listed(node, "base_values", x.dtype)
     trees = _trees(node, "class", n)
-    scores = _aggregated(node, x, trees, _leaves(node, x, trees), "SUM")
+    leaves = _leaves(node, x, trees)
+    scores = _aggregated(node, x, trees, leaves, "SUM")
     classes = sorted(set(node["class_ids"] or ()))
     if n == 2 and len(classes) == 1:  # one score of two classes
         score = scores[:, classes[0] : classes[0] + 1]
@@ -175,11 +176,18 @@ def _classifier(node: Node, x: Value) -> list[Value]:
             chosen, both = score > number(x, 0.5), [number(x, 1) - score, score]
         else:
             chosen, both = score > number(x, 0), [-score, score]
-            both = [computed(node, "logistic", s) for s in both] if kind == "LOGISTIC" else both
+        if kind == "LOGISTIC":
+            both = [computed(node, "logistic", s) for s in (-score, score)]
+        if classes == [1]:  # as onnxruntime has it, the other class has the score 0
+            both = [transformed(node, scores, kind)]
         return [labelled(node, labels, chosen[:, 0].astype(np.int64)), np.concatenate(both, 1)]
     if base.size:
         scores = scores + base
-    return [labelled(node, labels, best(node, scores)), transformed(node, scores, kind)]
+    competing = scores
+    if np.nanmin(trees.weights, initial=0) < 0:  # classes that no leaf has a weight for do not compete
+        has_any = np.any(at(node, ~np.isnan(trees.weights), leaves), 1)
+        competing = np.where(has_any, scores, number(scores, -np.inf))
+    return [labelled(node, labels, best(node, competing)), transformed(node, scores, kind)]
 
 
 def _ensemble(node: Node, x: Value) -> Value:

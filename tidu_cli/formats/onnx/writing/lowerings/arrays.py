@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.lax.arrays.structural import literal_array
 
 LARGEST_IOTA = 4096
@@ -46,14 +46,18 @@ def _pad(low: Lowering, x: str, value: str) -> str:
     shape = list(low.operand.shape)
     for axis, (_, _, interior) in enumerate(config):
         if interior and shape[axis] > 1:
-            x = _spread(low, x, shape, axis, interior, value)
+            x = spread(low, x, shape, axis, interior, value)
             shape[axis] = (shape[axis] - 1) * (interior + 1) + 1
     low_, high = [c[0] for c in config], [c[1] for c in config]
     if not any(low_) and not any(high):
         return x if shape != list(low.operand.shape) else low.emit("Identity", x)
     if min(*low_, *high) < 0:
-        starts = [max(-a, 0) for a in low_]
-        ends = [max(n - max(-b, 0), 0) for n, b in zip(shape, high, strict=True)]
+        starts, cuts = [max(-a, 0) for a in low_], [max(-b, 0) for b in high]
+        if any(a + b > n for a, b, n in zip(starts, cuts, shape, strict=True)):  # what comes in is cut, too
+            wide = [max(a, 0) + n + max(b, 0) for a, n, b in zip(low_, shape, high, strict=True)]
+            x = low.emit("Pad", x, low.ints([max(a, 0) for a in (*low_, *high)]), value)
+            return _sliced(low, x, starts, [n - b for n, b in zip(wide, cuts, strict=True)], [1] * len(shape))
+        ends = [n - b for n, b in zip(shape, cuts, strict=True)]
         x = _sliced(low, x, starts, ends, [1] * len(shape))
         low_, high = [max(a, 0) for a in low_], [max(b, 0) for b in high]
         if not any(low_) and not any(high):
@@ -61,7 +65,7 @@ def _pad(low: Lowering, x: str, value: str) -> str:
     return low.emit("Pad", x, low.ints([*low_, *high]), value)
 
 
-def _spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, value: str) -> str:
+def spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, value: str) -> str:
     """x with a value so many times between elements of an axis."""
     split = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
     rank = len(split)
@@ -92,9 +96,17 @@ def reversed_along(low: Lowering, x: str, axes: Sequence[int]) -> str:
     return low.emit("Slice", x, low.ints([-1] * len(axes)), low.ints(ends), low.ints(axes), low.ints([-1] * len(axes)))
 
 
+def as_i64(low: Lowering, x: str, dtype: str) -> str:
+    """Indices as i64, where the largest of u64 would be negative."""
+    if dtype == "u64":
+        x = low.emit("Min", x, low.number(2**63 - 1, "u64"))
+    return x if dtype == "i64" else low.cast(x, "i64")
+
+
 def clamped_starts(low: Lowering, indices: Sequence[str], sizes: Sequence[int], shape: Sequence[int]) -> str:
     """The starts of a slice, as one vector of i64 in which the slice fits."""
-    parts = [low.reshape(low.cast(i, "i64"), [1]) for i in indices]
+    types = low.operands[-len(indices) :]
+    parts = [low.reshape(as_i64(low, i, t.dtype), [1]) for i, t in zip(indices, types, strict=True)]
     starts = low.emit("Concat", *parts, axis=0)
     most = low.ints([n - s for n, s in zip(shape, sizes, strict=True)])
     return low.emit("Min", low.emit("Max", starts, low.ints([0])), most)
@@ -141,6 +153,10 @@ def _split(low: Lowering, x: str) -> list[str]:
     return low.emit_all("Split", [x, low.ints(sizes)], len(sizes), axis=low.attrs.axis)
 
 
+def _transpose(low: Lowering, x: str) -> str:
+    return low.emit("Transpose", x, perm=list(low.attrs.permutation)) if low.operand.rank else low.emit("Identity", x)
+
+
 LOWERINGS: Mapping[str, Rule] = {
     "constant": lambda low: low.body.constant(literal_array(np, low.attrs.value)),
     "broadcast_in_dim": _broadcast,
@@ -149,11 +165,11 @@ LOWERINGS: Mapping[str, Rule] = {
     "dynamic_update_slice": _dynamic_update_slice,
     "expand_dims": _expand_dims,
     "iota": _iota,
-    "pad": _pad,
+    "pad": widened(_pad, i16="i32", u16="i32"),
     "reshape": lambda low, x: low.reshape(x, low.result.shape),
     "rev": lambda low, x: reversed_along(low, x, low.attrs.dimensions),
     "slice": _slice,
     "split": _split,
     "squeeze": _squeeze,
-    "transpose": lambda low, x: low.emit("Transpose", x, perm=list(low.attrs.permutation)),
+    "transpose": _transpose,
 }

@@ -152,8 +152,10 @@ def _shift(direction: str) -> Rule:
         unsigned = f"u{bits}"
         a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
         most = low.number(bits - 1, unsigned)
-        shifted = low.emit("BitShift", a, low.emit("Min", b, most), direction=direction)
-        found = low.where(low.emit("Greater", b, most), low.number(0, unsigned), shifted, unsigned)
+        is_far = low.emit("Greater", b, most)
+        within = low.where(is_far, most, b, unsigned)
+        shifted = low.emit("BitShift", a, within, direction=direction)
+        found = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
         return low.cast(found, low.operand.dtype) if low.operand.dtype != unsigned else found
 
     return rule

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.formats.onnx.writing.lowerings.arrays import as_i64
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 
 def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
     """The entries of index vectors, each of the indices' shape with a last axis of one."""
-    wide = low.cast(indices, "i64") if low.operands[1].dtype != "i64" else indices
+    wide = as_i64(low, indices, low.operands[1].dtype)
     return low.emit_all("Split", [wide], n, axis=rank - 1, num_outputs=n) if n > 1 else [wide]
 
 
@@ -131,7 +132,7 @@ def _gather_along(low: Lowering, x: str, indices: str, axis: int) -> str:
     index_type = low.operands[1]
     flat = low.emit("Squeeze", indices, low.ints([index_type.rank - 1]))
     if index_type.dtype not in ("i32", "i64"):
-        flat = low.cast(flat, "i64")
+        flat = as_i64(low, flat, index_type.dtype)
     if low.attrs.mode != "promise_in_bounds":
         dtype = index_type.dtype if index_type.dtype in ("i32", "i64") else "i64"
         flat = low.emit("Clip", flat, low.number(0, dtype), low.number(low.operand.shape[axis] - 1, dtype))

@@ -89,8 +89,9 @@ def _cholesky(low: Lowering, x: str) -> str:
     (factor,) = _steps(low, range(n), [(low.emit("Expand", low.number(0), low.ints(type_.shape)), type_)], step)
     eye = low.body.constant(np.eye(n, dtype=bool))
     pivots = low.emit("Where", eye, factor, low.number(1))
-    least = low.emit("ReduceMin", pivots, low.ints([axis - 1, axis]), keepdims=1)
-    is_fine = low.emit("And", low.emit("Greater", least, low.number(0)), low.emit("Less", least, low.number(math.inf)))
+    fine = low.emit("And", low.emit("Greater", pivots, low.number(0)), low.emit("Less", pivots, low.number(math.inf)))
+    least = low.emit("ReduceMin", low.cast(fine, "i32"), low.ints([axis - 1, axis]), keepdims=1)
+    is_fine = low.cast(least, "bool")
     lower = low.body.constant(np.tri(n, dtype=bool))
     return low.emit("Where", low.emit("Or", is_fine, low.emit("Not", lower)), factor, low.number(math.nan))
 
@@ -163,7 +164,8 @@ def _qr(low: Lowering, x: str) -> list[str]:
     rank, (m, n), k_kept = type_.rank, type_.shape[-2:], low.results[0].shape[-1]
     square = type_.with_shape((*type_.shape[:-1], m))
     if not type_.size:
-        raise low.refuse("of empty matrices has no form in operators of ONNX")
+        eye = low.body.constant(np.eye(m, k_kept), type_.dtype)
+        return [low.emit("Expand", eye, low.ints(low.results[0].shape)), _empty(low, 1)]
 
     def step(body: Body, k: str, upper: str, q: str) -> list[Carried]:
         zero, rows = body.constant(0, type_.dtype), _places(body, m, -2)

@@ -17,8 +17,9 @@ def _reduce(op_type: str) -> Rule:
         if not axes:
             return low.emit("Identity", x)
         if low.operand.dtype == "bool":
-            found = low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0)
-            return low.emit("Greater", found, low.number(0, "i32"))  # of nothing the greatest is the least of all integers
+            if not low.operand.size:
+                return low.emit("Expand", low.number(op_type == "ReduceMin"), low.ints(low.result.shape))
+            return low.cast(low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0), "bool")
         return low.emit(op_type, x, low.ints(axes), keepdims=0)
 
     return rule
@@ -30,6 +31,9 @@ def _bitwise(op_type: str) -> Rule:
     def rule(low: Lowering, x: str) -> str:
         if not low.attrs.axes:
             return low.emit("Identity", x)
+        if not low.operand.size:
+            zero = low.emit("Expand", low.number(0), low.ints(low.result.shape))
+            return zero if op_type != "ReduceMin" else low.emit("Not" if low.operand.dtype == "bool" else "BitwiseNot", zero)
         if low.operand.dtype != "bool":
             return reduced_bits(low, x, op_type)
         found = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
@@ -51,6 +55,8 @@ def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
 
     def rule(low: Lowering, x: str) -> str:
         operand, axis = low.operand, low.attrs.axis
+        if not operand.size:
+            return low.emit("Identity", x)
         row = TensorType(operand.dtype, tuple(n for k, n in enumerate(operand.shape) if k != axis))
 
         def write(body: Body, carried: str, element: str) -> list[tuple[str, TensorType]]:
@@ -74,11 +80,17 @@ def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
     return rule
 
 
-def _least(dtype: str) -> object:
+def least(dtype: str) -> object:
+    """The least number of a dtype."""
+    if dtype == "bool":
+        return False
     return -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
 
 
-def _greatest(dtype: str) -> object:
+def greatest(dtype: str) -> object:
+    """The greatest number of a dtype."""
+    if dtype == "bool":
+        return True
     return math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
 
 
@@ -91,9 +103,9 @@ def _log_add_exp(body: Body, x: str, y: str) -> str:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "cumlogsumexp": widened(_cumulative(_log_add_exp, _least), f16="f32", bf16="f32"),
-    "cummax": widened(_cumulative(lambda body, x, y: body.emit("Max", x, y), _least), i16="i32", u16="i32"),
-    "cummin": widened(_cumulative(lambda body, x, y: body.emit("Min", x, y), _greatest), i16="i32", u16="i32"),
+    "cumlogsumexp": widened(_cumulative(_log_add_exp, least), f16="f32", bf16="f32"),
+    "cummax": widened(_cumulative(lambda body, x, y: body.emit("Max", x, y), least), i16="i32", u16="i32"),
+    "cummin": widened(_cumulative(lambda body, x, y: body.emit("Min", x, y), greatest), i16="i32", u16="i32"),
     "cumprod": _cumulative(lambda body, x, y: body.emit("Mul", x, y), lambda dtype: 1),
     "cumsum": widened(_cumulative_sum, **WIDE_INTEGERS),
     "reduce_and": _bitwise("ReduceMin"),

@@ -130,10 +130,10 @@ def _erfc_inv(low: Lowering, x: str) -> str:
     return low.emit("Where", upper, low.emit("Neg", found), found)
 
 
-def _moved(low: Lowering, size: str) -> tuple[str, str, str]:
-    """Whether x >= 0 is moved up, where to, and a safe value of what is not."""
+def _moved(low: Lowering, size: str) -> tuple[str, str]:
+    """Whether x >= 0 is moved up, and where to."""
     is_small = low.emit("Less", size, low.number(SHIFT))
-    return is_small, low.emit("Where", is_small, low.emit("Add", size, low.number(SHIFT)), size), size
+    return is_small, low.emit("Where", is_small, low.emit("Add", size, low.number(SHIFT)), size)
 
 
 def _series(low: Lowering, coefficients: tuple[float, ...], z: str) -> tuple[str, str]:
@@ -159,24 +159,25 @@ def _sin_pi(low: Lowering, size: str) -> tuple[str, str]:
 def _lgamma(low: Lowering, x: str) -> str:
     """log|gamma(x)|: Stirling's series, the recurrence below it, and the reflection of negative numbers (DLMF 5.5.3)."""
     size = low.emit("Abs", x)
-    is_small, z, _ = _moved(low, size)
+    is_small, z = _moved(low, size)
     inverse, series = _series(low, STIRLING, z)
     rest = low.emit("Add", low.emit("Mul", inverse, series), low.number(math.log(2 * math.pi) / 2 - 0.5))
     log_z = low.emit("Sub", low.emit("Log", z), low.number(1))
     found = low.emit("Add", low.emit("Mul", low.emit("Sub", z, low.number(0.5)), log_z), rest)
     found = low.emit("Sub", found, low.emit("Log", _product(low, size, is_small)))
     infinity = low.number(math.inf)
-    found = low.emit("Where", low.emit("Equal", size, infinity), infinity, found)
     sine, _ = _sin_pi(low, size)
-    reflected = low.emit("Sub", low.emit("Log", low.emit("Div", low.number(math.pi), low.emit("Mul", sine, size))), found)
+    logs = low.emit("Add", low.emit("Log", low.emit("Div", sine, low.number(math.pi))), low.emit("Log", size))
+    reflected = low.emit("Neg", low.emit("Add", logs, found))
     reflected = low.emit("Where", low.emit("Equal", sine, low.number(0)), infinity, reflected)
-    return low.emit("Where", low.emit("Less", x, low.number(0)), reflected, found)
+    found = low.emit("Where", low.emit("Less", x, low.number(0)), reflected, found)
+    return low.emit("Where", low.emit("Equal", size, infinity), infinity, found)
 
 
 def _digamma(low: Lowering, x: str) -> str:
-    """The derivative of log gamma, likewise; NaN at negative integers."""
+    """The derivative of log gamma, likewise; NaN at zero and negative integers."""
     size = low.emit("Abs", x)
-    is_small, z, _ = _moved(low, size)
+    is_small, z = _moved(low, size)
     inverse, series = _series(low, PSI, z)
     square = low.emit("Mul", inverse, inverse)
     correction = low.emit("Add", low.emit("Mul", inverse, low.number(0.5)), low.emit("Mul", square, series))
@@ -191,7 +192,7 @@ def _digamma(low: Lowering, x: str) -> str:
     turn = low.emit("Mul", low.number(math.pi), low.emit("Div", low.emit("Cos", angle), low.emit("Sin", angle)))
     reflected = low.emit("Add", low.emit("Add", found, low.emit("Reciprocal", size)), turn)
     reflected = low.emit("Where", low.emit("Equal", rest, low.number(0)), low.number(math.nan), reflected)
-    return low.emit("Where", low.emit("Less", x, low.number(0)), reflected, found)
+    return low.emit("Where", low.emit("LessOrEqual", x, low.number(0)), reflected, found)
 
 
 SINGLE = {"f16": "f64", "bf16": "f64", "f32": "f64"}

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.formats.onnx.writing.lowerings.arrays import spread
 from tidu_cli.formats.onnx.writing.lowerings.convolution import cropped
+from tidu_cli.formats.onnx.writing.lowerings.reductions import greatest, least
 from tidu_cli.graph.types import FLOATS, TensorType
 
 
@@ -46,10 +48,30 @@ class Flat:
         back = sorted(range(len(self.order)), key=self.order.__getitem__)
         return self.low.transpose(self.low.reshape(y, [shape[k] for k in self.order]), back)
 
+    def widened(self, x: str, value: str) -> str:
+        """x in that form, dilated, and padded where pads are as large as windows, which operators do not take."""
+        shape = [1, 1, *[self.shape[k] for k in self.axes]]
+        shape[0] = math.prod(self.shape[k] for k in self.others)
+        for axis, d in enumerate(self.base, 2):
+            if d > 1 and shape[axis] > 1:
+                x = spread(self.low, x, shape, axis, d - 1, value)
+                shape[axis] = (shape[axis] - 1) * d + 1
+        self.base = [1] * len(self.base)
+        if any(max(pads) >= n for pads, n in zip(self.pads, self.kernel, strict=True)):
+            starts, ends = ([max(pads[k], 0) for pads in self.pads] for k in (0, 1))
+            x = self.low.emit("Pad", x, self.low.ints([0, 0, *starts, 0, 0, *ends]), value)
+            self.pads = [(min(a, 0), min(b, 0)) for a, b in self.pads]
+        return x
+
     def require_plain(self) -> None:
         """Raises NoMeaningError for operands that are dilated."""
         if any(d > 1 for d in self.base):
             raise self.low.refuse("of a dilated operand has no operator in ONNX")
+        if any(max(pads) >= n for pads, n in zip(self.pads, self.kernel, strict=True)):
+            raise self.low.refuse("with windows of padding alone has no operator in ONNX")
+
+    def require_few(self) -> None:
+        """Raises NoMeaningError for windows over many axes."""
         if len(self.axes) > 3:
             raise self.low.refuse("has windows over more than three axes, which runtimes of ONNX have no operator for")
 
@@ -57,13 +79,13 @@ class Flat:
 def _sum(low: Lowering, x: str) -> str:
     """A convolution by ones."""
     flat = Flat(low, low.operand, low.attrs)
-    flat.require_plain()
+    flat.require_few()
     dtype = low.operand.dtype
     through = dtype if dtype in FLOATS else "f64"
     if dtype in ("i64", "u64"):
         raise low.refuse(f"of {dtype} has no operator in ONNX; convert to floats")
     wide = low.cast(x, through) if through != dtype else x
-    y, pads = cropped(low, flat.flat(wide), flat.pads)
+    y, pads = cropped(low, flat.widened(flat.flat(wide), low.number(0, through)), flat.pads)
     ones = low.body.constant(np.ones((1, 1, *flat.kernel)), through)
     y = low.emit("Conv", y, ones, pads=pads, strides=flat.strides, dilations=flat.dilations)
     y = flat.restored(y, low.result.shape)
@@ -71,7 +93,7 @@ def _sum(low: Lowering, x: str) -> str:
 
 
 def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
-    flat.require_plain()
+    flat.require_few()
     y, pads = cropped(low, x, flat.pads)
     return low.emit_all("MaxPool", [y], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
 
@@ -84,7 +106,11 @@ def _extreme(sign: int) -> Rule:
             raise low.refuse(f"of {dtype} has no operator in ONNX; convert to floats")
         wide = low.cast(x, through) if through != dtype else x
         wide = low.emit("Neg", wide) if sign < 0 else wide
-        y = flat.restored(_pooled(low, flat, flat.flat(wide), 1)[0], low.result.shape)
+        bound = low.number(least(dtype) if sign > 0 else greatest(dtype), dtype)
+        bound = low.cast(bound, through) if through != dtype else bound
+        bound = low.emit("Neg", bound) if sign < 0 else bound
+        x = flat.widened(flat.flat(wide), bound)
+        y = flat.restored(_pooled(low, flat, x, 1)[0], low.result.shape)
         y = low.emit("Neg", y) if sign < 0 else y
         return low.cast(y, dtype) if through != dtype else y
 
@@ -95,6 +121,7 @@ def _places(low: Lowering, flat: Flat, x: str) -> tuple[str, list[int], list[tup
     """The numbers of the elements that windows choose, in the flat form of the operand; its shape; and what is cut off of it."""
     if low.operands[1].dtype not in FLOATS:
         raise low.refuse("of integers has no operator in ONNX")
+    flat.require_plain()
     wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
     cut = [(min(a, 0), min(b, 0)) for a, b in flat.pads]
     sizes = [flat.shape[k] + a + b for k, (a, b) in zip(flat.axes, cut, strict=True)]
