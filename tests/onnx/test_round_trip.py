@@ -34,6 +34,7 @@ REFUSED = {
     "detached_output": "reads a detached value",
     "events": "has no place in ONNX",
     "record_types": "has no place in ONNX",
+    "segment": "has no place in ONNX",
     "structural_zeros": "complex",
     "times": "knows no times",
 }
