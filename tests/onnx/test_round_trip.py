@@ -42,7 +42,7 @@ REFUSED = {
 
 
 def same(document: Document) -> None:
-    """Raises AssertionError unless a document comes back as it was, byte for byte, and the checker has nothing against its model."""
+    """Raises AssertionError unless a document comes back byte for byte, and the checker has nothing against its model."""
     data = onnx_bytes(document)
     onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
     back, found = parse_document(data, "model")
