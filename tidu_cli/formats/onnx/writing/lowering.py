@@ -103,11 +103,10 @@ class Lowering:
 
     def written(self, inputs: Sequence[str]) -> list[str]:
         """Write a node of the case. Gives the names of its results. Raises NoMeaningError."""
+        _ = self.operands, self.results  # which are arrays that ONNX has
         rule = self.rules.get(self.case.op)
         if rule is None:
             return self._inlined(inputs)
-        if self.case.op != "constant":
-            _ = self.operands, self.results  # which are arrays that ONNX has
         found = rule(self, *inputs)
         return [found] if isinstance(found, str) else list(found)
 

@@ -89,6 +89,8 @@ class ModelWriter:
         self.initializers: dict[str, Any] = {}
         self.names: list[list[str]] = []
         """The names of the values of each graph."""
+        self.first: dict[str, tuple[int, int]] = {}
+        """Of each name the first value that has it, an input of several graphs being one in each."""
 
     def model(self) -> Any:
         """The ModelProto."""
@@ -126,6 +128,9 @@ class ModelWriter:
     def _graph(self, number: int, graph: Graph, outputs: Sequence[str]) -> dict[str, object]:
         """Write the nodes of a graph. Gives what else makes the graph, its inputs and outputs as in a document."""
         values = [self.inputs.get(i.key) or self._bound(i.key) for i in graph.inputs]
+        own = set(values)
+        for k, name in enumerate(values):
+            self.first.setdefault(name, (number, k))
         self.names.append(values)
         due: dict[int, str] = {}
         for name, output in zip(outputs, graph.outputs, strict=True):
@@ -139,6 +144,7 @@ class ModelWriter:
                 if case.op == "constant":
                     constants[str(node)] = self._constant(case)
                     values.append(constants[str(node)])
+                    self.first[values[-1]] = number, first
                     continue
                 template = self.templates.of(code, case, node in lazy)
                 operands = [self._name(graph, number, a) for a in args]
@@ -146,9 +152,11 @@ class ModelWriter:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
             proto = template.add(self.body, operands, results)
-            elsewhere = {str(k): graph.place(number, a) for k, a in enumerate(args) if a < 0 and operands[k] in values}
+            outside = {k: graph.place(number, a) for k, a in enumerate(args) if a < 0}
+            elsewhere = {str(k): place for k, place in outside.items() if operands[k] in own or self.first[operands[k]] != place}
             proto.metadata_props.add(key=MARK, value=_claim(case, template.places, elsewhere))
             values += results
+            self.first.update((name, (number, first + k)) for k, name in enumerate(results))
         for name, output in zip(outputs, graph.outputs, strict=True):
             try:
                 self._put_out(name, graph, number, output)
@@ -255,9 +263,9 @@ def _aligned(document: Document, number: int) -> set[int]:
         if case.op == "broadcast_in_dim":
             made[first] = node
             lazy.add(node)
-    for case, args in reads:
-        at = [made[a] for a in args if a in made]
-        whole = any(a not in made for a in (args[1:] if case.op == "select_n" else args))
+    for case, operands in reads:
+        at = [made[a] for a in operands if a in made]
+        whole = any(a not in made for a in (operands[1:] if case.op == "select_n" else operands))
         if at and not (case.op in BROADCASTING and whole and _is_one_operator(case)):
             lazy.difference_update(at)
     elsewhere = {v for other in document.graphs for g, v in other.external if g == number}

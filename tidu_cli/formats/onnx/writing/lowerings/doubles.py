@@ -27,7 +27,7 @@ def polynomial(low: Lowering, coefficients: Sequence[float], x: str) -> str:
     return found
 
 
-def odd(of_size: Callable[[Lowering, str], str]) -> Rule:
+def odd(of_size: Callable[[Lowering, str], str]) -> Callable[[Lowering, str], str]:
     """An odd function by what it is of |x|. The sign of zero is kept."""
 
     def rule(low: Lowering, x: str) -> str:

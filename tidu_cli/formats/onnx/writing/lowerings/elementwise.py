@@ -114,7 +114,8 @@ def _atan2(low: Lowering, y: str, x: str) -> str:
     both = low.emit("And", low.emit("Equal", a, infinity), low.emit("Equal", b, infinity))
     ratio = low.emit("Div", low.emit("Where", both, one, a), low.emit("Where", both, one, b))
     none = low.emit("And", low.emit("Equal", a, zero), low.emit("Equal", b, zero))
-    angle = of_doubles(doubles.atan, _op("Atan"))(low, low.emit("Where", none, zero, ratio))
+    ratio = low.emit("Where", none, zero, ratio)
+    angle = doubles.atan(low, ratio) if low.operand.dtype == "f64" else low.emit("Atan", ratio)
     turned = low.emit("Where", _is_negative(low, x), low.emit("Sub", low.number(math.pi), angle), angle)
     return low.emit("Where", _is_negative(low, y), low.emit("Neg", turned), turned)
 

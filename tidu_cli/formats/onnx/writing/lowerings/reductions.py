@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from tidu_cli.formats.onnx.writing.body import Body
 from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.bits import reduced_bits
+from tidu_cli.formats.onnx.writing.lowerings.doubles import log1p
 from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
 
 
@@ -46,7 +48,7 @@ def _cumulative_sum(low: Lowering, x: str) -> str:
     return low.emit("CumSum", x, low.number(low.attrs.axis, "i64"), reverse=1 if low.attrs.reverse else None)
 
 
-Step = Callable[[Body, str, str], str]
+Step = Callable[[Lowering, str, str], str]
 """From what is carried and an element to what is carried on."""
 
 
@@ -60,7 +62,7 @@ def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
         row = TensorType(operand.dtype, tuple(n for k, n in enumerate(operand.shape) if k != axis))
 
         def write(body: Body, carried: str, element: str) -> list[tuple[str, TensorType]]:
-            found = step(body, carried, element)
+            found = step(replace(low, body=body), carried, element)
             return [(found, row), (found, row)]
 
         start = low.emit("Expand", low.number(first(operand.dtype)), low.ints(row.shape))
@@ -94,19 +96,17 @@ def greatest(dtype: str) -> object:
     return math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
 
 
-def _log_add_exp(body: Body, x: str, y: str) -> str:
-    """log(exp x + exp y): the greater one, and log(1 + exp(-|x - y|)), which is 0 where both are infinite."""
-    most, same = body.emit("Max", x, y), body.emit("Equal", x, y)
-    zero = body.emit("CastLike", body.constant(0.0), x)
-    apart = body.emit("Where", same, zero, body.emit("Sub", x, y))
-    return body.emit("Add", most, body.emit("Softplus", body.emit("Neg", body.emit("Abs", apart))))
+def _log_add_exp(low: Lowering, x: str, y: str) -> str:
+    """log(exp x + exp y): the greater one, and log(1 + exp(-|x - y|)), of whose infinities the difference is 0."""
+    apart = low.emit("Where", low.emit("Equal", x, y), low.number(0), low.emit("Sub", x, y))
+    return low.emit("Add", low.emit("Max", x, y), log1p(low, low.emit("Exp", low.emit("Neg", low.emit("Abs", apart)))))
 
 
 LOWERINGS: Mapping[str, Rule] = {
     "cumlogsumexp": widened(_cumulative(_log_add_exp, least), f16="f32", bf16="f32"),
-    "cummax": widened(_cumulative(lambda body, x, y: body.emit("Max", x, y), least), i16="i32", u16="i32"),
-    "cummin": widened(_cumulative(lambda body, x, y: body.emit("Min", x, y), greatest), i16="i32", u16="i32"),
-    "cumprod": _cumulative(lambda body, x, y: body.emit("Mul", x, y), lambda dtype: 1),
+    "cummax": widened(_cumulative(lambda low, x, y: low.emit("Max", x, y), least), i16="i32", u16="i32"),
+    "cummin": widened(_cumulative(lambda low, x, y: low.emit("Min", x, y), greatest), i16="i32", u16="i32"),
+    "cumprod": _cumulative(lambda low, x, y: low.emit("Mul", x, y), lambda dtype: 1),
     "cumsum": widened(_cumulative_sum, **WIDE_INTEGERS),
     "reduce_and": _bitwise("ReduceMin"),
     "reduce_max": widened(_reduce("ReduceMax"), i16="i32", u16="i32", u32="i64"),

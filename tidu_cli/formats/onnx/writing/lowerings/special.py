@@ -174,6 +174,28 @@ def _lgamma(low: Lowering, x: str) -> str:
     return low.emit("Where", low.emit("Equal", size, infinity), infinity, found)
 
 
+def _gamma(low: Lowering, x: str) -> str:
+    """gamma, by Stirling's series, the recurrence and the reflection; NaN at negative integers."""
+    size, zero, one = low.emit("Abs", x), low.number(0), low.number(1)
+    is_small, z = _moved(low, size)
+    inverse, series = _series(low, STIRLING, z)
+    half = low.emit("Mul", low.emit("Sub", z, low.number(0.5)), low.number(0.5))
+    root = low.emit("Pow", z, half)  # of z^(z - 1/2), which overflows before the result does
+    scale = low.emit("Mul", low.emit("Exp", low.emit("Mul", inverse, series)), low.number(math.sqrt(2 * math.pi)))
+    found = low.emit("Mul", low.emit("Mul", low.emit("Mul", root, low.emit("Exp", low.emit("Neg", z))), root), scale)
+    found = low.emit("Div", found, _product(low, size, is_small))
+    found = low.emit("Where", low.emit("Greater", size, low.number(172)), low.number(math.inf), found)
+    sine, rest = _sin_pi(low, size)
+    halves = low.emit("Mul", low.emit("Round", size), low.number(0.5))
+    is_odd = low.emit("Greater", low.emit("Sub", halves, low.emit("Floor", halves)), zero)
+    is_up = low.emit("Equal", is_odd, low.emit("Less", rest, zero))  # whether sin(pi |x|) is positive
+    signed = low.emit("Where", is_up, low.emit("Neg", sine), sine)
+    reflected = low.emit("Div", low.emit("Div", low.emit("Div", low.number(math.pi), found), signed), size)
+    reflected = low.emit("Where", low.emit("Equal", sine, zero), low.number(math.nan), reflected)
+    found = low.emit("Where", low.emit("Less", x, zero), reflected, found)
+    return low.emit("Where", low.emit("Equal", x, zero), low.emit("Div", one, x), found)
+
+
 def _digamma(low: Lowering, x: str) -> str:
     """The derivative of log gamma, likewise; NaN at zero and negative integers."""
     size = low.emit("Abs", x)
@@ -204,5 +226,6 @@ LOWERINGS: Mapping[str, Rule] = {
     "erfc": widened(_erfc, **SINGLE),
     "erfc_inv": widened(_erfc_inv, **SINGLE),
     "erfcx": widened(_erfcx, **SINGLE),
+    "gamma": widened(_gamma, **SINGLE),
     "lgamma": widened(_lgamma, **SINGLE),
 }
