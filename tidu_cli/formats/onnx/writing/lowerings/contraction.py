@@ -12,6 +12,8 @@ from tidu_cli.graph.types import FLOATS
 def _dot_general(low: Lowering, x: str, y: str) -> str:
     (contract_x, contract_y), (batch_x, batch_y) = low.attrs.dimension_numbers
     left, right, dtype = *low.operands[:2], low.result.dtype
+    if not left.size or not right.size:
+        return low.filled(0, low.result)
     x, y = (low.cast(v, dtype) if t.dtype != dtype else v for v, t in ((x, left), (y, right)))
     n = len(batch_x)
     in_order = list(batch_x) == list(batch_y) == list(range(n))
