@@ -258,9 +258,9 @@ def _aligned(document: Document, number: int) -> set[int]:
     made: dict[int, int] = {}
     reads: list[tuple[Case, Sequence[int]]] = []
     lazy: set[int] = set()
-    for node, (code, operands, first, _) in enumerate(forwards(graph, graph.args)):
+    for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
-        reads.append((case, operands))
+        reads.append((case, args))
         if case.op == "broadcast_in_dim":
             made[first] = node
             lazy.add(node)
