@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 
@@ -20,8 +21,11 @@ from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.formats.onnx.writing.body import CODES, NoMeaningError
 from tidu_cli.formats.onnx.writing.lowerings import linear_algebra, special
 from tidu_cli.formats.onnx.writing.lowerings.index import LOWERINGS
-from tidu_cli.formats.onnx.writing.model import OLDEST_OPSET
-from tidu_cli.graph.graph import Case, Document
+from tidu_cli.formats.onnx.writing.model import OLDEST_OPSET, OPSET
+from tidu_cli.formats.onnx.writing.templates import operators
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.transforms.linearize import linearize
@@ -116,3 +120,39 @@ def test_documents_have_the_same_values(document: Document, seed: int) -> None:
         for output, values in zip(made.head.outputs, expected, strict=True):
             name = f"{output.key}:out" if str(output.key) in map(str, inputs) else str(output.key)
             require_close(np.asarray(found[names.index(name)]), np.asarray(values[output.key]), name)
+
+
+ONE = {
+    "Abs": "abs", "Add": "add", "Ceil": "ceil", "Concat": "concatenate", "Cos": "cos", "CumSum": "cumsum",
+    "Equal": "eq", "Erf": "erf", "Exp": "exp", "Expand": "broadcast_in_dim", "Floor": "floor", "Greater": "gt", "Log": "log",
+    "MatMul": "dot_general", "Max": "max", "Min": "min", "Mul": "mul", "Neg": "neg", "Pow": "pow", "ReduceMax": "reduce_max",
+    "ReduceSum": "reduce_sum", "Reshape": "reshape", "Sigmoid": "logistic", "Sign": "sign", "Sin": "sin",
+    "Slice": "slice", "Split": "split", "Sqrt": "sqrt", "Squeeze": "squeeze", "Sub": "sub", "Tanh": "tanh",
+    "Transpose": "transpose", "Unsqueeze": "expand_dims", "Where": "select_n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_what_has_an_operator_is_that_operator(name: str) -> None:
+    cases = [case for _, case in example_cases(BUILTIN, BUILTIN[ONE[name]]) if are_arrays(case)]
+    assert [name] in [operators(case, OPSET, BUILTIN) for case in cases]
+
+
+def test_a_function_is_there_once_for_all_nodes_of_a_case() -> None:
+    """Of three nodes of which two are of one case there are two functions, and nothing is there that nobody calls."""
+    cases, float_, wide = CaseTable(BUILTIN), TensorType("f32", (2,)), TensorType("f32", (3,))
+    builder = GraphBuilder(cases, [Input(Key("x"), float_), Input(Key("y"), wide)])
+    one, other = (cases.intern(BUILTIN.case("expm1", BUILTIN.parse_attrs("expm1", {}), None, [t])) for t in (float_, wide))
+    found = [builder.append(one, [0]), builder.append(other, [1])]
+    found.append(builder.append(one, [found[0]]))
+    outputs = [Output(Key(f"z{k}"), v, t) for k, (v, t) in enumerate(zip(found, (float_, wide, float_), strict=True))]
+    model = checked_model(Document((builder.build("f", outputs),), cases))
+    assert [f.name for f in model.functions] == ["expm1_0", "expm1_1"]
+    assert [n.op_type for n in model.graph.node] == ["expm1_0", "expm1_1", "expm1_0"]
+
+
+@pytest.mark.parametrize("opset", [OLDEST_OPSET - 1, onnx.defs.onnx_opset_version() + 1])
+def test_operator_sets_that_are_not_written_are_refused(opset: int) -> None:
+    case = next(case for _, case in example_cases(BUILTIN, BUILTIN["add"]))
+    with pytest.raises(NoMeaningError, match=str(opset)):
+        checked_model(one_node_document(case), opset)

@@ -18,7 +18,7 @@ from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.writing.body import Body, NoMeaningError, tensor, tensor_type, value_info
 from tidu_cli.formats.onnx.writing.lowerings.elementwise import BROADCASTING
-from tidu_cli.formats.onnx.writing.templates import DOMAIN, Templates
+from tidu_cli.formats.onnx.writing.templates import DOMAIN, Template, Templates
 from tidu_cli.graph.graph import Case, Document, Externals, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.walk import forwards
@@ -89,6 +89,7 @@ class ModelWriter:
         self.initializers: dict[str, Any] = {}
         self.names: list[list[str]] = []
         """The names of the values of each graph."""
+        self.claims: dict[int, str] = {}
         self.places: dict[str, tuple[int, int]] = {}
         """Where the first value of each name is, by which readers find it again."""
 
@@ -154,7 +155,8 @@ class ModelWriter:
                 for k, a in enumerate(args)
                 if a < 0 and ((place := graph.place(number, a)) != self.places[operands[k]] or operands[k] in given)
             }
-            proto.metadata_props.add(key=MARK, value=_claim(case, template.places, elsewhere))
+            claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
+            proto.metadata_props.add(key=MARK, value=claim)
             values += results
         for v, name in enumerate(values):
             self.places.setdefault(name, (number, v))
@@ -170,6 +172,13 @@ class ModelWriter:
         if graph.node_meta:
             found["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
         return found
+
+    def _claim(self, case: Case, template: Template) -> str:
+        """What nodes of a template claim, which is the same for most."""
+        key = id(template)  # which is kept for as long as this
+        if key not in self.claims:
+            self.claims[key] = _claim(case, template.places, {})
+        return self.claims[key]
 
     def _bound(self, key: Key) -> str:
         """A name of its own for the value that an input is bound to."""
