@@ -57,6 +57,10 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
         return found
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
     if missing is not None:
+        if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
+            raise UnknownNameError(
+                f"'{missing}' is no inner value to cut at, but an input or initializer (--weights makes inputs of these)"
+            )
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
 
