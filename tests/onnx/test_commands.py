@@ -160,6 +160,16 @@ def test_against_a_runtime_that_refuses(tmp_path):
     assert found.stderr.count("\n") <= 1
 
 
+def test_typed_data_may_be_set():
+    typed = succeed("convert", MLP, "--set", 'x={"type": "f32[1,3]", "data": [1, 2, 3]}')
+    assert typed == succeed("convert", MLP, "--set", "x=[[1,2,3]]")
+
+
+@pytest.mark.parametrize("name", ["x", "fc1.weight"])
+def test_inputs_and_initializers_are_not_cut(name):
+    assert f"'{name}' is no inner value to cut at" in invoke("convert", MLP, *SIZED, "--cut", name).stderr
+
+
 def test_check_tries_derivatives_in_double():
     report = json.loads(succeed("check", MLP, *SIZED, "--numeric", "--json"))[str(MLP)]
     assert report["numeric"]["jvp"]["error"] < 1e-9

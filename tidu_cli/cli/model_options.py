@@ -11,6 +11,7 @@ from tidu_cli.cli.options import Parsed
 from tidu_cli.cli.value_options import set_option
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.formats.onnx.choices import Choices, as_key
+from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, parse_type
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -113,6 +114,13 @@ def _once(option: str, given: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, 
 def _value(setting: str) -> tuple[str, object]:
     from tidu_cli.formats.values import parse_assignment
 
-    name, _, value = setting.partition("=")
+    name, _, text = setting.partition("=")
     key = as_key(name)
-    return name, parse_assignment(f"{key}={value}", [key])[1]
+    value = parse_assignment(f"{key}={text}", [key])[1]
+    if isinstance(value, Literal):
+        import numpy as np
+
+        from tidu_cli.lax.arrays.structural import literal_array
+
+        value = literal_array(np, value)
+    return name, value

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
 from tidu_cli.formats.onnx.contents import nodes_within
 from tidu_cli.formats.onnx.holdings import operator_name
 from tidu_cli.formats.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
+from tidu_cli.formats.onnx.reading.cutting import leave_out_before
 from tidu_cli.formats.onnx.reading.inputs import fixed, input_types
 from tidu_cli.formats.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.formats.onnx.reading.scopes import Definition, Scope, domain_name
@@ -36,9 +38,17 @@ LARGEST_FOLDED = 2**24
 """Nodes whose known operands may make so many elements by broadcasting are not computed here."""
 
 
-def import_model(model: Any, choices: Choices) -> Imported:
-    """The document of a model. Raises DocumentError, one line that names graph, node and operator."""
-    importer = Importer(model, choices, {})
+def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorType] | None = None) -> Imported:
+    """The document of a model. Raises DocumentError, one line that names graph, node and operator.
+
+    Where types are chosen for all values at which it is cut, what is before them is not read. `cut_types` are these.
+    """
+    given = {name: choices.types[name] for name in choices.cuts if name in choices.types}
+    if given and len(given) == len(set(choices.cuts)):
+        leave_out_before(model, set(given))
+        types = {name: type_ for name, type_ in choices.types.items() if name not in given}
+        return import_model(model, replace(choices, types=types, cuts=()), given)
+    importer = Importer(model, choices, cut_types or {})
     try:
         found = importer.imported()
     except UnreadError as error:
@@ -47,6 +57,10 @@ def import_model(model: Any, choices: Choices) -> Imported:
         return found
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
     if missing is not None:
+        if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
+            raise UnknownNameError(
+                f"'{missing}' is no inner value to cut at, but an input or initializer (--weights makes inputs of these)"
+            )
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
 

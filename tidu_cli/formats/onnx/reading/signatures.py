@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.formats.onnx.reading.node import Node, RefusedError, Value, schema
 from tidu_cli.graph.types import FLOATS
@@ -62,13 +64,18 @@ def require_fitting(node: Node, operands: Sequence[Value]) -> None:
     for name, attribute in declared.attributes.items():
         if attribute.required and name not in node.attributes:
             raise RefusedError(f"its attribute '{name}' is missing")
-        kind = _KINDS.get(attribute.type.name)
-        if kind is not None and name in node.attributes and not _is_of(node.attributes[name], *kind):
+        if name in node.attributes and not _is_of(node.attributes[name], attribute.type.name):
             raise RefusedError(f"its attribute '{name}' is not of the type that is due, {attribute.type.name.lower()}")
     _require_types(_parameters(node.op_type, node.version, node.domain), operands)
 
 
-def _is_of(value: Any, kind: type, is_list: bool) -> bool:
+def _is_of(value: Any, due: str) -> bool:
+    """Whether the value of an attribute is of a type as schemas call it: of those that operators read, others they look at."""
+    if due == "GRAPH":
+        return type(value).__name__ == "GraphProto"
+    if due == "TENSOR":
+        return isinstance(value, np.ndarray) or type(value).__name__ == "TensorProto"
+    kind, is_list = _KINDS.get(due, (object, False))
     return isinstance(value, list) and all(isinstance(x, kind) for x in value) if is_list else isinstance(value, kind)
 
 

@@ -107,12 +107,12 @@ class Lowering:
 
     def written(self, inputs: Sequence[str]) -> list[str]:
         """Write a node of the case. Gives the names of its results. Raises NoMeaningError."""
+        _ = self.operands, self.results  # which are arrays that ONNX has
         rule = self.rules.get(self.case.op)
         if rule is None:
             return self._inlined(inputs)
         if self.case.op == "constant":
             return [str(rule(self))]
-        _ = self.operands, self.results  # which are arrays that ONNX has
         if all(t.size == 0 for t in self.results):
             return [self.filled(0, t) for t in self.results]  # runtimes have not thought of them everywhere
         found = rule(self, *inputs)

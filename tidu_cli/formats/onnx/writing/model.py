@@ -267,15 +267,15 @@ def _aligned(document: Document, number: int) -> set[int]:
     made: dict[int, int] = {}
     reads: list[tuple[Case, Sequence[int]]] = []
     lazy: set[int] = set()
-    for node, (code, operands, first, _) in enumerate(forwards(graph, graph.args)):
+    for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
-        reads.append((case, operands))
+        reads.append((case, args))
         if case.op == "broadcast_in_dim":
             made[first] = node
             lazy.add(node)
-    for case, args in reads:
-        at = [made[a] for a in args if a in made]
-        whole = any(a not in made for a in (args[1:] if case.op == "select_n" else args))
+    for case, operands in reads:
+        at = [made[a] for a in operands if a in made]
+        whole = any(a not in made for a in (operands[1:] if case.op == "select_n" else operands))
         if at and not (case.op in BROADCASTING and whole and _is_one_operator(case)):
             lazy.difference_update(at)
     elsewhere = {v for other in document.graphs for g, v in other.external if g == number}

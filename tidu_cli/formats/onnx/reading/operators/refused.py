@@ -8,10 +8,12 @@ from tidu_cli.formats.onnx.reading.node import Operator
 
 OPERATORS: Mapping[str, Operator] = {}
 
-_STRINGS = "computes with strings, of which tidu has no arrays; cut the model behind it: tidu convert --cut NAME"
-_RANDOM = "draws random numbers, and graphs are functions; make them an input: tidu convert --cut NAME"
-_IMAGES = "decodes files of images; give the array of pixels: tidu convert --cut NAME"
-_CHOICE = "has as many results as its inputs have it, and shapes are known in a graph; cut the model before it"
+_CUT = "tidu convert --cut NAME --input-type NAME=TYPE"
+
+_STRINGS = f"computes with strings, of which tidu has no arrays; cut the model behind it: {_CUT}"
+_RANDOM = f"draws random numbers, and graphs are functions; make them an input: {_CUT}"
+_IMAGES = f"decodes files of images; give the array of pixels: {_CUT}"
+_CHOICE = f"has as many results as its inputs have it, and shapes are known in a graph; cut the model behind it: {_CUT}"
 
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _STRINGS),

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.machine_learning import (
+from tidu_cli.formats.onnx.reading.operators.machine_learning.machine_learning import (
     array,
     best,
     floats,
@@ -62,11 +62,14 @@ def _classifier(node: Node, x: Value) -> list[Value]:
     decisions = kernels @ _pairwise(sizes, array(x, node["coefficients"], n - 1, total)) + array(x, node["rho"], n * (n - 1) // 2)
     votes = [np.where(decisions[:, k] > number(x, 0), i, j) for k, (i, j) in enumerate(pairs(n))]
     counts = np.stack([sum((vote == c).astype(np.int64) for vote in votes) for c in range(n)], -1)
-    if node["prob_a"]:
-        scores = _coupled(node, decisions, n)  # of which the greatest may be another's than that of most votes
-    else:
-        scores = np.concatenate([-decisions, decisions], 1) if n == 2 else decisions  # as onnxruntime has it
+    # The greatest score may be another's than that of most votes.
+    scores = _coupled(node, decisions, n) if node["prob_a"] else _both(decisions)
     return [labelled(node, labels, best(node, counts)), transformed(node, scores, kind)]
+
+
+def _both(decisions: Value) -> Value:
+    """The scores of pairs, or of each of two classes, as onnxruntime has them."""
+    return np.concatenate([-decisions, decisions], 1) if decisions.shape[1] == 1 else decisions
 
 
 def _pairwise(sizes: Any, coefficients: Any) -> Any:
