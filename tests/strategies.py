@@ -271,6 +271,9 @@ ANY: tuple[Maker, ...] = (
 )
 """Also what has kinks, jumps or no derivative at all."""
 
+REAL: tuple[Maker, ...] = tuple(maker for maker in ANY if maker not in (_to_complex, _of_complex))
+"""Those that make no complex numbers."""
+
 
 @st.composite
 def documents(

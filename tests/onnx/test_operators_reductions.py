@@ -19,7 +19,7 @@ from tests.onnx.one_node import (
     versions,
 )
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.onnx.reading.operators.reductions import REDUCTIONS
+from tidu_cli.formats.onnx.reading.operators.sums.reductions import REDUCTIONS
 
 ALONG = [None, [], [0], [-1], [0, 2], [2, 0, 1]]
 

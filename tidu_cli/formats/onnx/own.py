@@ -42,6 +42,7 @@ def is_written(document: Document, model: Any, opset: int) -> bool:
     for proto in (written, model):
         for tensor in proto.graph.initializer:
             tensor.ClearField("doc_string")
+            tensor.ClearField("data_location")  # of data that was beside the model, and is in it now
     return bool(
         written.graph.SerializeToString(deterministic=True) == model.graph.SerializeToString(deterministic=True)
         and [f.SerializeToString(deterministic=True) for f in written.functions]

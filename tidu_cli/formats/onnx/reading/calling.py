@@ -11,8 +11,8 @@ from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
+from tidu_cli.formats.onnx.reading.operators.arrays.sequences import TAKING
 from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
-from tidu_cli.formats.onnx.reading.operators.sequences import TAKING
 from tidu_cli.formats.onnx.reading.scopes import Scope
 from tidu_cli.formats.onnx.reading.signatures import require_fitting
 from tidu_cli.formats.onnx.tensors import DTYPES

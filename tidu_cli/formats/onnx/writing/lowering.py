@@ -72,6 +72,10 @@ class Lowering:
         """A scalar constant, by default in the dtype of operand 0."""
         return self.body.constant(value, dtype or self.operand.dtype)
 
+    def filled(self, value: Any, type_: TensorType) -> str:
+        """An array of one value."""
+        return self.emit("Expand", self.number(value, type_.dtype), self.ints(type_.shape))
+
     def reshape(self, x: str, shape: Sequence[int]) -> str:
         """x in another shape."""
         return self.emit("Reshape", x, self.ints(shape), allowzero=1 if 0 in shape else None)
@@ -107,6 +111,10 @@ class Lowering:
         rule = self.rules.get(self.case.op)
         if rule is None:
             return self._inlined(inputs)
+        if self.case.op == "constant":
+            return [str(rule(self))]
+        if all(t.size == 0 for t in self.results):
+            return [self.filled(0, t) for t in self.results]  # runtimes have not thought of them everywhere
         found = rule(self, *inputs)
         return [found] if isinstance(found, str) else list(found)
 

@@ -18,7 +18,7 @@ from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.writing.body import Body, NoMeaningError, tensor, tensor_type, value_info
 from tidu_cli.formats.onnx.writing.lowerings.elementwise import BROADCASTING
-from tidu_cli.formats.onnx.writing.templates import DOMAIN, Templates
+from tidu_cli.formats.onnx.writing.templates import DOMAIN, Template, Templates
 from tidu_cli.graph.graph import Case, Document, Externals, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.walk import forwards
@@ -26,7 +26,7 @@ from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.builtin import vocabulary
 
 OPSET, OLDEST_OPSET, IR_VERSION = 21, 18, 10
-"""The operator set of models that are written, and the oldest that may be asked for; the version of the format."""
+"""The operator set of models that are written, and the oldest one; the oldest version of the format that has `metadata_props`."""
 
 MARK = "tidu"
 """Under which `metadata_props` have what makes a document of a model."""
@@ -89,8 +89,9 @@ class ModelWriter:
         self.initializers: dict[str, Any] = {}
         self.names: list[list[str]] = []
         """The names of the values of each graph."""
-        self.first: dict[str, tuple[int, int]] = {}
-        """Of each name the first value that has it, an input of several graphs being one in each."""
+        self.claims: dict[int, str] = {}
+        self.places: dict[str, tuple[int, int]] = {}
+        """Where the first value of each name is, by which readers find it again."""
 
     def model(self) -> Any:
         """The ModelProto."""
@@ -119,7 +120,7 @@ class ModelWriter:
                 helper.make_opsetid("", self.opset),
                 *([helper.make_opsetid(DOMAIN, 1)] if self.templates.functions else []),
             ],
-            ir_version=IR_VERSION,
+            ir_version=max(IR_VERSION, helper.find_min_ir_version_for([helper.make_opsetid("", self.opset)])),
         )
         told = {**heading(self.document), "graphs": outline, **bindings(self.document)}
         model.metadata_props.add(key=MARK, value=_text(told))
@@ -128,10 +129,8 @@ class ModelWriter:
     def _graph(self, number: int, graph: Graph, outputs: Sequence[str]) -> dict[str, object]:
         """Write the nodes of a graph. Gives what else makes the graph, its inputs and outputs as in a document."""
         values = [self.inputs.get(i.key) or self._bound(i.key) for i in graph.inputs]
-        own = set(values)
-        for k, name in enumerate(values):
-            self.first.setdefault(name, (number, k))
         self.names.append(values)
+        given = set(values)
         due: dict[int, str] = {}
         for name, output in zip(outputs, graph.outputs, strict=True):
             if output.value is not None and output.value >= len(graph.inputs):
@@ -144,7 +143,6 @@ class ModelWriter:
                 if case.op == "constant":
                     constants[str(node)] = self._constant(case)
                     values.append(constants[str(node)])
-                    self.first[values[-1]] = number, first
                     continue
                 template = self.templates.of(code, case, node in lazy)
                 operands = [self._name(graph, number, a) for a in args]
@@ -152,11 +150,16 @@ class ModelWriter:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
             proto = template.add(self.body, operands, results)
-            outside = {k: graph.place(number, a) for k, a in enumerate(args) if a < 0}
-            elsewhere = {str(k): place for k, place in outside.items() if operands[k] in own or self.first[operands[k]] != place}
-            proto.metadata_props.add(key=MARK, value=_claim(case, template.places, elsewhere))
+            elsewhere = {
+                str(k): place
+                for k, a in enumerate(args)
+                if a < 0 and ((place := graph.place(number, a)) != self.places[operands[k]] or operands[k] in given)
+            }
+            claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
+            proto.metadata_props.add(key=MARK, value=claim)
             values += results
-            self.first.update((name, (number, first + k)) for k, name in enumerate(results))
+        for v, name in enumerate(values):
+            self.places.setdefault(name, (number, v))
         for name, output in zip(outputs, graph.outputs, strict=True):
             try:
                 self._put_out(name, graph, number, output)
@@ -169,6 +172,13 @@ class ModelWriter:
         if graph.node_meta:
             found["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
         return found
+
+    def _claim(self, case: Case, template: Template) -> str:
+        """What nodes of a template claim, which is the same for most."""
+        key = id(template)  # which is kept for as long as this
+        if key not in self.claims:
+            self.claims[key] = _claim(case, template.places, {})
+        return self.claims[key]
 
     def _bound(self, key: Key) -> str:
         """A name of its own for the value that an input is bound to."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tidu_cli.formats.onnx.package import package
@@ -28,7 +29,7 @@ class Template:
     inputs: tuple[str, ...]
     constants: dict[str, Any]
 
-    @property
+    @cached_property
     def places(self) -> list[int]:
         """For each operand its place among the inputs of the node."""
         names = list(self.node.input)
@@ -85,6 +86,19 @@ class Templates:
         self.functions.append(helper.make_function(DOMAIN, name, inputs, results, nodes, opsets))
         node = helper.make_node(name, inputs, results, domain=DOMAIN)
         return Template(node, tuple(inputs), {})
+
+
+def operators(case: Case, opset: int, primitives: PrimitiveSet) -> list[str]:
+    """The operators that a node of a case is written with, one if it stands for itself. Raises NoMeaningError, which says why not.
+
+    A constant is an initializer, and has none.
+    """
+    if case.op == "constant":
+        return []
+    templates = Templates(opset, primitives)
+    node = templates.of(0, case, False).node
+    written = templates.functions[0].node if templates.functions else [node]
+    return [n.op_type for n in written if n.op_type != "Constant"]
 
 
 def _stands_alone(node: Any, inputs: Sequence[str], results: Sequence[str]) -> bool:

@@ -12,11 +12,11 @@ import numpy as np
 from tidu_cli.build.arrays.array import name_of
 from tidu_cli.formats.onnx.reading.folding import at, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.activations import gelu, relu, sigmoid
-from tidu_cli.formats.onnx.reading.operators.contraction import gemm, matmul, times
-from tidu_cli.formats.onnx.reading.operators.convolution import OPERATORS as CONVOLUTIONS
-from tidu_cli.formats.onnx.reading.operators.normalization import by_deviation, by_root_mean_square, rms_normalization
-from tidu_cli.formats.onnx.reading.operators.quantization import OPERATORS as QUANTIZATION
+from tidu_cli.formats.onnx.reading.operators.elementwise.activations import gelu, relu, sigmoid
+from tidu_cli.formats.onnx.reading.operators.elementwise.quantization import OPERATORS as QUANTIZATION
+from tidu_cli.formats.onnx.reading.operators.sums.contraction import gemm, matmul, times
+from tidu_cli.formats.onnx.reading.operators.sums.normalization import by_deviation, by_root_mean_square, rms_normalization
+from tidu_cli.formats.onnx.reading.operators.windows.convolution import OPERATORS as CONVOLUTIONS
 from tidu_cli.graph.types import FLOATS
 
 

@@ -68,8 +68,14 @@ def reduced_bits(low: Lowering, x: str, op_type: str) -> str:
     is_set = low.cast(low.emit("Not", low.emit("Equal", apart, low.number(0, "u64"))), "i32")
     found = low.emit(op_type, is_set, low.ints(low.attrs.axes), keepdims=0)
     found = low.emit("Mod", found, low.number(2, "i32")) if op_type == "ReduceSum" else found
-    wide = low.emit("Mul", low.cast(found, "i64"), low.cast(powers, "i64"))
-    return low.cast(low.emit("ReduceSum", wide, low.ints([low.result.rank]), keepdims=0), low.result.dtype)
+    axis = low.result.rank
+    parts = []
+    for start in range(0, bits, 32):  # as runtimes sum in floats, of 53 bits
+        part = low.emit("Slice", low.cast(found, "i64"), low.ints([start]), low.ints([start + 32]), low.ints([axis]))
+        of_part = low.body.constant(2 ** np.arange(min(bits, 32)), "i64")
+        total = low.emit("ReduceSum", low.emit("Mul", part, of_part), low.ints([axis]), keepdims=0)
+        parts.append(low.emit("Mul", total, low.number(2**start, "i64")))
+    return low.cast(low.emit("Add", *parts) if len(parts) > 1 else parts[0], low.result.dtype)
 
 
 LOWERINGS: Mapping[str, Rule] = {

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from string import ascii_letters
+import math
+from collections.abc import Mapping, Sequence
 
 from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
-from tidu_cli.graph.types import FLOATS
+from tidu_cli.graph.types import FLOATS, TensorType
 
 
 def _dot_general(low: Lowering, x: str, y: str) -> str:
     (contract_x, contract_y), (batch_x, batch_y) = low.attrs.dimension_numbers
     left, right, dtype = *low.operands[:2], low.result.dtype
+    if not left.size or not right.size:
+        return low.filled(0, low.result)
     x, y = (low.cast(v, dtype) if t.dtype != dtype else v for v, t in ((x, left), (y, right)))
     n = len(batch_x)
     in_order = list(batch_x) == list(batch_y) == list(range(n))
@@ -25,9 +27,30 @@ def _dot_general(low: Lowering, x: str, y: str) -> str:
         x = x if contract_x[0] == n + 1 else _swapped(low, x, left.rank)
         y = y if contract_y[0] == n else _swapped(low, y, right.rank)
         return low.emit("MatMul", x, y)
-    if dtype == "bf16":  # which Einsum does not take
-        return low.cast(low.emit("Einsum", low.cast(x, "f32"), low.cast(y, "f32"), equation=_equation(low)), dtype)
-    return low.emit("Einsum", x, y, equation=_equation(low))
+    return _by_matrices(low, x, y)
+
+
+def _by_matrices(low: Lowering, x: str, y: str) -> str:
+    """As one product of matrices: axes of the batch, of the result, and those that are summed, each next to one another."""
+    (contract_x, contract_y), (batch_x, batch_y) = low.attrs.dimension_numbers
+    left, right = low.operands[:2]
+    free_x, free_y = _free(left, contract_x, batch_x), _free(right, contract_y, batch_y)
+    batch, m, n, k = (
+        [t.shape[a] for a in axes] for t, axes in ((left, batch_x), (left, free_x), (right, free_y), (left, contract_x))
+    )
+    lead = [math.prod(batch)] if batch else []
+    due_x = [*lead, *(m if not batch and len(k) == 1 and m else [math.prod(m)]), math.prod(k)]
+    x = _shaped(low, low.transpose(x, [*batch_x, *free_x, *contract_x]), [*batch, *m, *k], due_x)
+    y = _shaped(low, low.transpose(y, [*batch_y, *contract_y, *free_y]), [*batch, *k, *n], [*lead, math.prod(k), math.prod(n)])
+    return _shaped(low, low.emit("MatMul", x, y), [*due_x[:-1], math.prod(n)], list(low.result.shape))
+
+
+def _free(type_: TensorType, contract: Sequence[int], batch: Sequence[int]) -> list[int]:
+    return [k for k in range(type_.rank) if k not in contract and k not in batch]
+
+
+def _shaped(low: Lowering, x: str, shape: Sequence[int], due: Sequence[int]) -> str:
+    return x if list(shape) == list(due) else low.reshape(x, due)
 
 
 def _single(rank: int, n: int) -> bool:
@@ -37,20 +60,6 @@ def _single(rank: int, n: int) -> bool:
 
 def _swapped(low: Lowering, x: str, rank: int) -> str:
     return low.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
-
-
-def _equation(low: Lowering) -> str:
-    (contract_x, contract_y), (batch_x, batch_y) = low.attrs.dimension_numbers
-    letters = iter(ascii_letters)
-    x = [next(letters) for _ in range(low.operands[0].rank)]
-    y = [""] * low.operands[1].rank
-    for a, b in (*zip(contract_x, contract_y, strict=True), *zip(batch_x, batch_y, strict=True)):
-        y[b] = x[a]
-    y = [letter or next(letters) for letter in y]
-    batch = [x[a] for a in batch_x]
-    rest = [letter for k, letter in enumerate(x) if k not in contract_x and k not in batch_x]
-    rest += [letter for k, letter in enumerate(y) if k not in contract_y and k not in batch_y]
-    return f"{''.join(x)},{''.join(y)}->{''.join([*batch, *rest])}"
 
 
 LOWERINGS: Mapping[str, Rule] = {"dot_general": widened(_dot_general, **WIDE_INTEGERS)}

@@ -50,6 +50,9 @@ def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]], value: str |
 
 def _windowed(low: Lowering, x: str, shape: Sequence[int], w: str, groups: int) -> str:
     attrs = low.attrs
+    if len(shape) == 2:  # Conv has one spatial axis at least
+        found = low.emit("Conv", low.emit("Unsqueeze", x, low.ints([2])), low.emit("Unsqueeze", w, low.ints([2])), group=groups)
+        return low.emit("Squeeze", found, low.ints([2]))
     for k, d in enumerate(attrs.lhs_dilation):
         if d > 1 and shape[k + 2] > 1:
             x, shape = _dilated(low, x, shape, k + 2, d)
@@ -103,4 +106,4 @@ def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
     return y
 
 
-LOWERINGS: Mapping[str, Rule] = {"conv_general_dilated": widened(_conv, bf16="f32")}
+LOWERINGS: Mapping[str, Rule] = {"conv_general_dilated": widened(_conv, bf16="f32", f16="f32")}

@@ -91,7 +91,7 @@ def _convert(low: Lowering, x: str) -> str:
     bits = int(target[1:])
     least = -(2 ** (bits - 1)) if target in SIGNED else 0
     end = 2 ** (bits - 1) if target in SIGNED else 2**bits
-    if source == "f16" and bits > 16:
+    if source == "f16" and end > 65504:  # the greatest of f16
         x, source = low.cast(x, "f32"), "f32"
     known = low.emit("Where", low.emit("IsNaN", x), low.number(0, source), x)
     most = low.body.constant(end - 1, target)
@@ -163,11 +163,14 @@ def _shift(direction: str) -> Rule:
 
 
 def _remainder(low: Lowering, x: str, y: str) -> str:
+    """Of integers by 0 what is divided; by -1 it is 0, where runtimes stop for the least number."""
     if low.operand.dtype in FLOATS:
         return low.emit("Mod", x, y, fmod=1)
+    dtype = low.operand.dtype
     is_zero = low.emit("Equal", y, low.number(0))
-    found = low.emit("Mod", x, low.where(is_zero, low.number(1), y, low.operand.dtype), fmod=1)
-    return low.where(is_zero, x, found, low.operand.dtype)
+    odd = low.emit("Or", is_zero, low.emit("Equal", y, low.number(-1))) if dtype in SIGNED else is_zero
+    found = low.emit("Mod", x, low.where(odd, low.number(1), y, dtype), fmod=1)
+    return low.where(is_zero, x, found, dtype)
 
 
 def _identities(low: Lowering, *operands: str) -> list[str]:
@@ -235,7 +238,7 @@ LOWERINGS: Mapping[str, Rule] = {
     "pow": _op("Pow"),
     "reduce_precision": _reduce_precision,
     "rem": _remainder,
-    "round": _round,
+    "round": widened(_round, bf16="f32"),
     "rsqrt": lambda low, x: low.emit("Reciprocal", low.emit("Sqrt", x)),
     "select_n": _select,
     "shift_left": _shift("LEFT"),

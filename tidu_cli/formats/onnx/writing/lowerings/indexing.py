@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.arrays import as_i64
-from tidu_cli.graph.types import FLOATS, SIGNED
+from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
 
 
 def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
@@ -157,6 +157,9 @@ def _scatter(reduction: str) -> Rule:
             updates = low.emit("Sub", low.number(0), updates)
         if not operand.rank:
             return _scalar(low, x, updates, reduction)
+        axis = _scattered_axis(low)
+        if axis is not None:
+            return _scatter_along(low, x, indices, updates, axis, reduction)
         full, fits = _full_indices(
             low,
             indices,
@@ -169,6 +172,10 @@ def _scatter(reduction: str) -> Rule:
             numbers.scatter_indices_batching_dims,
         )
         kind = None if reduction == "none" else reduction
+        if kind is None:  # of updates of one element that of the last index counts
+            order = sorted(range(rank), key=lambda k: (k in numbers.update_window_dims, k))
+            full, updates = low.transpose(full, [*order, rank]), low.transpose(updates, order)
+            fits = fits and low.transpose(fits, order)
         if fits is None:
             return low.emit("ScatterND", x, full, updates, reduction=kind)
         steps = [math.prod(operand.shape[k + 1 :]) for k in range(operand.rank)]
@@ -179,6 +186,38 @@ def _scatter(reduction: str) -> Rule:
         return low.reshape(low.emit("Slice", found, low.ints([0]), low.ints([operand.size])), operand.shape)
 
     return rule
+
+
+def _scattered_axis(low: Lowering) -> int | None:
+    """The axis of a scatter of whole slices along one axis."""
+    numbers, shape = low.attrs.dimension_numbers, low.operand.shape
+    if len(numbers.scatter_dims_to_operand_dims) != 1 or numbers.operand_batching_dims:
+        return None
+    (axis,) = numbers.scatter_dims_to_operand_dims
+    sizes = [low.operands[2].shape[k] for k in numbers.update_window_dims]
+    return axis if tuple(numbers.inserted_window_dims) == (axis,) and sizes == [*shape[:axis], *shape[axis + 1 :]] else None
+
+
+def _scatter_along(low: Lowering, x: str, indices: str, updates: str, axis: int, reduction: str) -> str:
+    """With the axis in front, where a slice is one block. What does not fit goes to one more, which is cut off."""
+    operand, windows = low.operand, low.attrs.dimension_numbers.update_window_dims
+    n, rank = operand.shape[axis], operand.rank
+    front = [axis, *[k for k in range(rank) if k != axis]]
+    batch = [k for k in range(low.operands[2].rank) if k not in windows]
+    (places,) = _columns(low, indices, low.operands[1].rank, 1)
+    x, updates = low.transpose(x, front), low.transpose(updates, [*batch, *windows])
+    is_cut = low.attrs.mode == "fill"
+    if is_cut:
+        below = low.emit("Less", places, low.number(0, "i64"))
+        places = low.emit("Min", low.emit("Where", below, low.number(n, "i64"), places), low.number(n, "i64"))
+        after = TensorType(operand.dtype, (1, *[operand.shape[k] for k in front[1:]]))
+        x = low.emit("Concat", x, low.filled(0, after), axis=0)
+    elif low.attrs.mode == "clip":
+        places = low.emit("Clip", places, low.number(0, "i64"), low.number(n - 1, "i64"))
+    x = low.emit("ScatterND", x, places, updates, reduction=None if reduction == "none" else reduction)
+    if is_cut:
+        x = low.emit("Slice", x, low.ints([0]), low.ints([n]), low.ints([0]))
+    return low.transpose(x, sorted(range(rank), key=front.__getitem__))
 
 
 def _scalar(low: Lowering, x: str, updates: str, reduction: str) -> str:
@@ -200,10 +239,9 @@ def _extremum(op_type: str) -> Rule:
 
 
 def _top_k(low: Lowering, x: str) -> list[str]:
-    wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-    values, places = low.emit_all("TopK", [wide, low.ints([low.attrs.k])], 2, axis=low.attrs.axis)
+    values, places = low.emit_all("TopK", [x, low.ints([low.attrs.k])], 2, axis=low.attrs.axis)
     return [
-        low.cast(values, "bool") if low.operand.dtype == "bool" else values,
+        values,
         places if low.results[1].dtype == "i64" else low.cast(places, low.results[1].dtype),
     ]
 
@@ -239,5 +277,5 @@ LOWERINGS: Mapping[str, Rule] = {
     "scatter-mul": widened(_scatter("mul"), f16="f32", bf16="f32"),
     "scatter-sub": widened(_scatter("add"), f16="f32", bf16="f32"),
     "sort": widened(_sort, bf16="f32", u16="i32", u32="i64"),
-    "top_k": widened(_top_k, bf16="f32", u16="i32", u32="i64"),
+    "top_k": widened(_top_k, bf16="f32", bool="i32", u16="i32", u32="i64"),
 }

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
-from tidu_cli.formats.onnx.writing.body import Body
 from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.bits import reduced_bits
 from tidu_cli.formats.onnx.writing.lowerings.doubles import log1p
-from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
+from tidu_cli.graph.types import FLOATS, SIGNED
 
 
 def _reduce(op_type: str) -> Rule:
@@ -18,11 +16,11 @@ def _reduce(op_type: str) -> Rule:
         axes = low.attrs.axes
         if not axes:
             return low.emit("Identity", x)
-        if low.operand.dtype == "bool":
-            if not low.operand.size:
-                return low.emit("Expand", low.number(op_type == "ReduceMin"), low.ints(low.result.shape))
-            return low.cast(low.emit(op_type, low.cast(x, "i32"), low.ints(axes), keepdims=0), "bool")
-        return low.emit(op_type, x, low.ints(axes), keepdims=0)
+        if not low.operand.size:
+            return low.filled(_OF_NOTHING[op_type](low.operand.dtype), low.result)
+        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
+        found = low.emit(op_type, wide, low.ints(axes), keepdims=0)
+        return low.cast(found, "bool") if low.operand.dtype == "bool" else found
 
     return rule
 
@@ -45,55 +43,42 @@ def _bitwise(op_type: str) -> Rule:
 
 
 def _cumulative_sum(low: Lowering, x: str) -> str:
-    return low.emit("CumSum", x, low.number(low.attrs.axis, "i64"), reverse=1 if low.attrs.reverse else None)
+    axis, reverse = low.number(low.attrs.axis, "i64"), 1 if low.attrs.reverse else None
+    return low.emit("CumSum", x, axis, reverse=reverse)
 
 
 Step = Callable[[Lowering, str, str], str]
-"""From what is carried and an element to what is carried on."""
+"""The operation of two arrays that accumulates."""
 
 
 def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
-    """A Scan along the axis."""
+    """Each element with that before it, then each with that two before, four, and so on."""
 
     def rule(low: Lowering, x: str) -> str:
-        operand, axis = low.operand, low.attrs.axis
-        if not operand.size:
-            return low.emit("Identity", x)
-        row = TensorType(operand.dtype, tuple(n for k, n in enumerate(operand.shape) if k != axis))
-
-        def write(body: Body, carried: str, element: str) -> list[tuple[str, TensorType]]:
-            found = step(replace(low, body=body), carried, element)
-            return [(found, row), (found, row)]
-
-        start = low.emit("Expand", low.number(first(operand.dtype)), low.ints(row.shape))
-        turned = [1] if low.attrs.reverse else None
-        return low.emit_all(
-            "Scan",
-            [start, x],
-            2,
-            body=low.body.subgraph([row, row], write),
-            num_scan_inputs=1,
-            scan_input_axes=[axis],
-            scan_output_axes=[axis],
-            scan_input_directions=turned,
-            scan_output_directions=turned,
-        )[1]
+        rank, axis, n, reach = low.operand.rank, low.attrs.axis, low.operand.shape[low.attrs.axis], 1
+        nothing, side = low.number(first(low.operand.dtype)), axis + rank if low.attrs.reverse else axis
+        while reach < n:
+            start, end = (reach, n) if low.attrs.reverse else (0, n - reach)
+            moved = low.emit("Slice", x, low.ints([start]), low.ints([end]), low.ints([axis]))
+            moved = low.emit("Pad", moved, low.ints([reach if k == side else 0 for k in range(2 * rank)]), nothing)
+            x, reach = step(low, x, moved), 2 * reach
+        return low.emit("Identity", x) if n < 2 else x
 
     return rule
 
 
+def _by(op_type: str) -> Step:
+    return lambda low, x, y: low.emit(op_type, x, y)
+
+
 def least(dtype: str) -> object:
     """The least number of a dtype."""
-    if dtype == "bool":
-        return False
-    return -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
+    return False if dtype == "bool" else -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
 
 
 def greatest(dtype: str) -> object:
     """The greatest number of a dtype."""
-    if dtype == "bool":
-        return True
-    return math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
+    return True if dtype == "bool" else math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
 
 
 def _log_add_exp(low: Lowering, x: str, y: str) -> str:
@@ -102,12 +87,20 @@ def _log_add_exp(low: Lowering, x: str, y: str) -> str:
     return low.emit("Add", low.emit("Max", x, y), log1p(low, low.emit("Exp", low.emit("Neg", low.emit("Abs", apart)))))
 
 
+_OF_NOTHING: Mapping[str, Callable[[str], object]] = {
+    "ReduceMax": least,
+    "ReduceMin": greatest,
+    "ReduceProd": lambda dtype: 1,
+    "ReduceSum": lambda dtype: 0,
+}
+"""What reductions of no elements give."""
+
 LOWERINGS: Mapping[str, Rule] = {
     "cumlogsumexp": widened(_cumulative(_log_add_exp, least), f16="f32", bf16="f32"),
-    "cummax": widened(_cumulative(lambda low, x, y: low.emit("Max", x, y), least), i16="i32", u16="i32"),
-    "cummin": widened(_cumulative(lambda low, x, y: low.emit("Min", x, y), greatest), i16="i32", u16="i32"),
-    "cumprod": _cumulative(lambda low, x, y: low.emit("Mul", x, y), lambda dtype: 1),
-    "cumsum": widened(_cumulative_sum, **WIDE_INTEGERS),
+    "cummax": widened(_cumulative(_by("Max"), least), i16="i32", u16="i32"),
+    "cummin": widened(_cumulative(_by("Min"), greatest), i16="i32", u16="i32"),
+    "cumprod": widened(_cumulative(_by("Mul"), lambda dtype: 1), **WIDE_INTEGERS),
+    "cumsum": widened(_cumulative_sum, f16="f32", bf16="f32", **WIDE_INTEGERS),
     "reduce_and": _bitwise("ReduceMin"),
     "reduce_max": widened(_reduce("ReduceMax"), i16="i32", u16="i32", u32="i64"),
     "reduce_min": widened(_reduce("ReduceMin"), i16="i32", u16="i32", u32="i64"),

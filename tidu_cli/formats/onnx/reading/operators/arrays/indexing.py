@@ -12,7 +12,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.numpy.primitives import normal_axis
 from tidu_cli.formats.onnx.reading.folding import computed, computed_all, counted, integer
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bits import converted
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
 
 

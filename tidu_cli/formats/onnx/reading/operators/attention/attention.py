@@ -11,10 +11,10 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.formats.onnx.reading.folding import counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bits import converted
-from tidu_cli.formats.onnx.reading.operators.contraction import times
-from tidu_cli.formats.onnx.reading.operators.joining import padded
-from tidu_cli.formats.onnx.reading.operators.reductions import greatest, softmax, total
+from tidu_cli.formats.onnx.reading.operators.arrays.joining import padded
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.formats.onnx.reading.operators.sums.contraction import times
+from tidu_cli.formats.onnx.reading.operators.sums.reductions import greatest, softmax, total
 
 
 @dataclass(frozen=True)

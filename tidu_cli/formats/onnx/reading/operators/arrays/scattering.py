@@ -11,7 +11,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.numpy.primitives import normal_axis
 from tidu_cli.formats.onnx.reading.folding import computed, counted
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.indexing import cropped, wrapped
+from tidu_cli.formats.onnx.reading.operators.arrays.indexing import cropped, wrapped
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 _PRIMITIVES = {"none": "scatter", "add": "scatter-add", "mul": "scatter-mul", "max": "scatter-max", "min": "scatter-min"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.machine_learning import (
+from tidu_cli.formats.onnx.reading.operators.machine_learning.machine_learning import (
     array,
     best,
     floats,

@@ -10,8 +10,8 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.formats.onnx.reading.folding import number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.indexing import gathered, wrapped
-from tidu_cli.formats.onnx.reading.operators.reductions import log_softmax, mean, total
+from tidu_cli.formats.onnx.reading.operators.arrays.indexing import gathered, wrapped
+from tidu_cli.formats.onnx.reading.operators.sums.reductions import log_softmax, mean, total
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
 
 

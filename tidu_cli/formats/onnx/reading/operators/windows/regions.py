@@ -10,7 +10,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import at
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.sampling import Reading, widened
+from tidu_cli.formats.onnx.reading.operators.sampling.sampling import Reading, widened
 from tidu_cli.limits import require
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.resampling import MODES, ROUNDINGS, Axis, resampled
+from tidu_cli.formats.onnx.reading.operators.sampling.resampling import MODES, ROUNDINGS, Axis, resampled
 
 
 def _resized(node: Node, x: Value, axes: Mapping[int, Axis], mode: str, rounding: str) -> Value:

@@ -13,8 +13,8 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import at, computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bodies import scan
-from tidu_cli.formats.onnx.reading.operators.machine_learning import (
+from tidu_cli.formats.onnx.reading.operators.control_flow.bodies import scan
+from tidu_cli.formats.onnx.reading.operators.machine_learning.machine_learning import (
     POST_TRANSFORMS,
     best,
     floats,

@@ -14,8 +14,8 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.numpy.primitives import normal_axis
 from tidu_cli.formats.onnx.reading.folding import number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bits import converted
-from tidu_cli.formats.onnx.reading.operators.convolution import OPERATORS as CONVOLUTION
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.formats.onnx.reading.operators.windows.convolution import OPERATORS as CONVOLUTION
 
 _I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)
 

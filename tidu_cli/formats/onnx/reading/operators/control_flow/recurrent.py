@@ -10,8 +10,8 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import computed, counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators import activations
-from tidu_cli.formats.onnx.reading.operators.bodies import scan
+from tidu_cli.formats.onnx.reading.operators.control_flow.bodies import scan
+from tidu_cli.formats.onnx.reading.operators.elementwise import activations
 
 Function = Callable[[Value], Value]
 

@@ -11,7 +11,7 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.formats.onnx.reading.folding import computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bits import converted
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
 
 
 def _of(function: Callable[..., Any]) -> Operator:

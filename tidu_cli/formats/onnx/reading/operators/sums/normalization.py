@@ -9,8 +9,8 @@ import numpy as np
 from tidu_cli.build.numpy.primitives import normal_axes, normal_axis
 from tidu_cli.formats.onnx.reading.folding import computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bits import converted
-from tidu_cli.formats.onnx.reading.operators.reductions import Axes, mean, total
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.formats.onnx.reading.operators.sums.reductions import Axes, mean, total
 
 
 def widened(node: Node, x: Value, code: int = 1) -> Value:

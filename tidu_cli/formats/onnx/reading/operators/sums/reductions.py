@@ -10,7 +10,7 @@ import numpy as np
 from tidu_cli.build.numpy.primitives import normal_axes, normal_axis, resized
 from tidu_cli.formats.onnx.reading.folding import computed, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bits import converted
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
 
 Axes = tuple[int, ...]
 Reduction = Callable[[Node, Value, Axes], Value]

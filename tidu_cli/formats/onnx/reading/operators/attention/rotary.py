@@ -8,8 +8,8 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import at
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.attention import heads_apart, heads_together
-from tidu_cli.formats.onnx.reading.operators.joining import part
+from tidu_cli.formats.onnx.reading.operators.arrays.joining import part
+from tidu_cli.formats.onnx.reading.operators.attention.attention import heads_apart, heads_together
 
 
 def rotated(node: Node, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bits import converted
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
 
 _NARROW = ("float16", "bfloat16")
 

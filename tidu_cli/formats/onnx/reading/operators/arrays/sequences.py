@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.shapes import normal
+from tidu_cli.formats.onnx.reading.operators.arrays.shapes import normal
 
 EMPTY: list[Any] = []
 """An optional value that is none."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import computed, counted
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.windows import Windows, spatial, windows
+from tidu_cli.formats.onnx.reading.operators.windows.windows import Windows, spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.limits import require
 

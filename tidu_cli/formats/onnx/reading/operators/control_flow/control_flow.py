@@ -16,8 +16,15 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.control_flow.cond import cond
 from tidu_cli.formats.onnx.reading.folding import counted
 from tidu_cli.formats.onnx.reading.node import NeedsValueError, Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.bodies import ChangesTypeError, Recorded, recorded, repeated, scan, scanned
-from tidu_cli.formats.onnx.reading.operators.shapes import normal
+from tidu_cli.formats.onnx.reading.operators.arrays.shapes import normal
+from tidu_cli.formats.onnx.reading.operators.control_flow.bodies import (
+    ChangesTypeError,
+    Recorded,
+    recorded,
+    repeated,
+    scan,
+    scanned,
+)
 from tidu_cli.graph.types import TensorType
 
 MOST_UNROLLED = 256

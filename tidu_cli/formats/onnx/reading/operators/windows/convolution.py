@@ -9,8 +9,8 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import at, computed
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.sampling import linear_taps, widened
-from tidu_cli.formats.onnx.reading.operators.windows import automatic_padding, spatial, windows
+from tidu_cli.formats.onnx.reading.operators.sampling.sampling import linear_taps, widened
+from tidu_cli.formats.onnx.reading.operators.windows.windows import automatic_padding, spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
 from tidu_cli.limits import require

@@ -9,7 +9,8 @@ import numpy as np
 
 from tidu_cli.formats.onnx.reading.folding import counted, number
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.formats.onnx.reading.operators.attention import (
+from tidu_cli.formats.onnx.reading.operators.arrays.joining import part
+from tidu_cli.formats.onnx.reading.operators.attention.attention import (
     Attended,
     Mask,
     attend,
@@ -18,11 +19,10 @@ from tidu_cli.formats.onnx.reading.operators.attention import (
     window,
     with_past,
 )
-from tidu_cli.formats.onnx.reading.operators.bits import converted
-from tidu_cli.formats.onnx.reading.operators.contraction import matmul
+from tidu_cli.formats.onnx.reading.operators.attention.rotary import angles_at, rotated
 from tidu_cli.formats.onnx.reading.operators.contrib import checked, given
-from tidu_cli.formats.onnx.reading.operators.joining import part
-from tidu_cli.formats.onnx.reading.operators.rotary import angles_at, rotated
+from tidu_cli.formats.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.formats.onnx.reading.operators.sums.contraction import matmul
 
 
 def _bias_of(node: Node, x: Value, kept: Value | None, attention_bias: Value | None, shape: tuple[int, int, int]) -> Value | None:
