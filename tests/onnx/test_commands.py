@@ -203,7 +203,8 @@ def test_weights_of_a_model_without(tmp_path):
     found = invoke("convert", path, "--weights", tmp_path / "w.npz", "-o", tmp_path / "r.json")
     assert found.exit_code == 0
     assert "note: " in found.stderr
-    assert np.load(tmp_path / "w.npz").files == []
+    with np.load(tmp_path / "w.npz") as found:
+        assert found.files == []
 
 
 def test_weights_stay_as_they_were_where_the_document_is_not_written(tmp_path):
@@ -217,12 +218,13 @@ def test_weights_stay_as_they_were_where_the_document_is_not_written(tmp_path):
 
 def test_weights_are_those_of_the_model(tmp_path):
     succeed("convert", MLP, *SIZED, "--weights", tmp_path / "w.npz", "-o", tmp_path / "m.json")
-    found = np.load(tmp_path / "w.npz")
+    with np.load(tmp_path / "w.npz") as file:
+        found = dict(file)
     for tensor in network().graph.initializer:
         np.testing.assert_array_equal(found[tensor.name], numpy_helper.to_array(tensor))
     imported = tidu_cli.load_onnx(MLP, dims={"batch": 2}, weights=True)
     assert format_document(imported.document, "json") == (tmp_path / "m.json").read_bytes()
-    assert sorted(imported.weights) == sorted(found.files)
+    assert sorted(imported.weights) == sorted(found)
 
 
 def test_in_python(tmp_path):
