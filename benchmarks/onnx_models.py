@@ -25,7 +25,7 @@ from tidu_cli.graph.types import TensorType
 
 MODELS = {
     "text recognition, 3×48×320": ("ch_PP-OCRv4_rec_infer.onnx", (1, 3, 48, 320)),
-    "text direction, 3×48×192": ("ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 192)),
+    "text direction, 3×48×320": ("ch_ppocr_mobile_v2.0_cls_infer.onnx", (1, 3, 48, 320)),
     "text detection, 3×160×320": ("ch_PP-OCRv4_det_infer.onnx", (1, 3, 160, 320)),
 }
 """What models do, their files, and the shapes of their input, which is called x."""

@@ -57,8 +57,9 @@ def _batch_normalization(node: Node, x: Value, scale: Value, b: Value, center: V
     )
     wide = widened(node, x)
     if not training:
-        y = (wide - center_) * (scale_ * inverse_root(node, variance_, node["epsilon"])) + b_
-        return [converted(node, y, x.dtype)]
+        factor = scale_ * inverse_root(node, variance_, node["epsilon"])
+        # One product and one sum, which runtimes make part of a convolution before.
+        return [converted(node, wide * factor + (b_ - center_ * factor), x.dtype)]
     now, off, spread = moments(wide, axes)
     y = off * inverse_root(node, spread, node["epsilon"]) * scale_ + b_
     part = node["momentum"]
