@@ -323,3 +323,14 @@ def test_completion(line, words, monkeypatch):
 
 def test_a_model_from_a_pipe():
     assert process("convert", "-", *SIZED, input=MLP.read_bytes()).returncode == 0
+
+
+def test_the_refusal_of_open_sizes_says_what_to_type(tmp_path):
+    nodes = [helper.make_node("MatMul", ["x", "y"], ["z"])]
+    file = tmp_path / "m.onnx"
+    file.write_bytes(model(nodes, [("x", [None, 3]), ("y", [3, "n"])], [("z", None)]).SerializeToString())
+    told = invoke("info", file).stderr
+    assert "leaves open dimension n and the shape of x" in told
+    options = told.split("tidu convert MODEL ")[1].split()
+    assert options == ["--dim", "n=8", "--input-type", "x=f32[8,3]"]
+    succeed("convert", file, *options, "-o", tmp_path / "sized.onnx")

@@ -26,7 +26,7 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
     _require_dimensions(choices.sizes, {_name(d) for i in declared for d in i.type.tensor_type.shape.dim} - {""})
     found: dict[str, TensorType] = {}
     open_: dict[str, None] = {}
-    shapeless: list[str] = []
+    shapeless: dict[str, str] = {}
     for i in declared:
         kind = i.type.WhichOneof("value")
         if kind != "tensor_type":
@@ -42,13 +42,16 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
         elif i.name in choices.types:
             found[i.name] = _chosen(i.name, choices.types[i.name], dtype)
         elif not tensor.HasField("shape"):
-            shapeless.append(i.name)
+            shapeless[i.name] = f"{dtype}[1,3]"
         else:
-            sizes = [_size(d, choices.sizes, open_) for d in tensor.shape.dim]
-            if None not in sizes:
+            sizes = [_size(d, choices.sizes) for d in tensor.shape.dim]
+            unknown = [_name(d) for d, n in zip(tensor.shape.dim, sizes, strict=True) if n is None]
+            if "" in unknown:  # of which some have no name
+                shapeless[i.name] = str(TensorType(dtype, tuple(8 if n is None else n for n in sizes)))
+            elif unknown:
+                open_.update(dict.fromkeys(unknown))
+            else:
                 found[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
-            elif any(not _name(d) and n is None for d, n in zip(tensor.shape.dim, sizes, strict=True)):
-                shapeless.append(i.name)
     _require_sizes(open_, shapeless)
     return {name: found[name] for name in names}
 
@@ -68,21 +71,19 @@ def _name(dimension: Any) -> str:
     return "" if dimension.dim_param == "?" else str(dimension.dim_param)
 
 
-def _size(dimension: Any, sizes: Mapping[str, int], open_: dict[str, None]) -> int | None:
+def _size(dimension: Any, sizes: Mapping[str, int]) -> int | None:
     name = _name(dimension)
-    if not name:
-        return dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value >= 0 else None
-    if name in sizes:
-        return sizes[name]
-    open_[name] = None
-    return None
+    if name:
+        return sizes.get(name)
+    return dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value >= 0 else None
 
 
-def _require_sizes(open_: Mapping[str, None], shapeless: Sequence[str]) -> None:
+def _require_sizes(open_: Mapping[str, None], shapeless: Mapping[str, str]) -> None:
+    """Raises DocumentError if there are open dimensions, or inputs without a shape, which come with one for example."""
     if open_ or shapeless:
         what = [f"dimension{'s' if len(open_) > 1 else ''} {', '.join(open_)}"] if open_ else []
         what += [f"the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}"] if shapeless else []
-        ways = [*[f"--dim {name}=8" for name in open_], *[f"--input-type {name}=f32[1,3]" for name in shapeless]]
+        ways = [*[f"--dim {name}=8" for name in open_], *[f"--input-type {name}={type_}" for name, type_ in shapeless.items()]]
         raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: tidu convert MODEL {' '.join(ways)}")
 
 
