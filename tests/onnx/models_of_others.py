@@ -45,13 +45,12 @@ def file_of(package: str, name: str) -> bytes:
 
 def written(height: int, width: int) -> Any:
     """An image of a word, f32[1, 3, height, width] from -1 to 1."""
-    import cv2
+    from PIL import Image, ImageDraw, ImageFont
 
-    image = np.full((height, width, 3), 245, np.uint8)
-    place, size = (4, height * 2 // 3), height / 55
-    cv2.putText(image, "gradient", place, cv2.FONT_HERSHEY_SIMPLEX, size, (20, 20, 20), 2, cv2.LINE_AA)
-    noise = 0.01 * np.random.default_rng(3).standard_normal(image.shape)
-    return ((image / 255 - 0.5) / 0.5 + noise).transpose(2, 0, 1)[np.newaxis].astype(np.float32)
+    image = Image.new("RGB", (width, height), (245, 245, 245))
+    ImageDraw.Draw(image).text((4, height // 8), "gradient", (20, 20, 20), ImageFont.load_default(height * 0.6))
+    noise = 0.01 * np.random.default_rng(3).standard_normal((height, width, 3))
+    return ((np.asarray(image) / 255 - 0.5) / 0.5 + noise).transpose(2, 0, 1)[np.newaxis].astype(np.float32)
 
 
 def magika() -> Model:
