@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
@@ -179,3 +180,10 @@ def test_own_keys_and_the_order_of_nodes_are_no_part_of_identity(times: int) -> 
         assert digests(renamed) == digests(doc)
 
     hold(30 * times, law, looping(nested=CONDITIONED), st.permutations(range(4)))
+
+
+def test_a_loop_that_is_moved_out_of_a_linear_one_stays_where_it_counts() -> None:
+    """What is the same in all steps of a linear loop is moved out of it, but not a loop with a count, which is no tangent."""
+    doc, _ = parse_document(Path(__file__).with_name("moved_out.json").read_bytes(), "moved_out")
+    for order in ("jvp", "forward over forward"):
+        read_again(materialize(ORDERS[order](doc)))

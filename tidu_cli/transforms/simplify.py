@@ -18,6 +18,7 @@ from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.rules.contract import Narrowing, NarrowingRule
+from tidu_cli.rules.recording.linearity import is_vector
 from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -110,7 +111,11 @@ def _literals(graph: Graph, primitives: PrimitiveSet) -> dict[int, Literal]:
 def _recorded(
     primitives: PrimitiveSet, cases: CaseTable, case: Case, rule: Callable[[Sequence[Term]], Sequence[Term | None] | None]
 ) -> Template | None:
-    """What a rule makes of a case's operands; None if it leaves the node as it is."""
+    """What a rule makes of a case's operands; None if it leaves the node as it is.
+
+    So it does where a linear node would have results that are no tangents, as the count of a loop is: that may stand within a graph
+    in attrs, which has no roles, and not beside it.
+    """
     trace = Trace(primitives, cases)
     mask = case.mask or (False,) * len(case.operands)
     operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
@@ -118,7 +123,10 @@ def _recorded(
         results = rule(operands)
     except MissingRuleError:
         return None
-    return None if results is None else trace.template(len(operands), results)
+    if results is None:
+        return None
+    template = trace.template(len(operands), results)
+    return template if all(is_vector(t) for n in template.nodes if n.linear for t in cases[n.code].results) else None
 
 
 def _rebuilt(graph: Graph, replacements: Replacements, merged: dict[int, int]) -> Graph:
