@@ -106,9 +106,7 @@ def test_the_incomplete_beta_function_by_its_parameters(a, b, x, near):
     name = "regularized_incomplete_beta"
     assert_close(derivative(name, (a, b, x), [0]), by_a, 0, (a, b, x))
     assert_close(derivative(name, (a, b, x), [1]), by_b, 0, (a, b, x))
-    # Where b is far less than a, terms of the second cancel but for b / a of them, which leaves two roundings over that.
-    cancelled = max(1, 2 * 2**-52 * a / b / RELATIVE)
-    assert_close(derivative(name, (a, b, x), [0, 0]), second, abs(by_a) / a * cancelled, (a, b, x))
+    assert_close(derivative(name, (a, b, x), [0, 0]), second, abs(by_a) / a, (a, b, x))
     assert_close(derivative(name, (a, b, x), [1, 0]), mixed, abs(by_a) / b, (a, b, x))
     assert_close(derivative(name, (a, b, x), [0, 1]), mixed, abs(by_a) / b, (a, b, x))
 

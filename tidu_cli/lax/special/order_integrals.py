@@ -152,15 +152,21 @@ def _beta_slopes(np: Any, special: Any, a: Any, b: Any, log_x: Any, log_y: Any) 
         (1, 0): log_x + special.psi(a + b) - special.psi(a + 1),
         (0, 1): log_y + np.log1p(a / b) + (_excess(np, special, b) - _excess(np, special, a + b)),  # of a that is less than b
     }
-    return lambda i, j: first[i, j] if i + j == 1 else _beta_curvature(special, i, j, a, b, a + 1)
+    return lambda i, j: first[i, j] if i + j == 1 else _beta_curvature(np, special, i, j, a, b, 1)
 
 
-def _beta_curvature(special: Any, i: int, j: int, a: Any, b: Any, lower: Any) -> Any:
-    """A derivative by a and b, of an order from 2, of ln Γ(a + b) - ln Γ(lower) - ln Γ(b), `lower` being a or a + 1."""
-    found = special.polygamma(i + j - 1, a + b)
-    if j and i:
-        return found
-    return found - (special.polygamma(j - 1, b) if j else special.polygamma(i - 1, lower))
+def _beta_curvature(np: Any, special: Any, i: int, j: int, a: Any, b: Any, raised: int) -> Any:
+    """A derivative by a and b, of an order from 2, of ln Γ(a + b) - ln Γ(a + raised) - ln Γ(b)."""
+    if i and j:
+        return special.polygamma(i + j - 1, a + b)
+    return _polygamma_step(np, special, j - 1, b, a) if j else _polygamma_step(np, special, i - 1, a + raised, b - raised)
+
+
+def _polygamma_step(np: Any, special: Any, order: int, z: Any, step: Any) -> Any:
+    """ψ⁽ⁿ⁾(z + step) - ψ⁽ⁿ⁾(z): for a step that is small beside z, where the two cancel, by Taylor's series."""
+    small = np.abs(step) < z / 100
+    series = sum(step**k / math.factorial(k) * special.polygamma(order + k, z) for k in range(1, 9)) if small.any() else 0
+    return np.where(small, series, special.polygamma(order, z + step) - special.polygamma(order, z))
 
 
 def _beta_side(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any, y: Any) -> Any:
@@ -184,7 +190,7 @@ def _beta_side(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any, y:
     def integrand(v: Any) -> Any:
         log_s, log_rest = logs(v, p_, q_)
         first = {(1, 0): log_s + excess[0] - excess[2], (0, 1): log_rest + excess[1] - excess[2]}
-        derivative = bell(m, n, lambda i, j: first[i, j] if i + j == 1 else _beta_curvature(special, i, j, a, b, a)[:, None])
+        derivative = bell(m, n, lambda i, j: first[i, j] if i + j == 1 else _beta_curvature(np, special, i, j, a, b, 0)[:, None])
         return np.exp(a_ * log_s + b_ * log_rest) * derivative
 
     lacking = _remainder(np, special, total) - _remainder(np, special, a) - _remainder(np, special, b)
