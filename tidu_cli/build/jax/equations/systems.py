@@ -30,8 +30,8 @@ def custom_linear_solve(eq: Equation, *operands: Value) -> Sequence[Any]:
     size = sum(math.prod(v.aval.shape) for v in eq.equation.outvars)
     if size > LARGEST:
         raise eq.refused(
-            f"it solves a system of {size:,} unknowns by a loop, whose derivative is not that of the loop, and has no matrix here of "
-            f"more than {LARGEST:,}; solve it by factors, jnp.linalg.solve"
+            f"it solves a system of {size:,} unknowns by a loop, whose derivative is not that of the loop, and no matrix of more "
+            f"than {LARGEST:,} is made; solve it by factors, jnp.linalg.solve"
         )
     return eq.traced(_by_matrix(jaxprs.matvec, lengths.matvec), *operands[: lengths.matvec], *operands[end:])
 
