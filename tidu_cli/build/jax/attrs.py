@@ -46,7 +46,7 @@ def plain(value: Any) -> Any:
     if type(value) in (bool, int, float, str) or value is None:
         return value
     if type(value).__name__ in OWN:
-        return _numbers(value)
+        return _numbers(type(value).__name__, value)
     if isinstance(value, tuple | list):
         return tuple([v if type(v) is int else plain(v) for v in value])
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
@@ -57,8 +57,8 @@ def plain(value: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _numbers(value: Any) -> Any:
-    return OWN[type(value).__name__](**{name: plain(v) for name, v in value._asdict().items()})
+def _numbers(kind: str, value: Any) -> Any:  # of gather and scatter may be equal
+    return OWN[kind](**{name: plain(v) for name, v in value._asdict().items()})
 
 
 def type_of(aval: Any) -> TensorType:
