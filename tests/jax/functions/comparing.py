@@ -23,7 +23,9 @@ TOLERANCE = 1e-9
 class Function:
     """A function and the arrays that it is called with, of which floats and complex numbers are differentiated."""
 
-    def __init__(self, function: Callable[..., Any], *arguments: Any, order: int = 2, reverse: bool = True, tolerance: float = TOLERANCE) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *arguments: Any, order: int = 2, reverse: bool = True, tolerance: float = TOLERANCE
+    ) -> None:
         self.function = function
         self.arguments = [np.asarray(a) for a in arguments]
         self.order = order
