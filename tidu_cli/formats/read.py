@@ -41,7 +41,7 @@ MAX_GRAPH_NESTING = 64
 
 
 def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document, str]:
-    """Read a document. Returns it and the format found, "json", "msgpack" or "onnx".
+    """Read a document. Returns it and the format found, "json", "msgpack", "onnx", "mlir" or "mlirbc".
 
     Raises DocumentError, one line that begins with `where` and names graph, node, input or output; OSError as the source does.
     """
@@ -59,6 +59,8 @@ def parse_imported(
     source = as_source(data)
     if is_model(source):
         return _model(source, where, primitives, choices)
+    if kind := module_kind(source):
+        return _module(source, kind, where, choices)
     with _errors_of(where), no_collection():
         plain, found = parse(source)
         if choices is not None and choices.chosen:
@@ -74,6 +76,9 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = K
     source = as_source(data)
     if is_model(source):
         return _model(source, where, primitives)[0].document, "onnx"
+    if kind := module_kind(source):
+        imported, found = _module(source, kind, where)
+        return imported.document, found
     with _errors_of(where), no_collection():
         plain, found = parse(source)
         return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
@@ -109,6 +114,27 @@ def _model(source: Source, where: str, primitives: PrimitiveSet, choices: Choice
     watch("parsing")
     with no_collection():
         return read_onnx(source.read(), where, source.path, choices, lambda plain: _read(plain, primitives)), "onnx"
+
+
+def module_kind(source: Source) -> str | None:
+    """Which kind of file of StableHLO is read, told by its beginning, which is still to be read; None if it is none."""
+    first = source.head(1)
+    if not first or first in b"{[" or first[0] >= 0x80:
+        return None
+    from tidu_cli.formats.stablehlo.child import N_FIRST, kind_of
+
+    return kind_of(source.head(N_FIRST))
+
+
+def _module(source: Source, kind: str, where: str, choices: Choices | None = None) -> tuple[Imported, str]:
+    from tidu_cli.formats.stablehlo.read import read_stablehlo
+
+    if choices is not None and choices.chosen:
+        raise DocumentError(f"{where}: is StableHLO; for models of ONNX only: {', '.join(choices.chosen)}")
+    watch("parsing")
+    with no_collection():
+        document = read_stablehlo(source.read(), kind, where)
+    return Imported(document, {}), "mlir" if kind == "text" else "mlirbc"
 
 
 @contextmanager

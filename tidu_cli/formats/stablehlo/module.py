@@ -1,0 +1,89 @@
+"""A module of StableHLO as plain data: what a child process has found in a file, without any of MLIR's objects.
+
+The data is what msgpack can carry, so that it comes through a pipe as it is. Values of a function have numbers: the arguments of
+its block first, then those of operations in order, with the blocks of regions numbered where their operation stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation, such as stablehlo.add.
+
+    `operands` are numbers of values and `results` the types of those it makes, the first of which has the number `first`.
+    Types of arrays are our own texts, such as f64[3]; others as MLIR writes them. `place` is where it stands: model.mlir's line,
+    or what the program that wrote the file says.
+    """
+
+    name: str
+    operands: Sequence[int]
+    first: int
+    results: Sequence[str]
+    attributes: Mapping[str, Any]
+    regions: Sequence[Block]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Operations in order. `arguments` are types of values, the first of number `first`; `results` numbers of what it returns."""
+
+    first: int
+    arguments: Sequence[str]
+    operations: Sequence[Operation]
+    results: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function; attributes are those of the arguments and results, in order."""
+
+    name: str
+    public: bool
+    argument_attributes: Sequence[Mapping[str, Any]]
+    result_attributes: Sequence[Mapping[str, Any]]
+    results: Sequence[str]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module. `names` are those that a file of jax.export has for arguments, where it is one."""
+
+    name: str
+    attributes: Mapping[str, Any]
+    functions: Mapping[str, Function]
+    names: Sequence[str] = ()
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Module:
+        """From what `parsing.as_plain` gives."""
+        functions = [_function(*f) for f in plain["functions"]]
+        return cls(plain["name"], plain["attributes"], {f.name: f for f in functions}, plain.get("names", ()))
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations, those of regions after the one that they are of."""
+        todo = [operation for f in reversed(list(self.functions.values())) for operation in reversed(f.body.operations)]
+        while todo:
+            yield (operation := todo.pop())
+            todo += [inner for block in reversed(operation.regions) for inner in reversed(block.operations)]
+
+
+def _function(name: str, public: bool, arguments: Any, of_results: Any, results: list[str], body: Sequence[Any]) -> Function:
+    return Function(name, public, arguments, of_results, results, _block(body))
+
+
+def _block(plain: Sequence[Any]) -> Block:
+    first, arguments, operations, results = plain
+    return Block(first, arguments, [_operation(*o) for o in operations], results)
+
+
+def _operation(
+    name: str, operands: list[int], first: int, results: list[str], attributes: dict[str, Any], regions: list[Any], place: str
+) -> Operation:
+    return Operation(name, operands, first, results, attributes, [_block(b) for b in regions], place)

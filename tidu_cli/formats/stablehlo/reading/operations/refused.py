@@ -1,0 +1,29 @@
+"""Operations that are not read, and why."""
+
+from __future__ import annotations
+
+COLLECTIVE = "is a collective of several devices; export the module for one"
+DYNAMIC = "makes a shape that is only known at run time; export the module with fixed shapes"
+EFFECT = "has a side effect, and a graph has none"
+RANDOM = "draws random numbers, which would be others each time; make them an input"
+
+REASONS = {
+    **dict.fromkeys(
+        ["all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "cross-replica-sum",
+         "partition_id", "reduce_scatter", "replica_id", "send", "recv"], COLLECTIVE),
+    **dict.fromkeys(
+        ["dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad", "dynamic_reshape",
+         "get_dimension_size", "real_dynamic_slice", "set_dimension_size", "compute_reshape_shape", "cstr_reshapable"], DYNAMIC),
+    **dict.fromkeys(["after_all", "create_token", "infeed", "outfeed", "trace"], EFFECT),
+    **dict.fromkeys(["rng", "rng_bit_generator"], RANDOM),
+    **dict.fromkeys(["uniform_quantize", "uniform_dequantize"], "is of quantized numbers, for which tidu has no type"),
+}  # fmt: skip
+"""By the name after the dialect's."""
+
+
+def reason_for(name: str) -> str:
+    """Why an operation is not read."""
+    dialect, _, short = name.partition(".")
+    if dialect in ("stablehlo", "chlo", "mhlo", "vhlo"):
+        return REASONS.get(short, "is not read yet")
+    return f"is of the dialect {dialect}, which is not read; lower the module to StableHLO"

@@ -1,0 +1,89 @@
+"""The recording of a block: nodes as they are emitted, and what of it is known while a module is read."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, cast
+
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import CaseTable, Input
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.rules.contract import Types
+from tidu_cli.rules.recording.graphs import as_output, recorded
+from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.terms import Term
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_KNOWN = 1024
+"""How many elements a value may have that is computed while a module is read: counts of steps and starts of sums are scalars."""
+
+
+class Recording(Trace):
+    """A recording whose sources, the arguments of a block and what it reads from around, come before all nodes."""
+
+    def __init__(self, primitives: PrimitiveSet, types: Sequence[Type]) -> None:
+        super().__init__(primitives, CaseTable(primitives))
+        self.sources = [self.source(t, linear=False) for t in types]
+        self.origins: dict[int, Term] = {}
+        """Of values that stand for something else, by their slots, what that is."""
+        self._starts: list[int] = []
+        self._known: dict[int, NDArray[Any] | None] = {}
+
+    def constant(self, array: Any, type_: TensorType) -> Term:
+        """A constant array."""
+        import numpy as np
+
+        return self.emit("constant", value=Literal(type_, np.ascontiguousarray(array).tobytes()))
+
+    def closed(self, results: Sequence[Term]) -> ClosedGraph:
+        """The graph from the sources to these results."""
+        inputs = [Input(Key(f"x{k}"), t.value_type) for k, t in enumerate(self.sources)]
+        return ClosedGraph.of(recorded(self, "", inputs, [as_output(f"y{k}", t) for k, t in enumerate(results)]))
+
+    def known(self, term: Term) -> NDArray[Any] | None:
+        """The value of what depends on constants alone, if it and all that it depends on is small."""
+        todo = [term.slot]
+        while todo:
+            slot = todo[-1]
+            if slot in self._known:
+                todo.pop()
+                continue
+            due = self._operands(slot)
+            missing = [s for s in due or () if s not in self._known]
+            todo += missing
+            if not missing:
+                self._known[slot] = None if due is None or any(self._known[s] is None for s in due) else self._computed(slot)
+        return self._known[term.slot]
+
+    def _node(self, slot: int) -> int | None:
+        """The number of the node that makes a value, None of a source."""
+        if len(self._starts) < len(self.nodes):
+            counts = [n.n_results for n in self.nodes[:-1]]
+            self._starts = list(accumulate(counts, initial=len(self.sources)))
+        return bisect_right(self._starts, slot) - 1 if slot >= len(self.sources) else None
+
+    def _operands(self, slot: int) -> Sequence[int] | None:
+        """What is read to compute a value, None if it is not to be computed here."""
+        node = self._node(slot)
+        if node is None or self.nodes[node].n_results != 1:
+            return None
+        results = self.cases[self.nodes[node].code].results
+        small = all(isinstance(t, TensorType) and t.size <= MOST_KNOWN for t in results)
+        return self.nodes[node].reads if small else None
+
+    def _computed(self, slot: int) -> Any:
+        import numpy as np
+
+        node = self.nodes[cast(int, self._node(slot))]
+        case = self.cases[node.code]
+        rule = self.primitives[case.op].evaluation.kernel
+        kernel = rule(np, case.attrs, cast(Types, case.operands), cast(Types, case.results))
+        with np.errstate(all="ignore"):
+            return np.asarray(kernel(*[self._known[s] for s in node.reads]))
