@@ -51,7 +51,7 @@ def _record(case: Case) -> Callable[..., Any]:
 
     def put_together(*values: Any) -> Any:
         given = dict(zip(names, values, strict=True))
-        return _made(type_, [given[name] if name in given else zeros(t) for name, t in type_.fields])
+        return made(type_, [given[name] if name in given else zeros(t) for name, t in type_.fields])
 
     return put_together
 
@@ -60,7 +60,7 @@ def zeros(type_: Type) -> Any:
     """The zero of a type of tangents."""
     if isinstance(type_, TensorType):
         return jnp.zeros(type_.shape, numpy_dtype(jnp, type_.dtype))
-    return _made(type_, [zeros(t) for _, t in type_.fields])
+    return made(type_, [zeros(t) for _, t in type_.fields])
 
 
 def fields(type_: Type, value: Any) -> Any:
@@ -77,8 +77,9 @@ def pytree(type_: Type, value: Any) -> Any:
         return value
     given = (None,) * len(type_.fields) if value is None else value
     parts = [zeros(t) if part is None else pytree(t, part) for (_, t), part in zip(type_.fields, given, strict=True)]
-    return _made(type_, parts)
+    return made(type_, parts)
 
 
-def _made(type_: RecordType, parts: list[Any]) -> Any:
+def made(type_: RecordType, parts: list[Any]) -> Any:
+    """The pytree of a record with these fields, in order."""
     return tuple(parts) if type_.is_tuple else dict(zip(type_.names, parts, strict=True))
