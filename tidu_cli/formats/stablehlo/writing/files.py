@@ -17,6 +17,7 @@ from tidu_cli.formats.stablehlo.package import package
 from tidu_cli.formats.stablehlo.parsing import as_plain
 from tidu_cli.formats.stablehlo.writing.module import module_text
 from tidu_cli.formats.stablehlo.writing.values import UnwrittenError
+from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Document
 
 FEW_NODES = 100
@@ -84,7 +85,9 @@ def _claim(module: Any, read: Any, document: Document) -> None:
     """Give a module the attributes that make a document of it, once it is `read`."""
     from jaxlib.mlir import ir
 
-    for name, value in claims(_plain(document), Module.from_plain(as_plain(read))).items():
+    with no_collection():
+        found = claims(_plain(document), Module.from_plain(as_plain(read)))
+    for name, value in found.items():
         module.operation.attributes[name] = ir.StringAttr.get(value)
 
 

@@ -41,7 +41,7 @@ def _lowered(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
 
     jax = package()
     with jax.enable_x64(True):
-        function = jax_function(case)
+        function = jax_function(case, primitives)
         given = [_shapes(t) for t in case.operands]
         traced = jax.jit(function, keep_unused=True).trace(*given)
         return traced.lower(lowering_platforms=(platform,)).compiler_ir("stablehlo")
