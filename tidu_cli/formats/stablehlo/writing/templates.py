@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tidu_cli.formats.stablehlo.writing.lowering import lowered, operations
+from tidu_cli.formats.stablehlo.writing.lowering import CALLED, Body, Lowered, lowered
 from tidu_cli.formats.stablehlo.writing.values import arrays, tensor_text
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
@@ -16,9 +15,6 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _NAME = re.compile(r"%[\w$.\-]+")
 """Names of values in text of MLIR."""
-
-_CONSTANT = "stablehlo.constant"
-
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -57,9 +53,8 @@ class Templates:
     def of(self, number: int, case: Case) -> Template:
         """The template of a case, by its number. Raises UnwrittenError."""
         if number not in self._made:
-            module = lowered(case, self.primitives)
-            with module.context:
-                self._made[number] = self._single(case, module) or self._call(case, module)
+            found = lowered(case, self.primitives)
+            self._made[number] = self._call(case, found) if found.body is None else self._copy(case, found.body)
         return self._made[number]
 
     def functions(self) -> Iterator[str]:
@@ -67,46 +62,35 @@ class Templates:
         for text, name in self._functions.items():
             yield text.replace("@", f"@{name}", 1)
 
-    def _single(self, case: Case, module: Any) -> Template | None:
-        """The template of a function of no more than one operation beside constants, which is copied as it is."""
-        block = _functions_of(module)["main"].entry_block
-        *body, last = [op.operation for op in block.operations]
-        others = [op for op in body if op.name != _CONSTANT]
-        text = _made_by(others[0]) if others else ""
-        if len(others) > 1 or (others and any(symbols(others[0]))) or re.search(r'"[^"]*%', text):
-            return None
-        names: dict[str, int | str] = {v.get_name(): k for k, v in enumerate(block.arguments)}
-        names |= {op.result.get_name(): self.constant(_made_by(op)) for op in body if op.name == _CONSTANT}
-        made = [v.get_name() for op in others for v in op.results]
-        results = [(names | {name: ~k for k, name in enumerate(made)})[v.get_name()] for v in last.operands]
-        slots = [k for name in _NAME.findall(text) if isinstance(k := names.get(name), int)]
-        return Template.of(case, _NAME.sub(lambda found: _placed(found[0], names), text), slots, len(made), results)
+    def _copy(self, case: Case, body: Body) -> Template:
+        """The template of one operation, which is copied as it is."""
+        names: dict[str, int | str] = {name: k for k, name in enumerate(body.arguments)}
+        names |= {name: self.constant(text) for name, text in body.constants.items()}
+        slots: list[int] = []
 
-    def _call(self, case: Case, module: Any) -> Template:
-        name = self._function(_functions_of(module), "main", case.op, {})
+        def put(found: re.Match[str]) -> str:
+            known = names.get(found[0])
+            if not isinstance(known, int):
+                return f"%{known or f'%in_{found[0][1:]}'}"  # a constant, or a value of a region, which has a name of its own
+            slots.append(known)
+            return "%s"
+
+        text = _NAME.sub(put, body.text)
+        own = names | {name: ~k for k, name in enumerate(body.made)}
+        return Template.of(case, text, slots, len(body.made), [own[name] for name in body.returned])
+
+    def _call(self, case: Case, found: Lowered) -> Template:
+        """The template of a call."""
+        names: list[str] = []
+        for wished, text in found.functions:
+            for k, name in enumerate(names):
+                text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
+            if text not in self._functions:
+                self._functions[text] = self._name(case.op if wished == "main" else wished)
+            names.append(self._functions[text])
         given, made = ([tensor_text(leaf) for t in types if t for _, leaf in arrays(t)] for types in (case.operands, case.results))
-        text = f"func.call @{name}({', '.join(['%s'] * len(given))}) : ({', '.join(given)}) -> ({', '.join(made)})"
+        text = f"func.call @{names[-1]}({', '.join(['%s'] * len(given))}) : ({', '.join(given)}) -> ({', '.join(made)})"
         return Template.of(case, text, range(len(given)), len(made), [~k for k in range(len(made))])
-
-    def _function(self, functions: Mapping[str, Any], name: str, wished: str, named: dict[str, str]) -> str:
-        """Make a function of another module, and those that it calls, functions of this one, `named` as they are here."""
-        from jaxlib.mlir import ir
-
-        function = functions[name].operation
-        for op in operations(function):
-            for attribute, symbol in symbols(op):
-                its = named.get(symbol) or self._function(functions, symbol, symbol, named)
-                op.attributes[attribute] = ir.FlatSymbolRefAttr.get(its)
-        for attribute in ("arg_attrs", "res_attrs"):
-            if attribute in function.attributes:
-                del function.attributes[attribute]
-        function.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        function.attributes["sym_name"] = ir.StringAttr.get("f")
-        text = function.get_asm(use_local_scope=True).replace("@f", "@", 1)
-        if text not in self._functions:
-            self._functions[text] = self._name(wished)
-        named[name] = self._functions[text]
-        return named[name]
 
     def _name(self, wished: str) -> str:
         base = re.sub(r"\W", "_", wished)
@@ -116,28 +100,3 @@ class Templates:
             name = f"{base}_{self._numbers[base]}"
         self._taken.add(name)
         return name
-
-
-def symbols(op: Any) -> Iterator[tuple[str, str]]:
-    """The attributes of an operation that name functions, and the names."""
-    from jaxlib.mlir import ir
-
-    for attribute in op.attributes:
-        if isinstance(value := op.attributes[attribute], ir.FlatSymbolRefAttr):
-            yield attribute, value.value
-
-
-def _functions_of(module: Any) -> dict[str, Any]:
-    return {op.name.value: op for op in module.body.operations}
-
-
-def _made_by(op: Any) -> str:
-    """The text of an operation without the names of its results."""
-    text: str = op.get_asm(use_local_scope=True)
-    return text.partition(" = ")[2]
-
-
-def _placed(name: str, names: Mapping[str, int | str]) -> str:
-    """What stands for a name in the text of a template: %s for operands. Other names are of constants, or of values of regions."""
-    known = names.get(name)
-    return "%s" if isinstance(known, int) else f"%{known or f'%in_{name[1:]}'}"
