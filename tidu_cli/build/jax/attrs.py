@@ -10,6 +10,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import name_of
 from tidu_cli.custom.packages import KNOWN
+from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
@@ -43,8 +44,10 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A param in terms of attrs: dtypes and enumerations by their names, integers of NumPy as Python's."""
-    if type(value) in (bool, int, float, str) or value is None:
+    if type(value) in (bool, int, str) or value is None:
         return value
+    if isinstance(value, float):
+        return spelled(value)
     if type(value).__name__ in OWN:
         return _numbers(type(value).__name__, value)
     if isinstance(value, tuple | list):
