@@ -12,7 +12,7 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 jnp, lax = jax.numpy, jax.lax
 
-from tests.jax.jaxprs import compared  # noqa: E402
+from tests.jax.agreement import compared  # noqa: E402
 
 pytestmark = pytest.mark.jax
 

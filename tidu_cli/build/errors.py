@@ -81,6 +81,11 @@ _MACHINERY = ("<frozen", "numpy/", str(Path(__file__).parents[1]), str(Path(str(
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
+def written_by_users(file: str) -> bool:
+    """Whether it is neither of tidu, NumPy or Python nor of another package."""
+    return not file.startswith(_MACHINERY) and not _installed(file)
+
+
 def _installed(file: str) -> bool:
     """Whether it is of Python or of a package, wherever that is installed."""
     return file.startswith(_INSTALLED) or "/site-packages/" in file
@@ -113,7 +118,7 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     except BaseException as error:
         message = " ".join(str(error).split())
         if isinstance(error, SyntaxError):
-            raise BuildError(f"{_shown(str(error.filename))}:{error.lineno}: {error.msg}") from None
+            raise BuildError(f"{shown(str(error.filename))}:{error.lineno}: {error.msg}") from None
         if not isinstance(error, TiduError):
             message = f"{type(error).__name__}: {message}" if message else type(error).__name__
         where = _place(error)
@@ -150,7 +155,7 @@ def _place(error: BaseException) -> str | None:
         return None
     own = [f for f in frames if not _installed(f.filename)]
     frames = own or frames
-    return f"{_shown(frames[-1].filename)}:{frames[-1].lineno}"
+    return f"{shown(frames[-1].filename)}:{frames[-1].lineno}"
 
 
 def place_of_caller() -> str:
@@ -158,10 +163,10 @@ def place_of_caller() -> str:
     frame = sys._getframe(1)
     while frame.f_back is not None and (frame.f_code.co_filename.startswith(_MACHINERY) or _installed(frame.f_code.co_filename)):
         frame = frame.f_back
-    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return f"{shown(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
-def _shown(file: str) -> str:
+def shown(file: str) -> str:
     """A file as users name it: from where they are, if it is below."""
     with contextlib.suppress(ValueError):
         return str(Path(file).relative_to(Path.cwd()))

@@ -108,6 +108,13 @@ class Recorder:
         self._n_values += 1
         return self.an_input(self._traced(self._n_values - 1, type_))
 
+    def argument(self, name: str, type_: TensorType) -> Array:
+        """Declare an input for code that changes no array in place."""
+        x = self.input(Key(name), type_)
+        assert isinstance(x, Array)
+        x.share = None
+        return x
+
     def an_input(self, x: Array | Record) -> Array | Record:
         """An input, or a field of one. Without axes it may be a number or an array: NumPy's functions take both."""
         if isinstance(x, Array) and not x.type.rank:

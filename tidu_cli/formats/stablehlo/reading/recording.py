@@ -31,6 +31,8 @@ class Recording(Trace):
     def __init__(self, primitives: PrimitiveSet, types: Sequence[Type]) -> None:
         super().__init__(primitives, CaseTable(primitives))
         self.sources = [self.source(t, linear=False) for t in types]
+        self.origins: dict[int, Term] = {}
+        """Of values that stand for something else, by their slots, what that is."""
         self._starts: list[int] = []
         self._known: dict[int, NDArray[Any] | None] = {}
 

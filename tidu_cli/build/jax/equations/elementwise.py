@@ -1,0 +1,76 @@
+"""Elementwise equations that differ from operations of graphs in what they take, or are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.jax.equations.equation import Equation, spread
+
+# fmt: off
+SPREADING = frozenset({
+    "add", "sub", "mul", "div", "max", "min", "pow", "rem", "atan2", "nextafter", "eq", "ne", "lt", "le", "gt", "ge",
+    "and", "or", "xor", "zeta", "polygamma", "igamma", "igammac", "regularized_incomplete_beta", "complex",
+    "shift_left", "shift_right_logical", "shift_right_arithmetic",
+})
+# fmt: on
+"""Operations whose equations take scalars beside arrays."""
+
+
+def renamed(op: str) -> Callable[..., Array]:
+    """An equation that is an operation of another name."""
+
+    def read(eq: Equation, *operands: Array) -> Array:
+        shape = eq.results[0].shape
+        return eq.emit(op, *[spread(x, shape) for x in operands])
+
+    return read
+
+
+def select_n(eq: Equation, which: Array, *cases: Array) -> Array:
+    """Cases by numbers of 32 bits."""
+    if which.type.dtype not in ("bool", "i32"):
+        which = which.convert("i32")
+    return eq.emit("select_n", which, *cases)
+
+
+def igamma_grad_a(eq: Equation, a: Array, x: Array) -> Array:
+    """The derivative of igamma by its order."""
+    return eq.emit("igamma_grad_a", a, x, order=1)
+
+
+def mulhi(eq: Equation, x: Array, y: Array) -> Array:
+    """The high half of a product of integers of at most 32 bits."""
+    dtype = x.type.dtype
+    bits = int(dtype[1:])
+    if bits > 32:
+        raise eq.refused("the high half of products of 64 bits is no operation of a graph")
+    wide = f"{dtype[0]}64"
+    product = eq.emit("mul", x.convert(wide), y.convert(wide))
+    shift = spread(eq.constant(_number(bits, wide)), product.type.shape)
+    return eq.emit("shift_right_arithmetic" if dtype[0] == "i" else "shift_right_logical", product, shift).convert(dtype)
+
+
+def _number(value: int, dtype: str) -> Any:
+    from tidu_cli.build.arrays.array import dtype_of
+
+    return dtype_of(dtype).type(value)
+
+
+def bitcast(eq: Equation, x: Array) -> Array:
+    """The bits of numbers as another dtype."""
+    dtype = eq.results[0].dtype
+    return x if dtype == x.type.dtype else eq.emit("bitcast_convert_type", x, new_dtype=dtype)
+
+
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    "add_any": renamed("add"),
+    "eq_to": renamed("eq"),
+    "lt_to": renamed("lt"),
+    "le_to": renamed("le"),
+    "select_n": select_n,
+    "igamma_grad_a": igamma_grad_a,
+    "mulhi": mulhi,
+    "bitcast_convert_type": bitcast,
+}

@@ -1,0 +1,21 @@
+"""Which function reads which equation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tidu_cli.build.jax.equations.arrays import ARRAYS
+from tidu_cli.build.jax.equations.calls import CALLS as _CALLS
+from tidu_cli.build.jax.equations.elementwise import ELEMENTWISE, SPREADING
+from tidu_cli.build.jax.equations.loops import LOOPS, cond
+from tidu_cli.build.jax.equations.refused import REFUSED
+from tidu_cli.build.jax.equations.systems import SYSTEMS
+
+CALLS: dict[str, Callable[..., Any]] = {**_CALLS, **SYSTEMS, "cond": cond}
+"""Those that take values, known ones, too, and give values."""
+
+OPERATIONS: dict[str, Callable[..., Any]] = {**ELEMENTWISE, **ARRAYS, **LOOPS}
+"""Those that take arrays and give arrays. All others are operations of graphs of the same name."""
+
+__all__ = ["CALLS", "OPERATIONS", "REFUSED", "SPREADING"]
