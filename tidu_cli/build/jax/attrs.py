@@ -53,7 +53,7 @@ def plain(value: Any) -> Any:
         return name_of(np.dtype(value))
     if isinstance(value, np.generic):
         return value.item()
-    return value.name if isinstance(value, Enum) else value
+    return value.name if isinstance(value, Enum) or type(value).__name__ == "Primitive" else value
 
 
 @lru_cache(maxsize=256)

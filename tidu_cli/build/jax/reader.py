@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
-from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING
+from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
 from tidu_cli.build.jax.liveness import FACTORS, needed
 from tidu_cli.build.jax.places import EquationError, called_at, refusal
@@ -52,7 +52,7 @@ class Reader:
             if call is not None:
                 return call(Equation(self, equation, needs), *given)
             if all(type(x) is Known for x in given):
-                return self._known(equation, needs, given)
+                return self.folded(equation, needs, given)
             return self._recorded(equation, needs, given)
         except EquationError as error:
             raise called_at(equation, error) from error
@@ -64,20 +64,20 @@ class Reader:
     def _recorded(self, equation: Any, needs: list[bool], given: list[Value]) -> Sequence[Any]:
         """The results of an equation as arrays."""
         name, arrays = equation.primitive.name, [self.lifted(x) for x in given]
+        if name not in TAKE_KEYS and any(is_extended(v.aval) for v in (*equation.invars, *equation.outvars)):
+            return of_keys(Equation(self, equation, needs), *arrays)
         operation = OPERATIONS.get(name)
         if operation is not None:
             found = operation(Equation(self, equation, needs), *arrays)
             return [found] if isinstance(found, Array) else found
         if name in REFUSED or name not in KNOWN.primitives:
             raise refusal(equation, REFUSED.get(name, "no operation of a graph does this, and its operands are not known"))
-        if any(is_extended(v.aval) for v in (*equation.invars, *equation.outvars)):
-            return OPERATIONS["of keys"](Equation(self, equation, needs), *arrays)  # type: ignore[no-any-return]
         if name in SPREADING:
             shape = equation.outvars[0].aval.shape
             arrays = [spread(x, shape) for x in arrays]
         return self.recorder.emit_all(name, arrays, **(attrs_of(name, equation.params) if names_of(name) else {}))
 
-    def _known(self, equation: Any, needs: list[bool], given: list[Any]) -> Sequence[Any]:
+    def folded(self, equation: Any, needs: list[bool], given: list[Any]) -> Sequence[Any]:
         """The results of an equation whose operands are known: constants, unless these take more than what computes them."""
         name, avals = equation.primitive.name, [v.aval for v in equation.outvars]
         if equation.effects:
@@ -92,7 +92,11 @@ class Reader:
             return self._recorded(equation, needs, given)
 
         def compute(*values: Any) -> Any:
-            found = equation.primitive.bind(*values, **equation.params)
+            try:
+                with equation.ctx.manager:
+                    found = equation.primitive.bind(*values, **equation.params)
+            except Exception as error:  # whatever JAX has to say
+                raise refusal(equation, f"JAX does not compute it: {' '.join(str(error).split())}") from error
             return found if equation.primitive.multiple_results else [found]
 
         if reads and size > max(SMALL, cost) and not any(map(is_extended, avals)):
