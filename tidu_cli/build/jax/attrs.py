@@ -38,6 +38,8 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
     mode = found.get("mode")
     if isinstance(mode, str):
         found["mode"] = mode.lower().removesuffix("_or_drop")
+    if found.get("fill_value") is not None:
+        found["fill_value"] = np.asarray(params["fill_value"]).item()  # it may be of any kind of number
     return found
 
 

@@ -12,6 +12,7 @@ from tidu_cli.build.jax.equations.equation import Equation, spread
 from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
 from tidu_cli.build.jax.liveness import FACTORS, needed
+from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.places import EquationError, called_at, refusal
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.custom.packages import KNOWN
@@ -23,8 +24,9 @@ from tidu_cli.graph.types import ITEMSIZE
 class Reader:
     """A reading in progress. `closed` has the graphs of loops and branches by their jaxprs, which are read once."""
 
-    def __init__(self, recorder: Recorder, around: Reader | None = None) -> None:
+    def __init__(self, recorder: Recorder, operations: Operations, around: Reader | None = None) -> None:
         self.recorder = recorder
+        self.operations = operations
         self.closed: dict[object, ClosedGraph] = around.closed if around else {}
         self.kept: list[Any] = around.kept if around else []  # jaxprs, as they are known by their ids
 
@@ -126,8 +128,10 @@ class Reader:
 
     def made(self, types: Sequence[Any], compute: Any) -> ClosedGraph:
         """The graph of a loop or branch of inputs x0, x1, …, which `compute` makes of (a reader, arrays)."""
-        inner = Reader(Recorder(self.recorder.primitives), self)
+        inner = Reader(Recorder(self.operations.primitives), self.operations, self)
         arrays = [inner.recorder.argument(f"x{k}", t) for k, t in enumerate(types)]
         found = [inner.lifted(x) for x in compute(inner, arrays)]
         outputs = [(f"y{k}", x.value, x.type) for k, x in enumerate(found)]
-        return ClosedGraph.of(inner.recorder.graph("", inner.recorder.inputs, range(len(types)), outputs))
+        closed = ClosedGraph.of(inner.recorder.graph("", inner.recorder.inputs, range(len(types)), outputs))
+        self.recorder.primitives = self.operations.primitives  # which may be more than before
+        return closed
