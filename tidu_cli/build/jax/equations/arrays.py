@@ -30,9 +30,8 @@ def unstack(eq: Equation, x: Array) -> Sequence[Array]:
 def tile(eq: Equation, x: Array) -> Array:
     """An array repeated along its axes."""
     (result,) = eq.results
-    repeats, shape = result.shape[:0], x.type.shape
     repeats = tuple(eq.params["reps"])
-    shape = (1,) * (len(repeats) - len(shape)) + shape
+    shape = (1,) * (len(repeats) - x.type.rank) + x.type.shape
     doubled = tuple(n for pair in zip(repeats, shape, strict=True) for n in pair)
     places = tuple(2 * k + 1 for k in range(len(repeats)))
     wide = eq.emit("broadcast_in_dim", x.reshaped(shape), shape=doubled, broadcast_dimensions=places)
@@ -47,10 +46,7 @@ def broadcast_to(eq: Equation, x: Array) -> Array:
 
 def zeros(eq: Equation, *operands: Array) -> Array:
     """Zeros of the type of the result: also what is said to have no particular value."""
-    (result,) = eq.results
-    from tidu_cli.build.arrays.array import dtype_of
-
-    return spread(eq.constant(np.zeros((), dtype_of(result.dtype))), result.shape)
+    return eq.zeros(eq.results[0])
 
 
 def dot_general(eq: Equation, x: Array, y: Array) -> Array:
