@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
 from tidu_cli.build.jax.equations.refused import REFUSED
 
@@ -31,9 +31,8 @@ def unstack(eq: Equation, x: Array) -> Sequence[Array]:
 def tile(eq: Equation, x: Array) -> Array:
     """An array repeated along its axes."""
     (result,) = eq.results
-    repeats, shape = result.shape[:0], x.type.shape
     repeats = tuple(eq.params["reps"])
-    shape = (1,) * (len(repeats) - len(shape)) + shape
+    shape = (1,) * (len(repeats) - x.type.rank) + x.type.shape
     doubled = tuple(n for pair in zip(repeats, shape, strict=True) for n in pair)
     places = tuple(2 * k + 1 for k in range(len(repeats)))
     wide = eq.emit("broadcast_in_dim", x.reshaped(shape), shape=doubled, broadcast_dimensions=places)
@@ -48,10 +47,15 @@ def broadcast_to(eq: Equation, x: Array) -> Array:
 
 def zeros(eq: Equation, *operands: Array) -> Array:
     """Zeros of the type of the result: also what is said to have no particular value."""
-    (result,) = eq.results
-    from tidu_cli.build.arrays.array import dtype_of
+    return eq.zeros(eq.results[0])
 
-    return spread(eq.constant(np.zeros((), dtype_of(result.dtype))), result.shape)
+
+def dot_general(eq: Equation, x: Array, y: Array) -> Array:
+    """A product of arrays that may be of different dtypes, by the wider of them."""
+    if x.type.dtype != y.type.dtype:
+        wider = name_of(np.promote_types(x.dtype, y.dtype))
+        x, y = x.convert(wider), y.convert(wider)
+    return eq.as_named("dot_general", x, y)[0]
 
 
 def reshape(eq: Equation, x: Array) -> Array:
@@ -86,4 +90,5 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "empty": zeros,
     "empty2": zeros,
     "reshape": reshape,
+    "dot_general": dot_general,
 }
