@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -33,7 +34,7 @@ def mean(found: Any) -> Any:
 
 def applied(layer: Any, *inputs: Any, **options: Any) -> tuple[Any, ...]:
     """The mean of sines of what a layer of linen gives, as a function of its variables and its inputs."""
-    variables = layer.init(jax.random.key(0), *inputs, **options)
+    variables = jax.jit(partial(layer.init, **options))(jax.random.key(0), *inputs)
     variables = jax.tree.map(lambda x: x + normal(*x.shape) / 5, variables)  # that no bias is zero
     mutable = {"mutable": ["batch_stats"]} if options.get("use_running_average") is False else {}
     return lambda variables, *xs: mean(layer.apply(variables, *xs, **options, **mutable)), variables, *inputs
@@ -79,7 +80,7 @@ CASES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Conv of each channel": lambda: applied(nn.Conv(4, (3,), feature_group_count=2, kernel_dilation=2, **WIDE), normal(2, 9, 2)),
     "Conv that looks back": lambda: applied(nn.Conv(4, (3,), padding="CAUSAL", **WIDE), normal(2, 9, 2)),
     "ConvTranspose": lambda: applied(nn.ConvTranspose(3, (3, 3), strides=(2, 2), **WIDE), normal(2, 4, 4, 2)),
-    "SelfAttention": lambda: applied(nn.SelfAttention(num_heads=2, **WIDE), normal(2, 5, 6)),
+    "MultiHeadDotProductAttention": lambda: applied(nn.MultiHeadDotProductAttention(num_heads=2, **WIDE), normal(2, 5, 6)),
     "LayerNorm": lambda: applied(nn.LayerNorm(**WIDE), normal(3, 6)),
     "RMSNorm": lambda: applied(nn.RMSNorm(**WIDE), normal(3, 6)),
     "GroupNorm": lambda: applied(nn.GroupNorm(2, **WIDE), normal(3, 4, 6)),
