@@ -40,7 +40,7 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
     if isinstance(mode, str):
         found["mode"] = mode.lower().removesuffix("_or_drop")
     if found.get("fill_value") is not None:
-        found["fill_value"] = np.asarray(params["fill_value"]).item()  # it may be of any kind of number
+        found["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
     return found
 
 

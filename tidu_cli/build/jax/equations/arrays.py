@@ -9,6 +9,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
+from tidu_cli.build.jax.equations.refused import REFUSED
 
 
 def stack(eq: Equation, *parts: Array) -> Array:
@@ -65,7 +66,22 @@ def reshape(eq: Equation, x: Array) -> Array:
     return x.reshaped(eq.results[0].shape)
 
 
+def over_axes(reduction: str) -> Callable[..., Sequence[Array]]:
+    """A collective, which under jax.vmap is the reduction over the axis that the name stood for."""
+
+    def read(eq: Equation, *operands: Array) -> Sequence[Array]:
+        axes = eq.params["axes"]
+        if not all(isinstance(a, int | np.integer) for a in axes) or eq.params["axis_index_groups"] is not None:
+            raise eq.refused(REFUSED[eq.name])
+        return [eq.emit(reduction, x, axes=tuple(map(int, axes))) for x in operands]
+
+    return read
+
+
 ARRAYS: dict[str, Callable[..., Any]] = {
+    "psum": over_axes("reduce_sum"),
+    "pmax": over_axes("reduce_max"),
+    "pmin": over_axes("reduce_min"),
     "stack": stack,
     "unstack": unstack,
     "tile": tile,
