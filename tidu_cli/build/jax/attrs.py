@@ -10,6 +10,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import name_of
 from tidu_cli.custom.packages import KNOWN
+from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
@@ -43,10 +44,12 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A param in terms of attrs: dtypes and enumerations by their names, integers of NumPy as Python's."""
-    if type(value) in (bool, int, float, str) or value is None:
+    if type(value) in (bool, int, str) or value is None:
         return value
+    if isinstance(value, float):
+        return spelled(value)
     if type(value).__name__ in OWN:
-        return _numbers(value)
+        return _numbers(type(value).__name__, value)
     if isinstance(value, tuple | list):
         return tuple([v if type(v) is int else plain(v) for v in value])
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
@@ -57,8 +60,8 @@ def plain(value: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _numbers(value: Any) -> Any:
-    return OWN[type(value).__name__](**{name: plain(v) for name, v in value._asdict().items()})
+def _numbers(kind: str, value: Any) -> Any:  # of gather and scatter may be equal
+    return OWN[kind](**{name: plain(v) for name, v in value._asdict().items()})
 
 
 def type_of(aval: Any) -> TensorType:

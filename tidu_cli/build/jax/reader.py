@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.build.arrays.array import Array
@@ -11,6 +11,7 @@ from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
 from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
+from tidu_cli.build.jax.liveness import FACTORS, needed
 from tidu_cli.build.jax.places import EquationError, called_at, refusal
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.custom.packages import KNOWN
@@ -32,13 +33,7 @@ class Reader:
         values: dict[Any, Value] = dict(zip(jaxpr.invars, operands, strict=True))
         values |= {v: known(c) for v, c in zip(jaxpr.constvars, consts, strict=True)}
         results = [v for k, v in enumerate(jaxpr.outvars) if wanted is None or wanted[k]]
-        equations = self._needed(jaxpr, results)
-        factored = any(e.primitive.name == "custom_linear_solve" for e, _ in equations)
-        for equation, needs in equations:
-            if factored and equation.primitive.name == "stop_gradient":  # factors of a system, which is differentiated by them
-                (x,) = equation.invars
-                values[equation.outvars[0]] = values[x]
-                continue
+        for equation, needs in needed(jaxpr, results):
             given = [known(v.val) if hasattr(v, "val") else values[v] for v in equation.invars]
             found = self._applied(equation, needs, given)
             values.update(zip(equation.outvars, found, strict=True))
@@ -48,19 +43,10 @@ class Reader:
         rest = iter(found)
         return [next(rest) if is_wanted else None for is_wanted in wanted]
 
-    def _needed(self, jaxpr: Any, results: Iterable[Any]) -> list[tuple[Any, list[bool]]]:
-        """The equations that results depend on, or that have effects, each with which of its results are needed."""
-        needed = {v for v in results if not hasattr(v, "val")}
-        found = []
-        for equation in reversed(jaxpr.eqns):
-            each = [v in needed for v in equation.outvars]
-            if any(each) or equation.effects:
-                found.append((equation, each))
-                needed.update(v for v in equation.invars if not hasattr(v, "val"))
-        return found[::-1]
-
     def _applied(self, equation: Any, needs: list[bool], given: list[Value]) -> Sequence[Any]:
         name = equation.primitive.name
+        if needs is FACTORS:
+            return given
         try:
             call = CALLS.get(name)
             if call is not None:

@@ -33,10 +33,19 @@ _ALIASES = {"not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor
 def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN) -> Function:
     """From JAX arrays to the tuple of results. Attrs are looked at once, here.
 
-    Custom operations of `primitives` are what they stand for. Raises MissingRuleError for those that only NumPy computes.
+    Custom operations of `primitives` are what they stand for. Derivatives are JAX's, or tidu's where JAX has none. Raises
+    MissingRuleError for operations that only NumPy computes.
     """
     if primitives[case.op].rules.inlined is not None:
         return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives))
+    function = computed(case)
+    from tidu_cli.runtime.jax import derivatives
+
+    return derivatives.with_rules(case, function, document_function) if derivatives.needs_rules(case) else function
+
+
+def computed(case: Case) -> Function:
+    """Likewise, of a primitive, with the derivatives that JAX has of what computes it. Raises MissingRuleError."""
     found = _of_records(case) or _of_graphs(case) or _of_times(case) or _of_attrs(case)
     if found is None:
         raise MissingRuleError(f"{case.op} has no function of JAX that computes it; evaluate the document with tidu instead")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
 
 
@@ -53,6 +53,14 @@ def zeros(eq: Equation, *operands: Array) -> Array:
     return spread(eq.constant(np.zeros((), dtype_of(result.dtype))), result.shape)
 
 
+def dot_general(eq: Equation, x: Array, y: Array) -> Array:
+    """A product of arrays that may be of different dtypes, by the wider of them."""
+    if x.type.dtype != y.type.dtype:
+        wider = name_of(np.promote_types(x.dtype, y.dtype))
+        x, y = x.convert(wider), y.convert(wider)
+    return eq.as_named("dot_general", x, y)[0]
+
+
 def reshape(eq: Equation, x: Array) -> Array:
     """A reshape, of axes in another order perhaps."""
     dimensions = eq.params.get("dimensions")
@@ -70,4 +78,5 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "empty": zeros,
     "empty2": zeros,
     "reshape": reshape,
+    "dot_general": dot_general,
 }

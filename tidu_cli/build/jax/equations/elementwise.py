@@ -58,6 +58,12 @@ def _number(value: int, dtype: str) -> Any:
     return dtype_of(dtype).type(value)
 
 
+def bitcast(eq: Equation, x: Array) -> Array:
+    """The bits of numbers as another dtype."""
+    dtype = eq.results[0].dtype
+    return x if dtype == x.type.dtype else eq.emit("bitcast_convert_type", x, new_dtype=dtype)
+
+
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add_any": renamed("add"),
     "eq_to": renamed("eq"),
@@ -66,4 +72,5 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "select_n": select_n,
     "igamma_grad_a": igamma_grad_a,
     "mulhi": mulhi,
+    "bitcast_convert_type": bitcast,
 }

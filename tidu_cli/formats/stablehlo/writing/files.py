@@ -60,7 +60,9 @@ def _version(version: str | None) -> str:
         weeks = stablehlo.StablehloCompatibilityRequirement.WEEK_12
         return str(stablehlo.get_version_from_compatibility_requirement(weeks))
     oldest, newest = stablehlo.get_minimum_version(), stablehlo.get_current_version()
-    numbers = [tuple(map(int, text.split("."))) for text in (oldest, version, newest) if re.fullmatch(r"\d{1,9}(\.\d{1,9}){2}", text)]
+    numbers = [
+        tuple(map(int, text.split("."))) for text in (oldest, version, newest) if re.fullmatch(r"\d{1,9}(\.\d{1,9}){2}", text)
+    ]
     if len(numbers) < 3 or numbers != sorted(numbers):
         raise ArgumentError(f"versions of StableHLO from {oldest} to {newest} are written here, such as 1.0.0, and not {version!r}")
     return version

@@ -155,7 +155,9 @@ def _operations(op: Any) -> Iterator[Any]:
     todo = [op]
     while todo:
         yield (found := todo.pop())
-        todo += [inner.operation for region in found.regions for block in region.blocks for inner in reversed(list(block.operations))]
+        todo += [
+            inner.operation for region in found.regions for block in region.blocks for inner in reversed(list(block.operations))
+        ]
 
 
 def _symbols(op: Any) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 _NAME = re.compile(r"%[\w$.\-]+")
 """Names of values in text of MLIR."""
 
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """The text of an operation with a %s for each name that is put in: those of operands with these numbers.

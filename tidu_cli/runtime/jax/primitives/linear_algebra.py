@@ -1,6 +1,6 @@
 """Matrices: factorizations, which on CPUs are LAPACK's as they are in NumPy, and what comes of them.
 
-Phases that nothing else determines are chosen as `tidu_cli.lax.linear_algebra.gauges` has them, and may be differentiated.
+Phases that nothing else determines are chosen as `tidu_cli.lax.linear_algebra.gauges` has them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,7 @@ def _phases(v: Any) -> Any:
 
 
 def _eigh(attrs: Attrs, x: Any) -> Any:
-    # Of the triangle that is read; JAX's derivative rule takes a tangent for Hermitian.
-    lower = x if attrs["lower"] else _adjoint(x)
-    below = jnp.tril(lower, -1)
-    whole = below + _adjoint(below) + (jnp.real(lower) * jnp.eye(x.shape[-1])).astype(x.dtype)
-    v, w = lax.linalg.eigh(whole, symmetrize_input=False)
+    v, w = lax.linalg.eigh(x, lower=attrs["lower"], symmetrize_input=False, sort_eigenvalues=attrs["sort_eigenvalues"])
     return (v * _phases(v), w) if x.dtype.kind == "c" else (v, w)
 
 
@@ -68,7 +64,7 @@ FUNCTIONS = {
     "svd": _svd,
     "pinv": lambda attrs, x: jnp.linalg.pinv(x, rtol=attrs["rtol"]),
     "eigh": _eigh,
-    "eig": lambda attrs, x: lax.linalg.eig(x, **attrs, enable_eigvec_derivs=True),
+    "eig": lambda attrs, x: lax.linalg.eig(x, **attrs),
     "schur": lambda attrs, x: lax.linalg.schur(x, **attrs),
     "expm": lambda attrs, x: expm(x),
     "expm_frechet": _expm_frechet,
