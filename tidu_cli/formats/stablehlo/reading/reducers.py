@@ -93,7 +93,7 @@ def _signatures(type_: TensorType, kind: str, second: TensorType | None = None) 
     found = {}
     for name, function in functions.items():
         recording = Recording(KNOWN, types)
-        found[_signature(recording.closed(function(*recording.sources)))] = name
+        found[_signature(recording.closed(function(*recording.sources)))] = name.strip()
     return found
 
 
@@ -110,8 +110,9 @@ def _of_one(type_: TensorType) -> dict[str, Function]:
 
 def _of_two(type_: TensorType) -> dict[str, Function]:
     found: dict[str, Function] = {"ge": _chosen("ge"), "le": _chosen("le")}
-    floats = type_.dtype in FLOATS
-    return found | {"argmax": _place("gt", floats), "argmin": _place("lt", floats)}
+    for nan in (False, True):
+        found |= {f"argmax{' ' * nan}": _place("gt", nan), f"argmin{' ' * nan}": _place("lt", nan)}
+    return found
 
 
 def _logaddexp(x: Term, y: Term) -> Sequence[Term]:
@@ -145,13 +146,13 @@ def _chosen(comparison: str) -> Function:
     return function
 
 
-def _place(comparison: str, floats: bool) -> Function:
-    """The greatest or least and its place, the first of equals; NaN wins."""
+def _place(comparison: str, nan: bool) -> Function:
+    """The greatest or least and its place, the first of equals; with `nan` NaN wins."""
 
     def function(x: Term, i: Term, y: Term, j: Term) -> Sequence[Term]:
         emit = x.trace.emit
         better = emit(comparison, x, y)
-        if floats:
+        if nan:
             better = emit("or", better, emit("ne", x, x))
         before = emit("and", emit("eq", x, y), emit("lt", i, j))
         return [emit("select_n", better, y, x), emit("select_n", emit("or", better, before), j, i)]

@@ -98,7 +98,7 @@ def _place(site: Site, kind: str, arrays: Sequence[Term], starts: Sequence[Term]
     """The extremum along one axis and its place, if the second array counts along that axis from 0."""
     x, places = arrays
     counted = site.recording.made_by(places)
-    if counted is None or counted.op != "iota" or axes != (counted.attrs.dimension,):
+    if counted is None or counted.op != "iota" or axes != (counted.attrs.dimension,):  # type: ignore[attr-defined]
         raise RefusedError(f"its {kind} is of places that are not counted along the one axis")
     start = {"argmax": "max", "argmin": "min"}[kind]
     if not is_neutral(site, starts[0], start) or not is_neutral(site, starts[1], "sum"):

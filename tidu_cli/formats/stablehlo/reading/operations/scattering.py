@@ -36,7 +36,7 @@ def _scatter(site: Site, *operands: Term) -> Term:
             "scatter_indices_batching_dims": tuple(a - (a > axis) for a in numbers["scatter_indices_batching_dims"]),
         },
         mode="fill",
-        unique_indices=site.attribute("unique_indices", False),
+        **({"unique_indices": site.attribute("unique_indices", False)} if op in ("scatter", "scatter-mul") else {}),
     )
 
 
