@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -9,7 +10,7 @@ import mpmath
 import numpy as np
 
 from tests.lax.sample import ORDER, SHAPES, Sample, draw, each, wrap, wrapped
-from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
+from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS
 from tidu_cli.lax.arrays.structural import numpy_dtype
 
 RANK_4 = [*SHAPES, (2, 1, 1, 2)]
@@ -207,4 +208,21 @@ def _shifts(x, y):
     yield Sample("clz", [x], {}, each(lambda a: size - (a % 2**size).bit_length()))
 
 
-FAMILIES = (functions, rounding, clamping, bits)
+def bitcasts():
+    """The bytes of numbers, as Python's struct has them, read as another dtype."""
+    for old, new in itertools.permutations(in_(REALS), 2):
+        size, wide = (ITEMSIZE[dtype] for dtype in (old, new))
+        shape = (3, wide // size) if wide > size else (3, 2)
+        target = numpy_dtype(np, new)
+
+        def reference(x, target=target, wide=wide, size=size):
+            data = [x[index].tobytes() for index in np.ndindex(*x.shape)]
+            data = b"".join(data)
+            parts = [np.frombuffer(data[k : k + wide], target)[0] for k in range(0, len(data), wide)]
+            shape = x.shape[:-1] if wide > size else x.shape if wide == size else (*x.shape, size // wide)
+            return np.array(parts, target).reshape(shape)
+
+        yield Sample("bitcast_convert_type", [draw(old, shape)], {"new_dtype": new}, reference)
+
+
+FAMILIES = (functions, rounding, clamping, bits, bitcasts)

@@ -45,7 +45,7 @@ def tree_of(inputs: Mapping[str, Type]) -> Tree:
     return tree
 
 
-def filled(tree: Any, hint: Any, arrays: Mapping[str, Array | Record]) -> Any:
+def filled(tree: Any, hint: Any, arrays: Mapping[str, Any]) -> Any:
     """What becomes of a tree of keys: an Array or Record, or a dataclass if the annotation `hint` is one, or a list or dict.
 
     It is a list or tuple if its keys count from 0.

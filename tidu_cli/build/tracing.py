@@ -51,16 +51,13 @@ def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None =
     `outputs` chooses outputs, or names the one of a function that returns one array.
     """
     file, _, function_name = place.rpartition(":")
-    function = _loaded(file, function_name)
-    arguments = _arguments(function, tree_of(inputs))
+    function = loaded(file, function_name)
+    arguments = arguments_of(function, tree_of(inputs))
     recorder = Recorder()
     arrays = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
-    values = {k: filled(tree, hint, arrays) for k, (tree, hint) in arguments.items()}
     with contextlib.redirect_stdout(sys.stderr), running(recorder), scipy_traced():
-        only = [
-            k for k, p in signature_of(function).parameters.items() if p.kind is inspect.Parameter.POSITIONAL_ONLY and k in values
-        ]
-        result = called(function, *[values.pop(k) for k in only], **values)
+        positional, named = bound(function, arguments, arrays)
+        result = called(function, *positional, **named)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
     alone = outputs[0] if len(outputs) == 1 and single else default_output(inputs)
     found = outputs_of(recorder, result, alone)
@@ -70,7 +67,18 @@ def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None =
 # Functions in files.
 
 
-def _loaded(file: str, function_name: str) -> Callable[..., Any]:
+def bound(
+    function: Callable[..., Any], arguments: Mapping[str, tuple[Any, Any]], arrays: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """What a function is called with for arrays by key, by position and by name; `arguments` are the trees of its parameters."""
+    values = {k: filled(tree, hint, arrays) for k, (tree, hint) in arguments.items()}
+    parameters = signature_of(function).parameters
+    only = [k for k, p in parameters.items() if p.kind is inspect.Parameter.POSITIONAL_ONLY and k in values]
+    return [values.pop(k) for k in only], values
+
+
+def loaded(file: str, function_name: str) -> Callable[..., Any]:
+    """The function of that name in a Python file, which is run. Raises BuildError, UnknownNameError."""
     path = Path(file)
     if not path.is_file():
         raise BuildError(f"{file}: no such file")
@@ -98,7 +106,7 @@ def _loaded(file: str, function_name: str) -> Callable[..., Any]:
     return functions[function_name]  # type: ignore[no-any-return]
 
 
-def _arguments(function: Callable[..., Any], tree: Tree) -> dict[str, tuple[Any, Any]]:
+def arguments_of(function: Callable[..., Any], tree: Tree) -> dict[str, tuple[Any, Any]]:
     """The trees of a function's parameters, with the classes that annotations ask for. Raises BuildError if they do not fit."""
     parameters, name = signature_of(function).parameters, name_of_function(function)
     free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())

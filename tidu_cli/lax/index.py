@@ -15,7 +15,7 @@ FAMILIES: Mapping[str, str] = {
     "elementwise.rounding": "floor ceil round rem is_finite nextafter",
     "elementwise.complex_numbers": "conj real imag complex",
     "elementwise.comparison": "eq ne lt le gt ge select_n clamp",
-    "elementwise.bitwise": "not and or xor shift_left shift_right_logical shift_right_arithmetic population_count clz",
+    "elementwise.bitwise": "not and or xor shift_left shift_right_logical shift_right_arithmetic population_count clz bitcast_convert_type",  # noqa: E501
     "arrays.structural": "constant convert_element_type broadcast_in_dim reshape transpose stop_gradient optimization_barrier",
     "arrays.slicing": "slice dynamic_slice dynamic_update_slice split",
     "arrays.joining": "pad concatenate squeeze expand_dims rev iota copy",

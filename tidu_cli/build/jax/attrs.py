@@ -10,6 +10,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import name_of
 from tidu_cli.custom.packages import KNOWN
+from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
@@ -38,27 +39,31 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
     mode = found.get("mode")
     if isinstance(mode, str):
         found["mode"] = mode.lower().removesuffix("_or_drop")
+    if found.get("fill_value") is not None:
+        found["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
     return found
 
 
 def plain(value: Any) -> Any:
     """A param in terms of attrs: dtypes and enumerations by their names, integers of NumPy as Python's."""
-    if type(value) in (bool, int, float, str) or value is None:
+    if type(value) in (bool, int, str) or value is None:
         return value
+    if isinstance(value, float):
+        return spelled(value)
     if type(value).__name__ in OWN:
-        return _numbers(value)
+        return _numbers(type(value).__name__, value)
     if isinstance(value, tuple | list):
         return tuple([v if type(v) is int else plain(v) for v in value])
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return name_of(np.dtype(value))
     if isinstance(value, np.generic):
         return value.item()
-    return value.name if isinstance(value, Enum) else value
+    return value.name if isinstance(value, Enum) or type(value).__name__ == "Primitive" else value
 
 
 @lru_cache(maxsize=256)
-def _numbers(value: Any) -> Any:
-    return OWN[type(value).__name__](**{name: plain(v) for name, v in value._asdict().items()})
+def _numbers(kind: str, value: Any) -> Any:  # of gather and scatter may be equal
+    return OWN[kind](**{name: plain(v) for name, v in value._asdict().items()})
 
 
 def type_of(aval: Any) -> TensorType:

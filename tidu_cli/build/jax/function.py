@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import dtype_of
+from tidu_cli.build.arrays.array import Array, dtype_of
 from tidu_cli.build.errors import BuildError, called, name_of_function
 from tidu_cli.build.jax.attrs import is_extended, type_of
-from tidu_cli.build.jax.pytrees import dotted, flattened, leaves_of
+from tidu_cli.build.jax.operations import Operations
+from tidu_cli.build.jax.pytrees import dotted, flattened, is_leaf, leaves_of
 from tidu_cli.build.jax.reader import Reader
-from tidu_cli.build.recorder import Recorder, default_output
+from tidu_cli.build.pytree import tree_of
+from tidu_cli.build.recorder import Recorder, chosen, default_output
+from tidu_cli.build.tracing import arguments_of, bound, loaded
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import TIMES, TensorType, Type, unit_of
+
+WIDE = ("i64", "u64", "f64", "c128")
+"""Dtypes that JAX has only where it is told so."""
 
 
 def from_jax(
@@ -28,6 +37,7 @@ def from_jax(
     Inputs are called as the parameters are, or as `names` says; those within pytrees by the path to them, `params.w`, `layers.0.b`.
     Leaves that are neither arrays nor types (functions, text) are as they are. Raises BuildError for what cannot be traced.
     """
+    imported()
     leaves: dict[str, Any] = {}
     rebuild = []
     for each, arg in zip(_names(function, args, names), args, strict=True):
@@ -48,33 +58,84 @@ def from_jax(
     def whole(given: dict[str, Any]) -> Any:
         return function(*[unflatten([given[k] if k is not None else leaf for k, leaf in keys]) for keys, unflatten in rebuild])
 
-    return read(whole, leaves, name or name_of_function(function), rules=rules)
+    recorder, outputs = _read(whole, leaves, None, rules)
+    return recorder.document(name or name_of_function(function), outputs)
 
 
-def read(function: Callable[[dict[str, Any]], Any], inputs: dict[str, Any], name: str, *, rules: bool = False) -> Document:
-    """The document of a function of arrays by key, at arguments of these types."""
-    import jax
+def build_jax_function(
+    place: str, inputs: Mapping[str, Type], *, name: str | None = None, outputs: Sequence[str] = (), rules: bool = False
+) -> Document:
+    """The document of FILE.py:FUNCTION, which is run by JAX. Dots in the keys of `inputs` say how they nest.
 
-    alone = default_output(inputs)
+    Where a type has 64 bits, so has JAX. `outputs` chooses outputs, or names the one of a function that returns one array.
+    """
+    jax = imported()
+    wide = any(isinstance(t, TensorType) and t.dtype in WIDE for t in inputs.values())
+    with contextlib.redirect_stdout(sys.stderr), jax.enable_x64(True) if wide else contextlib.nullcontext():
+        file, _, function_name = place.rpartition(":")
+        function = loaded(file, function_name)
+        arguments = arguments_of(function, tree_of(inputs))
+        structs = {key: _struct(key, type_) for key, type_ in inputs.items()}
+        alone = outputs[0] if len(outputs) == 1 else None
+
+        def whole(arrays: dict[str, Any]) -> Any:
+            positional, named = bound(function, arguments, arrays)
+            return function(*positional, **named)
+
+        recorder, found = _read(whole, structs, alone, rules)
+    return recorder.document(name or function_name, chosen(found, outputs, function_name))
+
+
+def imported() -> Any:
+    """The package jax. Raises BuildError without it."""
+    try:
+        import jax
+    except ImportError:
+        raise BuildError("functions of JAX need the package jax: pip install 'tidu[jax]'") from None
+    return jax
+
+
+def _read(
+    function: Callable[[dict[str, Any]], Any], inputs: Mapping[str, Any], alone: str | None, rules: bool
+) -> tuple[Recorder, dict[str, Array]]:
+    """The recording of a function of arrays by key, at arguments of these types, and its outputs by key."""
     keys: list[str] = []
 
     def flat(*arrays: Any) -> list[Any]:
-        found = leaves_of(function(dict(zip(inputs, arrays, strict=True))), alone)
+        result = function(dict(zip(inputs, arrays, strict=True)))
+        found = leaves_of(result, alone if alone and is_leaf(result) else default_output(inputs))
         keys[:] = found
         return list(found.values())
 
-    closed = called(jax.make_jaxpr(flat), *inputs.values())
-    jaxpr = closed.jaxpr
-    recorder = Recorder()
+    closed = _traced(flat, list(inputs.values()))
+    recorder, jaxpr = Recorder(), closed.jaxpr
     for key, v in zip(inputs, jaxpr.invars, strict=True):
         if is_extended(v.aval):
-            raise BuildError(
-                f"input '{key}' is {v.aval.str_short()}, a key of random numbers; take its integers, jax.random.key_data"
-            )
+            raise BuildError(f"input '{key}' is {v.aval.str_short()}, of keys; give their integers, jax.random.key_data(key)")
     arrays = [recorder.argument(key, type_of(v.aval)) for key, v in zip(inputs, jaxpr.invars, strict=True)]
-    reader = Reader(recorder)
+    reader = Reader(recorder, Operations(always=rules))
     found = [reader.lifted(x) for x in reader.run(jaxpr, closed.consts, arrays)]
-    return recorder.document(name, dict(zip(keys, found, strict=True)))
+    return recorder, dict(zip(keys, found, strict=True))
+
+
+_INSTEAD = {
+    "TracerBoolConversionError": "write jnp.where or jax.lax.cond for if, and jax.lax.while_loop for while",
+    "TracerIntegerConversionError": "write jnp.take for a place in a list, or make it a number that is no input",
+    "TracerArrayConversionError": "write the function of jax.numpy in place of NumPy's",
+    "NonConcreteBooleanIndexError": "write jnp.where(mask, new, old) in place of x[mask]",
+    "ConcretizationTypeError": "make what says how much or whether a number that is no input",
+}
+"""What to write where a function asks for a value that is not known when it is traced."""
+
+
+def _traced(function: Callable[..., Any], types: Sequence[Any]) -> Any:
+    """The jaxpr of a function. Raises BuildError, with the line, for what it raises; JAX's own errors tell more than one line."""
+    try:
+        return called(imported().make_jaxpr(function), *types)
+    except BuildError as error:
+        kind = type(error.__cause__).__name__
+        first = str(error).partition(" The error occurred while tracing ")[0].partition(" See https://")[0].rstrip(".")
+        raise BuildError(f"{first}; {_INSTEAD[kind]}" if kind in _INSTEAD else first) from error
 
 
 def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[str] | None) -> list[str]:
@@ -100,18 +161,31 @@ def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[st
 
 def _shaped(leaf: Any, key: str) -> Any:
     """What JAX traces a leaf at: its shape and dtype; None for what is no array."""
-    import jax
-
     if isinstance(leaf, str):
         try:
             type_ = parse_value_type(leaf)
         except TypeTextError:
             return None
-        if not isinstance(type_, TensorType):
-            raise BuildError(f"input '{key}': {leaf} is a record; give a dict of its fields")
-        if type_.dtype in ("i64", "u64", "f64", "c128") and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
-            raise BuildError(f"input '{key}': JAX has {type_} only with jax.enable_x64(True); write it around from_jax")
-        return jax.ShapeDtypeStruct(type_.shape, dtype_of(type_.dtype))
+        return _struct(key, type_)
+    if isinstance(leaf, TensorType):
+        return _struct(key, leaf)
     if isinstance(leaf, bool | int | float | complex | np.generic | np.ndarray):
         return leaf
-    return leaf if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else None
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return leaf
+    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+        kind = type(leaf).__name__
+        raise BuildError(f"input '{key}' is a {kind}, no pytree of JAX's: decorate it, @jax.tree_util.register_dataclass")
+    return None
+
+
+def _struct(key: str, type_: Type) -> Any:
+    """A type as JAX's. Raises BuildError for one that JAX does not have."""
+    jax = imported()
+    if not isinstance(type_, TensorType):
+        raise BuildError(f"input '{key}' is a record, {type_}, which JAX does not have; give inputs of its fields, {key}.FIELD")
+    if type_.dtype in TIMES:
+        raise BuildError(f"input '{key}': JAX has no times, {type_}; give counts of {unit_of(type_.dtype)}, as f64")
+    if type_.dtype in WIDE and not jax.config.jax_enable_x64:
+        raise BuildError(f"input '{key}': JAX has {type_} only with jax.enable_x64(True); write it around from_jax")
+    return jax.ShapeDtypeStruct(type_.shape, dtype_of(type_.dtype))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tidu_cli.build.errors import BuildError, shown, written_by_users
+
+_OWN = str(Path(__file__).parents[2])
+"""Where tidu is, which calls users' functions."""
 
 
 class EquationError(BuildError):
@@ -45,5 +49,6 @@ def line_of(equation: Any) -> str | None:
         frames = [(frame.file_name, frame.start_line) for frame in user_frames(equation.source_info.traceback)]
     except Exception:  # these are internals of JAX, and a place is not worth an error
         return None
+    frames = [frame for frame in frames if not frame[0].startswith(_OWN)]
     own = [frame for frame in frames if written_by_users(frame[0])] or frames
     return f"{shown(own[0][0])}:{own[0][1]}" if own else None

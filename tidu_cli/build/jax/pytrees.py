@@ -22,6 +22,12 @@ def dotted(path: Iterable[Any]) -> list[str]:
     return [str(next(getattr(part, a) for a in ("key", "name", "idx") if hasattr(part, a))) for part in path]
 
 
+def is_leaf(value: Any) -> bool:
+    """Whether it is one array."""
+    found = flattened(value)[0]
+    return len(found) == 1 and not found[0][0]
+
+
 def leaves_of(result: Any, alone: str) -> dict[str, Any]:
     """The leaves of what a function returned, by the keys of outputs: one array is called `alone`, items `alone.0`.
 

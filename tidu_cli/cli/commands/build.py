@@ -1,4 +1,4 @@
-"""tidu build: a graph from a formula or from a NumPy function."""
+"""tidu build: a graph from a formula, or from a function of NumPy or JAX."""
 
 from __future__ import annotations
 
@@ -44,28 +44,43 @@ def _declaration(text: str) -> tuple[str, Type]:
     help="An output to keep; repeats. The name of the output, where the source gives none. [default: all; y]",
 )
 @click.option("--name", metavar="NAME", help="The graph's name. [default: the function's, or f]")
+@click.option("--jax", "by_jax", is_flag=True, help="The function is one of JAX.")
+@click.option(
+    "--rules", is_flag=True, help="With --jax: functions of jax.custom_jvp and custom_vjp are operations with these derivatives."
+)
 @result_options("json", "msgpack", "onnx", default="json")
 def command(
     source: str,
     inputs: tuple[tuple[str, Type], ...],
     outputs: tuple[str, ...],
     name: str | None,
+    by_jax: bool,
+    rules: bool,
     out: str | None,
     format_: str | None,
 ) -> None:
-    """Make a graph of a formula or of a NumPy function.
+    """Make a graph of a formula, or of a function of NumPy or JAX.
 
     A formula has NumPy's operators, indexing and functions; `y = ...; z = ...` names several outputs. Nothing of it is executed.
 
     FILE.py:FUNCTION is run, with arrays that record what is done to them. Inputs that are nested go by keys such as params.w or
-    layers.0.b; parameters that have defaults may be left out.
+    layers.0.b; parameters that have defaults may be left out. With --jax JAX traces the function, and its jaxpr becomes the graph;
+    where an input has 64 bits, JAX has them, too.
     """
     types: dict[str, Type] = {}
     for key, type_ in inputs:
         if key in types:
             raise click.BadParameter(f"'{key}' is given twice", param_hint="'-i'")
         types[key] = type_
-    if _FUNCTION.fullmatch(source):
+    if rules and not by_jax:
+        raise click.UsageError("--rules goes with --jax")
+    if by_jax:
+        if not _FUNCTION.fullmatch(source):
+            raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
+        from tidu_cli.build.jax.function import build_jax_function
+
+        document = build_jax_function(source, types, name=name, outputs=outputs, rules=rules)
+    elif _FUNCTION.fullmatch(source):
         from tidu_cli.build.tracing import build_function
 
         document = build_function(source, types, name=name, outputs=outputs)

@@ -94,21 +94,12 @@ def _is_neg_inf(site: Site, x: Term) -> Term:
 
 
 def _bitcast(site: Site, x: Term) -> Term:
-    """Bits as another dtype. Of floats only where no bit is looked at that numbers do not have."""
     due = site.result
     if due.dtype == x.type.dtype:
         return x
-    both = {x.type.dtype, due.dtype}
-    if any(both == {f"i{bits}", f"u{bits}"} for bits in (8, 16, 32, 64)):
-        return site.emit("convert_element_type", x, new_dtype=due.dtype)
-    known = site.known(x)
-    if known is not None:
-        import numpy as np
-
-        from tidu_cli.lax.arrays.structural import numpy_dtype
-
-        return site.recording.constant(np.ascontiguousarray(known).view(numpy_dtype(np, due.dtype)), due)
-    raise RefusedError(f"takes the bits of {x.type.dtype} for those of {due.dtype}, which has no meaning for numbers")
+    if due.shape != x.type.shape:
+        raise RefusedError(f"takes the bits of {x.type} for those of {due}, which have another size")
+    return site.emit("bitcast_convert_type", x, new_dtype=due.dtype)
 
 
 def _same(site: Site, x: Term) -> Term:
