@@ -221,7 +221,8 @@ class Recorder:
         meta: Meta = None,
     ) -> Graph:
         """The graph of these outputs: of each its key, value and type. `values` are those that the inputs stand for, if any."""
-        needed, cases, node_meta = self.needed(outputs), CaseTable(), dict[int, Meta]()
+        needed, node_meta = self.needed(outputs), dict[int, Meta]()
+        cases = CaseTable(self.primitives if self.primitives.definitions else None)
         builder = GraphBuilder(cases, inputs)
         new_id = [-1] * self._n_values
         for k, value in enumerate(values):

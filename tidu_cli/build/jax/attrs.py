@@ -39,6 +39,8 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
     mode = found.get("mode")
     if isinstance(mode, str):
         found["mode"] = mode.lower().removesuffix("_or_drop")
+    if found.get("fill_value") is not None:
+        found["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
     return found
 
 
@@ -56,7 +58,7 @@ def plain(value: Any) -> Any:
         return name_of(np.dtype(value))
     if isinstance(value, np.generic):
         return value.item()
-    return value.name if isinstance(value, Enum) else value
+    return value.name if isinstance(value, Enum) or type(value).__name__ == "Primitive" else value
 
 
 @lru_cache(maxsize=256)

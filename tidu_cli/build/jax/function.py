@@ -14,6 +14,7 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array, dtype_of
 from tidu_cli.build.errors import BuildError, called, name_of_function
 from tidu_cli.build.jax.attrs import is_extended, type_of
+from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.pytrees import dotted, flattened, is_leaf, leaves_of
 from tidu_cli.build.jax.reader import Reader
 from tidu_cli.build.pytree import tree_of
@@ -112,7 +113,7 @@ def _read(
         if is_extended(v.aval):
             raise BuildError(f"input '{key}' is {v.aval.str_short()}, of keys; give their integers, jax.random.key_data(key)")
     arrays = [recorder.argument(key, type_of(v.aval)) for key, v in zip(inputs, jaxpr.invars, strict=True)]
-    reader = Reader(recorder)
+    reader = Reader(recorder, Operations(always=rules))
     found = [reader.lifted(x) for x in reader.run(jaxpr, closed.consts, arrays)]
     return recorder, dict(zip(keys, found, strict=True))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 FACTORS = "factors"
@@ -39,3 +39,15 @@ def _held(equation: Any) -> range:
     lengths = equation.params["const_lengths"]
     first = lengths.matvec + lengths.vecmat
     return range(first, first + lengths.solve + lengths.transpose_solve)
+
+
+def equations_within(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a jaxpr, and of those in them, at any depth."""
+    pending = [jaxpr]
+    while pending:
+        for equation in pending.pop().eqns:
+            yield equation
+            for value in equation.params.values():
+                for inner in value if isinstance(value, tuple | list) else (value,):
+                    if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
+                        pending.append(getattr(inner, "jaxpr", inner))

@@ -9,9 +9,10 @@ from typing import Any
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
-from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING
+from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
 from tidu_cli.build.jax.liveness import FACTORS, needed
+from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.places import EquationError, called_at, refusal
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.custom.packages import KNOWN
@@ -23,8 +24,9 @@ from tidu_cli.graph.types import ITEMSIZE
 class Reader:
     """A reading in progress. `closed` has the graphs of loops and branches by their jaxprs, which are read once."""
 
-    def __init__(self, recorder: Recorder, around: Reader | None = None) -> None:
+    def __init__(self, recorder: Recorder, operations: Operations, around: Reader | None = None) -> None:
         self.recorder = recorder
+        self.operations = operations
         self.closed: dict[object, ClosedGraph] = around.closed if around else {}
         self.kept: list[Any] = around.kept if around else []  # jaxprs, as they are known by their ids
 
@@ -52,7 +54,7 @@ class Reader:
             if call is not None:
                 return call(Equation(self, equation, needs), *given)
             if all(type(x) is Known for x in given):
-                return self._known(equation, needs, given)
+                return self.folded(equation, needs, given)
             return self._recorded(equation, needs, given)
         except EquationError as error:
             raise called_at(equation, error) from error
@@ -64,20 +66,20 @@ class Reader:
     def _recorded(self, equation: Any, needs: list[bool], given: list[Value]) -> Sequence[Any]:
         """The results of an equation as arrays."""
         name, arrays = equation.primitive.name, [self.lifted(x) for x in given]
+        if name not in TAKE_KEYS and any(is_extended(v.aval) for v in (*equation.invars, *equation.outvars)):
+            return of_keys(Equation(self, equation, needs), *arrays)
         operation = OPERATIONS.get(name)
         if operation is not None:
             found = operation(Equation(self, equation, needs), *arrays)
             return [found] if isinstance(found, Array) else found
         if name in REFUSED or name not in KNOWN.primitives:
             raise refusal(equation, REFUSED.get(name, "no operation of a graph does this, and its operands are not known"))
-        if any(is_extended(v.aval) for v in (*equation.invars, *equation.outvars)):
-            return OPERATIONS["of keys"](Equation(self, equation, needs), *arrays)  # type: ignore[no-any-return]
         if name in SPREADING:
             shape = equation.outvars[0].aval.shape
             arrays = [spread(x, shape) for x in arrays]
         return self.recorder.emit_all(name, arrays, **(attrs_of(name, equation.params) if names_of(name) else {}))
 
-    def _known(self, equation: Any, needs: list[bool], given: list[Any]) -> Sequence[Any]:
+    def folded(self, equation: Any, needs: list[bool], given: list[Any]) -> Sequence[Any]:
         """The results of an equation whose operands are known: constants, unless these take more than what computes them."""
         name, avals = equation.primitive.name, [v.aval for v in equation.outvars]
         if equation.effects:
@@ -92,7 +94,11 @@ class Reader:
             return self._recorded(equation, needs, given)
 
         def compute(*values: Any) -> Any:
-            found = equation.primitive.bind(*values, **equation.params)
+            try:
+                with equation.ctx.manager:
+                    found = equation.primitive.bind(*values, **equation.params)
+            except Exception as error:  # whatever JAX has to say
+                raise refusal(equation, f"JAX does not compute it: {' '.join(str(error).split())}") from error
             return found if equation.primitive.multiple_results else [found]
 
         if reads and size > max(SMALL, cost) and not any(map(is_extended, avals)):
@@ -122,8 +128,10 @@ class Reader:
 
     def made(self, types: Sequence[Any], compute: Any) -> ClosedGraph:
         """The graph of a loop or branch of inputs x0, x1, …, which `compute` makes of (a reader, arrays)."""
-        inner = Reader(Recorder(self.recorder.primitives), self)
+        inner = Reader(Recorder(self.operations.primitives), self.operations, self)
         arrays = [inner.recorder.argument(f"x{k}", t) for k, t in enumerate(types)]
         found = [inner.lifted(x) for x in compute(inner, arrays)]
         outputs = [(f"y{k}", x.value, x.type) for k, x in enumerate(found)]
-        return ClosedGraph.of(inner.recorder.graph("", inner.recorder.inputs, range(len(types)), outputs))
+        closed = ClosedGraph.of(inner.recorder.graph("", inner.recorder.inputs, range(len(types)), outputs))
+        self.recorder.primitives = self.operations.primitives  # which may be more than before
+        return closed

@@ -9,6 +9,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
+from tidu_cli.build.jax.equations.refused import REFUSED
 
 
 def stack(eq: Equation, *parts: Array) -> Array:
@@ -30,9 +31,8 @@ def unstack(eq: Equation, x: Array) -> Sequence[Array]:
 def tile(eq: Equation, x: Array) -> Array:
     """An array repeated along its axes."""
     (result,) = eq.results
-    repeats, shape = result.shape[:0], x.type.shape
     repeats = tuple(eq.params["reps"])
-    shape = (1,) * (len(repeats) - len(shape)) + shape
+    shape = (1,) * (len(repeats) - x.type.rank) + x.type.shape
     doubled = tuple(n for pair in zip(repeats, shape, strict=True) for n in pair)
     places = tuple(2 * k + 1 for k in range(len(repeats)))
     wide = eq.emit("broadcast_in_dim", x.reshaped(shape), shape=doubled, broadcast_dimensions=places)
@@ -47,10 +47,7 @@ def broadcast_to(eq: Equation, x: Array) -> Array:
 
 def zeros(eq: Equation, *operands: Array) -> Array:
     """Zeros of the type of the result: also what is said to have no particular value."""
-    (result,) = eq.results
-    from tidu_cli.build.arrays.array import dtype_of
-
-    return spread(eq.constant(np.zeros((), dtype_of(result.dtype))), result.shape)
+    return eq.zeros(eq.results[0])
 
 
 def dot_general(eq: Equation, x: Array, y: Array) -> Array:
@@ -69,7 +66,22 @@ def reshape(eq: Equation, x: Array) -> Array:
     return x.reshaped(eq.results[0].shape)
 
 
+def over_axes(reduction: str) -> Callable[..., Sequence[Array]]:
+    """A collective, which under jax.vmap is the reduction over the axis that the name stood for."""
+
+    def read(eq: Equation, *operands: Array) -> Sequence[Array]:
+        axes = eq.params["axes"]
+        if not all(isinstance(a, int | np.integer) for a in axes) or eq.params["axis_index_groups"] is not None:
+            raise eq.refused(REFUSED[eq.name])
+        return [eq.emit(reduction, x, axes=tuple(map(int, axes))) for x in operands]
+
+    return read
+
+
 ARRAYS: dict[str, Callable[..., Any]] = {
+    "psum": over_axes("reduce_sum"),
+    "pmax": over_axes("reduce_max"),
+    "pmin": over_axes("reduce_min"),
     "stack": stack,
     "unstack": unstack,
     "tile": tile,

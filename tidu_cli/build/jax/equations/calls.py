@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.build.jax.equations.equation import Equation
-from tidu_cli.build.jax.known import Value, known
+from tidu_cli.build.jax.known import Known, Value, known
+from tidu_cli.build.jax.operations import takes_bits
+from tidu_cli.errors import TiduError
 
 
 def called(eq: Equation, *operands: Value) -> Sequence[Any]:
@@ -15,6 +17,30 @@ def called(eq: Equation, *operands: Value) -> Sequence[Any]:
     if inner is None:
         raise eq.refused("it tells no jaxpr that it stands for")
     return eq.run(inner, operands, eq.needs)
+
+
+def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
+    """A function that defines its derivative: as it is computed, or as an operation of the document.
+
+    It is one where that is asked for, and where the derivative of what is computed is lost; there what has no rule that a graph can
+    have is read as it is computed if only loops are in the way, of which forward mode knows the derivative.
+    """
+    reader = eq.reader
+    if all(type(x) is Known for x in operands) or not reader.operations.wants(eq.equation):
+        return called(eq, *operands)
+    try:
+        name = reader.operations.named(eq.equation, lambda types, compute: reader.made(types, compute).graph)
+    except TiduError as error:
+        if not reader.operations.always and not takes_bits(eq.params["call_jaxpr"].jaxpr):
+            return called(eq, *operands)
+        raise eq.refused(f"its rule is no derivative of a graph: {error}") from error
+    reader.recorder.primitives = reader.operations.primitives
+    return eq.emit_all(name, *[eq.lifted(x) for x in operands])
+
+
+def linear(eq: Equation, *operands: Value) -> Sequence[Any]:
+    """A function that is said to be linear, as it is computed."""
+    return eq.run(eq.params["callee"], operands, eq.needs)
 
 
 def same(eq: Equation, *operands: Value) -> Sequence[Any]:
@@ -36,7 +62,9 @@ def platform(eq: Equation) -> Sequence[Any]:
 CALLS = {
     **dict.fromkeys(
         ("jit", "pjit", "closed_call", "call", "core_call", "eval_jaxpr", "remat2", "checkpoint", "remat_opt", "composite",
-         "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_vmap_call"), called),
+         "custom_vmap_call"), called),
+    **dict.fromkeys(("custom_jvp_call", "custom_vjp_call"), with_rule),
+    "linear_call": linear,
     **dict.fromkeys(
         ("device_put", "sharding_constraint", "layout_constraint", "reshard", "name", "pvary", "random_clone"), same),
     "platform_index": platform,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import Array, dtype_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
 
 # fmt: off
@@ -48,14 +48,24 @@ def mulhi(eq: Equation, x: Array, y: Array) -> Array:
         raise eq.refused("the high half of products of 64 bits is no operation of a graph")
     wide = f"{dtype[0]}64"
     product = eq.emit("mul", x.convert(wide), y.convert(wide))
-    shift = spread(eq.constant(_number(bits, wide)), product.type.shape)
+    shift = spread(eq.constant(dtype_of(wide).type(bits)), product.type.shape)
     return eq.emit("shift_right_arithmetic" if dtype[0] == "i" else "shift_right_logical", product, shift).convert(dtype)
 
 
-def _number(value: int, dtype: str) -> Any:
-    from tidu_cli.build.arrays.array import dtype_of
+def of_bools(op: str, logical: str) -> Callable[..., Array]:
+    """An operation of numbers whose equation takes bools, too."""
 
-    return dtype_of(dtype).type(value)
+    def read(eq: Equation, *operands: Array) -> Array:
+        shape = eq.results[0].shape
+        name = logical if operands[0].type.dtype == "bool" else op
+        return eq.emit(name, *[spread(x, shape) for x in operands])
+
+    return read
+
+
+def reduced_bools(op: str, logical: str) -> Callable[..., Array]:
+    """Likewise, for a reduction."""
+    return lambda eq, x: eq.emit(logical if x.type.dtype == "bool" else op, x, axes=tuple(eq.params["axes"]))
 
 
 def bitcast(eq: Equation, x: Array) -> Array:
@@ -72,5 +82,11 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "select_n": select_n,
     "igamma_grad_a": igamma_grad_a,
     "mulhi": mulhi,
+    "max": of_bools("max", "or"),
+    "min": of_bools("min", "and"),
+    "mul": of_bools("mul", "and"),
+    "add": of_bools("add", "or"),
+    "reduce_max": reduced_bools("reduce_max", "reduce_or"),
+    "reduce_min": reduced_bools("reduce_min", "reduce_and"),
     "bitcast_convert_type": bitcast,
 }

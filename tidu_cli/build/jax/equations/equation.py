@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import dtype_of as numpy_dtype
 from tidu_cli.build.jax.attrs import attrs_of, type_of
 from tidu_cli.build.jax.known import Known, Value
 from tidu_cli.build.jax.places import EquationError, refusal
@@ -61,12 +64,21 @@ class Equation:
         return self.reader.graph(closed.jaxpr, closed.consts)
 
     def traced(self, function: Callable[..., Any], *operands: Value) -> list[Any]:
-        """The results of a function of JAX, which gives an array or a tuple of such."""
+        """The results of a function of JAX, which gives an array or several."""
         import jax
 
-        avals = [jax.ShapeDtypeStruct(x.value.shape if isinstance(x, Known) else x.shape, dtype_of(x)) for x in operands]
+        arrays = [x.value if isinstance(x, Known) else x for x in operands]
+        avals = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
         closed = jax.make_jaxpr(function)(*avals)
         return self.run(closed, operands)
+
+    def traced_arrays(self, function: Callable[..., Any], *operands: Value) -> list[Array]:
+        """Likewise, as arrays of the recording."""
+        return [self.lifted(x) for x in self.traced(function, *operands)]
+
+    def zeros(self, type_: TensorType) -> Array:
+        """Zeros of a type."""
+        return spread(self.constant(np.zeros((), numpy_dtype(type_.dtype))), type_.shape)
 
     def lifted(self, x: Value) -> Array:
         """A value as an array of the recording."""
@@ -75,11 +87,6 @@ class Equation:
     def refused(self, reason: object) -> EquationError:
         """The error to raise where it cannot be read."""
         return refusal(self.equation, reason)
-
-
-def dtype_of(x: Value) -> Any:
-    """The dtype of NumPy or JAX of a value."""
-    return x.value.dtype if isinstance(x, Known) else x.dtype
 
 
 def spread(x: Array, shape: tuple[int, ...]) -> Array:

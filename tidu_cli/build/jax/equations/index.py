@@ -9,13 +9,19 @@ from tidu_cli.build.jax.equations.arrays import ARRAYS
 from tidu_cli.build.jax.equations.calls import CALLS as _CALLS
 from tidu_cli.build.jax.equations.elementwise import ELEMENTWISE, SPREADING
 from tidu_cli.build.jax.equations.loops import LOOPS, cond
+from tidu_cli.build.jax.equations.matrices import MATRICES
+from tidu_cli.build.jax.equations.random import RANDOM, of_keys, random_gamma
+from tidu_cli.build.jax.equations.reductions import REDUCTIONS
 from tidu_cli.build.jax.equations.refused import REFUSED
 from tidu_cli.build.jax.equations.systems import SYSTEMS
 
-CALLS: dict[str, Callable[..., Any]] = {**_CALLS, **SYSTEMS, "cond": cond}
+CALLS: dict[str, Callable[..., Any]] = {**_CALLS, **SYSTEMS, "cond": cond, "random_gamma": random_gamma}
 """Those that take values, known ones, too, and give values."""
 
-OPERATIONS: dict[str, Callable[..., Any]] = {**ELEMENTWISE, **ARRAYS, **LOOPS}
+OPERATIONS: dict[str, Callable[..., Any]] = {**ELEMENTWISE, **ARRAYS, **LOOPS, **RANDOM, **REDUCTIONS, **MATRICES}
 """Those that take arrays and give arrays. All others are operations of graphs of the same name."""
 
-__all__ = ["CALLS", "OPERATIONS", "REFUSED", "SPREADING"]
+TAKE_KEYS = frozenset({*LOOPS, *RANDOM})
+"""Of those, what keys of random numbers may be operands of; all others only arrange them, `of_keys`."""
+
+__all__ = ["CALLS", "OPERATIONS", "REFUSED", "SPREADING", "TAKE_KEYS", "of_keys"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tidu_cli.build.jax.equations.equation import Equation
 from tidu_cli.build.jax.known import Value
+from tidu_cli.build.jax.liveness import equations_within
 
 LARGEST = 2048
 """Unknowns of a system that is solved by its matrix here where the function solves it step by step."""
@@ -25,7 +26,7 @@ def custom_linear_solve(eq: Equation, *operands: Value) -> Sequence[Any]:
     lengths, jaxprs = eq.params["const_lengths"], eq.params["jaxprs"]
     first = lengths.matvec + lengths.vecmat
     end = first + lengths.solve + lengths.transpose_solve
-    if not loops(jaxprs.solve.jaxpr):
+    if not any(e.primitive.name in LOOPS for e in equations_within(jaxprs.solve.jaxpr)):
         return eq.run(jaxprs.solve, [*operands[first : first + lengths.solve], *operands[end:]], eq.needs)
     size = sum(math.prod(v.aval.shape) for v in eq.equation.outvars)
     if size > LARGEST:
@@ -61,20 +62,6 @@ def _by_matrix(matvec: Any, n_consts: int) -> Any:
         return apart(jnp.linalg.solve(matrix, flat))
 
     return solve
-
-
-def loops(jaxpr: Any) -> bool:
-    """Whether there is a loop in a jaxpr, at any depth."""
-    pending = [jaxpr]
-    while pending:
-        for equation in pending.pop().eqns:
-            if equation.primitive.name in LOOPS:
-                return True
-            for value in equation.params.values():
-                for inner in value if isinstance(value, tuple | list) else (value,):
-                    if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
-                        pending.append(getattr(inner, "jaxpr", inner))
-    return False
 
 
 SYSTEMS = {"custom_linear_solve": custom_linear_solve}
