@@ -71,6 +71,19 @@ def by_xla(module: str | bytes, given: Sequence[Any]) -> list[Any]:
         return [np.asarray(found[0]) for found in run.execute_sharded(buffers).disassemble_into_single_device_arrays()]
 
 
+def by_iree(module: str | bytes, given: Sequence[Any]) -> list[Any]:
+    """The results of a module for these arguments, compiled by IREE for this CPU."""
+    from iree import compiler, runtime
+
+    options = ["--iree-input-demote-f64-to-f32=false", "--iree-input-demote-i64-to-i32=false", "--iree-llvmcpu-target-cpu=generic"]
+    machine_code = compiler.compile_str(module, target_backends=["llvm-cpu"], input_type="stablehlo", extra_args=options)
+    context = runtime.SystemContext(config=runtime.Config("local-sync"))
+    loaded = runtime.VmModule.copy_buffer(context.instance, machine_code)
+    context.add_vm_module(loaded)
+    found = context.modules[loaded.name]["main"](*given)
+    return [np.asarray(y) for y in (found if isinstance(found, list | tuple) else [found])]
+
+
 def leaves_of(type_: Type, value: Any) -> list[Any]:
     """The arrays that a value is, in the order of a module's arguments. Records are dicts of their fields."""
     found = []
