@@ -23,6 +23,11 @@ def _conv(attrs: Attrs, lhs: Any, rhs: Any) -> Any:
     return lax.conv_general_dilated(lhs, rhs, **(attrs | {"dimension_numbers": numbers, "preferred_element_type": preferred}))
 
 
+def _fft(attrs: Attrs, x: Any) -> Any:
+    # The primitive: the public function is a call of it.
+    return lax.fft_p.bind(x, fft_type=lax.FftType[attrs["fft_type"]], fft_lengths=attrs["fft_lengths"])
+
+
 def _reduce_window(name: str) -> Callable[..., Any]:
     primitive = getattr(windowed_reductions, f"{name}_p")
     return lambda attrs, x: primitive.bind(x, **attrs)
@@ -38,7 +43,7 @@ def _gather_selected(attrs: Attrs, values: Any, x: Any) -> Any:
     if values.dtype == x.dtype and is_plain(attrs):
         select = lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
         return windowed_reductions.select_and_gather_add_p.bind(values, x, **(attrs | {"select_prim": select}))
-    return lax.reshape(values, (values.size,)).at[_chosen(attrs, x)].get(mode="fill", fill_value=0)
+    return lax.reshape(values, (values.size,)).at[_chosen(attrs, x)].get(mode="fill", fill_value=0, wrap_negative_indices=False)
 
 
 def _scatter_selected(attrs: Attrs, source: Any, x: Any) -> Any:
@@ -46,7 +51,9 @@ def _scatter_selected(attrs: Attrs, source: Any, x: Any) -> Any:
         given = {k: v for k, v in attrs.items() if "dilation" not in k}
         given["select_prim"] = lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
         return windowed_reductions.select_and_scatter_add_p.bind(source, x, **given)
-    return jnp.zeros(x.size, source.dtype).at[_chosen(attrs, x)].add(source, mode="drop").reshape(x.shape)
+    return (
+        jnp.zeros(x.size, source.dtype).at[_chosen(attrs, x)].add(source, mode="drop", wrap_negative_indices=False).reshape(x.shape)
+    )
 
 
 def _chosen(attrs: Attrs, x: Any) -> Any:
@@ -71,7 +78,7 @@ def _chosen(attrs: Attrs, x: Any) -> Any:
 
 
 FUNCTIONS = {
-    "fft": lambda attrs, x: lax.fft(x, attrs["fft_type"], attrs["fft_lengths"]),
+    "fft": _fft,
     "conv_general_dilated": _conv,
     **{name: _reduce_window(name) for name in ("reduce_window_sum", "reduce_window_max", "reduce_window_min")},
     "select_and_gather_add": _gather_selected,
