@@ -68,7 +68,9 @@ CASES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Conv3d": lambda: applied(nn.Conv3d(1, 2, 2, key=KEY), normal(1, 4, 4, 3)),
     "ConvTranspose2d": lambda: applied(nn.ConvTranspose2d(2, 3, 3, 2, 1, 1, key=KEY), normal(2, 4, 5)),
     "MultiheadAttention": lambda: applied(
-        nn.MultiheadAttention(2, 6, key=KEY), normal(5, 6), call=lambda layer, x: layer(x, x, x, mask=jnp.tril(jnp.ones((5, 5), bool)))
+        nn.MultiheadAttention(2, 6, key=KEY),
+        normal(5, 6),
+        call=lambda layer, x: layer(x, x, x, mask=jnp.tril(jnp.ones((5, 5), bool))),
     ),
     "RotaryPositionalEmbedding": lambda: applied(nn.RotaryPositionalEmbedding(6), normal(5, 6)),
     "LayerNorm": lambda: applied(nn.LayerNorm(6), normal(6)),
