@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -35,8 +35,8 @@ _CONSTANT = "stablehlo.constant"
 class Lowered:
     """What a case is: functions, the last of which takes the operands' arrays and gives the results'; others are before callers.
 
-    `functions` are their texts, in which they have no names, and which those have that JAX gave them. `body` is the last one, if
-    that is of no more than one operation beside constants, and of no function.
+    `functions` are the names that JAX gave them, and their texts, in which they have none. There are none if there is a `body`:
+    that is of no more than one operation beside constants, and calls no function.
     """
 
     functions: Sequence[tuple[str, str]]
@@ -56,6 +56,7 @@ class Body:
 
 def lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
     """What a case is. Raises UnwrittenError."""
+    case = replace(case, mask=None)
     return _builtin(case) if primitives is KNOWN or primitives is BUILTIN else _lowered(case, primitives)
 
 
@@ -77,7 +78,8 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
         foreign = sorted({target for target in _custom_calls(module) if not target.startswith(LIBRARIES)})
         if not foreign:
             with module.context:
-                return Lowered(list(_functions(module, "main", {})), _body(module))
+                body = _body(module)
+                return Lowered([] if body else list(_functions(module, "main", {})), body)
         reason = f"is a call of {', '.join(foreign)}, which files cannot rely on"
     raise UnwrittenError(f"{case.op} {reason}; write --format msgpack")
 
@@ -106,8 +108,10 @@ def _body(module: Any) -> Body | None:
     block = _function(module, "main").regions[0].blocks[0]
     *operations, last = [op.operation for op in block.operations]
     others = [op for op in operations if op.name != _CONSTANT]
-    if len(others) > 1 or (others and any(_symbols(others[0]))):
+    if len(others) > 1 or any(any(_symbols(inner)) for op in others for inner in _operations(op)):
         return None
+    if others and others[0] != operations[-1]:
+        return None  # a constant after it may have the name of a value of its regions
     return Body(
         _made_by(others[0]) if others else "",
         [v.get_name() for v in block.arguments],
@@ -132,7 +136,7 @@ def _functions(module: Any, name: str, numbers: dict[str, int]) -> Iterator[tupl
             del function.attributes[attribute]
     function.attributes["sym_visibility"] = ir.StringAttr.get("private")
     numbers[name] = len(numbers)
-    yield name, function.get_asm(use_local_scope=True).replace(f"@{name}", "@", 1)
+    yield name, function.get_asm(use_local_scope=True, assume_verified=True).replace(f"@{name}", "@", 1)
 
 
 def _function(module: Any, name: str) -> Any:
