@@ -150,7 +150,5 @@ def _kind(dtype: Any) -> str:
 def _fits(given: Any, due: Any) -> bool:
     """Whether all values of one dtype are values of the other."""
     if given.kind in "iu" and _kind(due) in "fc":
-        bits = 8 * given.itemsize - (given.kind == "i")
-        return bits <= _DIGITS[dtype_name(due)]
-    found: bool = np.can_cast(given, due)
-    return found
+        return int(8 * given.itemsize - (given.kind == "i")) <= _DIGITS[dtype_name(due)]
+    return np.can_cast(given, due)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -21,6 +21,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, tangent_type
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.recording.templates import jvp_template
+from tidu_cli.runtime.jax.primitives.windows import is_plain
 
 Function = Callable[..., tuple[Any, ...]]
 
@@ -31,8 +32,12 @@ _OPS = frozenset({
 
 
 def needs_rules(case: Case) -> bool:
-    """Whether the derivatives of a case are tidu's. JAX has none of clamp by bounds of rank 0."""
-    return case.op in _OPS or (case.op == "clamp" and case.operands[0] != case.operands[1])
+    """Whether the derivatives of a case are tidu's. JAX has none in bounds of rank 0, nor in reverse mode of all windows."""
+    if case.op == "clamp":
+        return case.operands[0] != case.operands[1]
+    if case.op in ("reduce_window_max", "reduce_window_min"):
+        return not is_plain(dict(cast(Any, case.attrs)))
+    return case.op in _OPS
 
 
 def with_rules(case: Case, function: Function, function_of: Callable[[Graph], Function]) -> Function:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tidu_cli.errors import MissingRuleError, placed
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.walk import forwards
 
@@ -14,9 +15,12 @@ Function = Callable[..., tuple[Any, ...]]
 def graph_function(graph: Graph, function_of: Callable[[Case], Function]) -> Function:
     """The function of a self-contained graph, from its inputs in order to its outputs; `function_of` a case is asked for once.
 
-    Outputs that are structural zeros are None.
+    Outputs that are structural zeros are None. Raises MissingRuleError naming the node of a case that has no function.
     """
-    functions = {code: function_of(graph.cases[code]) for code in dict.fromkeys(graph.code)}
+    functions: dict[int, Function] = {}
+    for node, code in enumerate(graph.code):
+        if code not in functions:
+            functions[code] = _function(graph, node, function_of)
     outputs = [o.value for o in graph.outputs]
     steps = [(functions[code], reads, dying) for code, reads, dying in _with_last_uses(graph)]
 
@@ -29,6 +33,13 @@ def graph_function(graph: Graph, function_of: Callable[[Case], Function]) -> Fun
         return tuple([None if k is None else values[k] for k in outputs])
 
     return run
+
+
+def _function(graph: Graph, node: int, function_of: Callable[[Case], Function]) -> Function:
+    try:
+        return function_of(graph.case(node))
+    except MissingRuleError as error:
+        raise MissingRuleError(placed(graph.describe(node), error)) from None
 
 
 def _with_last_uses(graph: Graph) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:

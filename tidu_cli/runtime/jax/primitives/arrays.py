@@ -41,6 +41,7 @@ FUNCTIONS = {
     "iota": lambda attrs: lax.broadcasted_iota(dtype_of(attrs["dtype"]), attrs["shape"], attrs["dimension"]),
     "copy": lambda attrs, x: lax.copy_p.bind(x),
     "convert_element_type": convert,
+    "bitcast_convert_type": lambda attrs, x: lax.bitcast_convert_type(x, dtype_of(attrs["new_dtype"])),
     "dot_general": _dot_general,
     "concatenate": lambda attrs, *xs: lax.concatenate(xs, attrs["dimension"]),
     # The primitives: the public functions count negative indices from the end.

@@ -21,7 +21,7 @@ def _round(attrs: Attrs, x: Any) -> Any:
 
 def _igamma_grad_a(attrs: Attrs, a: Any, x: Any) -> Any:
     if attrs["order"] != 1:
-        raise MissingRuleError(f"igamma_grad_a of order {attrs['order']} has no function of JAX; evaluate the document with tidu")
+        raise MissingRuleError(f"no function of JAX computes it of order {attrs['order']}; evaluate the document with tidu instead")
     return lax.igamma_grad_a(a, x)
 
 

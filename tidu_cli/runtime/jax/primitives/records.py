@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from jax import lax
 from jax import numpy as jnp
 
 from tidu_cli.graph.graph import Case
@@ -16,25 +17,25 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Types
 
-_BY_KERNEL = ("add", "mul", "difference", "retract")
-"""The primitives of records, and of tangents of different types, whose kernels use functions that jax.numpy has, too."""
-
 
 def function(case: Case) -> Callable[..., Any] | None:
     """The function of a case that has to do with records, or joins vectors of different types; None of others."""
     if case.op == "record":
         return _record(case)
     if case.op == "field":
-        name = case.attrs.name  # type: ignore[attr-defined]
+        name = cast(Any, case.attrs).name
         return lambda value: value[int(name)] if isinstance(value, tuple) else value[name]
-    mixed = case.op in ("add", "mul") and case.operands[0] != case.operands[1]
-    if case.op in ("difference", "retract") or mixed or (case.op in _BY_KERNEL and isinstance(case.results[0], RecordType)):
-        return of_kernel(case)
-    return None
+    types = {*case.operands, *case.results}
+    if case.op in ("difference", "retract"):
+        (first, *others) = types
+        plain = not others and isinstance(first, TensorType) and first.inexact
+        return (lax.sub if case.op == "difference" else lax.add) if plain else of_kernel(case)
+    # Sums and products of records, and of tangents of different types.
+    return of_kernel(case) if case.op in ("add", "mul") and (len(types) > 1 or isinstance(case.results[0], RecordType)) else None
 
 
 def of_kernel(case: Case) -> Callable[..., Any]:
-    """What NumPy's kernel of a built-in primitive computes, by functions of jax.numpy."""
+    """What NumPy's kernel of a built-in primitive computes, if it uses functions that jax.numpy has, too."""
     operands, results = cast(Types, case.operands), cast(Types, case.results)
     kernel = BUILTIN[case.op].evaluation.kernel(jnp, case.attrs, operands, results)
 
