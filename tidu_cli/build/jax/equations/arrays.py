@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.jax.attrs import attrs_of
 from tidu_cli.build.jax.equations.equation import Equation, elementwise, spread
 from tidu_cli.build.jax.equations.refused import REFUSED
