@@ -84,10 +84,14 @@ def load_onnx(
 
 @checked()
 def save(document: Document, file: str | PurePath) -> None:
-    """Write a document as its suffix says, .json, .msgpack or .onnx, without one as JSON. Raises DocumentError, ArgumentError."""
+    """Write a document as its suffix says, .json, .msgpack, .onnx, .mlir or .mlirbc, without one as JSON.
+
+    Raises DocumentError, ArgumentError.
+    """
     suffix = PurePath(file).suffix
-    if suffix.lower() not in ("", ".json", ".msgpack", ".onnx"):
-        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in .json, .msgpack or .onnx")
+    if suffix.lower() not in ("", ".json", ".msgpack", ".onnx", ".mlir", ".mlirbc"):
+        ends = ".json, .msgpack, .onnx, .mlir or .mlirbc"
+        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in {ends}")
     write_document(document, str(file), suffix.lower().removeprefix(".") or "json")
 
 
@@ -355,6 +359,26 @@ def from_jax(
     from tidu_cli.build.jax.function import from_jax as traced
 
     return traced(function, *args, names=names, name=name, rules=rules)
+
+
+@checked()
+def to_jax(document: Document, output: KeyTexts = ()) -> Callable[..., Any]:
+    """The head's outputs (or `output`) as a function of JAX, to be called, or given to jax.jit, jax.grad, jax.vmap and the like.
+
+    It takes the inputs in the order of the document, or by name, or in one dict by key, {"x@-1": ...}; those that no output depends
+    on may be left out. It gives the output, or a dict of several by the text of their keys. Arrays have the declared shape, and its
+    dtype or one of which it has all values; Python's numbers have any. Records are dicts of their fields, tuples are tuples;
+    datetimes are given as in `evaluate`, and are counts of their unit in i64, durations in f64.
+
+    Derivatives are JAX's, by its conventions: cotangents of complex numbers are the conjugates of those that `vjp` gives. Of
+    primitives that JAX cannot differentiate they are computed by the rules of tidu. What has 64 bits needs
+    jax.config.update("jax_enable_x64", True), or jax.enable_x64(True) around the call. Raises UnknownNameError, TransformError,
+    MissingRuleError for what only NumPy computes; and what is made EvaluationError for inputs that do not fit.
+    """
+    head = materialize(document, output).head
+    from tidu_cli.runtime.jax.calling import jax_callable
+
+    return jax_callable(head)
 
 
 @checked(f=a_function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 
 import hypothesis.extra.numpy as hnp
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tidu_cli as tidu
 from tests.build.comparing import assert_same, check, traced
 from tidu_cli.build.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
@@ -420,6 +422,13 @@ def test_a_loop_of_1000_steps():
 def test_equal_values_are_one_node_and_dead_ones_go():
     document = trace(lambda x: (np.exp(x), np.sin(x), np.exp(x) * np.exp(x))[2], x="f64[]")
     assert [document.head.case(k).op for k in range(document.head.n_nodes)] == ["exp", "mul"]
+
+
+def test_a_split_is_one_node_whose_cotangent_is_one_array():
+    document = trace(lambda x: math.prod(np.sum(part) for part in np.split(x, 4)), x="f64[8]")
+    gradient = [case.op for case, _ in tidu.grad(document, "x").head.nodes()]
+    assert gradient.count("split") == gradient.count("concatenate") == 1
+    assert "pad" not in gradient
 
 
 @dataclasses.dataclass

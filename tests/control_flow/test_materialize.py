@@ -115,6 +115,18 @@ def test_loops_over_the_same_are_one() -> None:
     assert ops(materialize(doc)) == ["scan"]
 
 
+def test_loops_there_and_back_over_the_same_are_one_each() -> None:
+    step = body({"s": "f64[]", "x": "f64[]"}, lambda s, x: [s.sketch.apply("sin", s * x), s])
+    numbers = {"length": 3, "num_consts": 0, "num_carry": 1}
+
+    def emit(a, x):
+        there, back = (x.sketch.apply_all("scan", a, x, **numbers, reverse=back, body=step) for back in (False, True))
+        return {"y": there[1] * back[1]}
+
+    single = materialize(ORDERS["vjp"](function("f", {"a": "f64[]", "x": "f64[3]"}, emit)))
+    assert ops(single).count("scan") == 4
+
+
 def test_of_a_chosen_branch_nothing_is_left_but_its_nodes() -> None:
     branches = tuple(body({"x": "f64[]"}, lambda x, op=op: [x.sketch.apply(op, x)]) for op in ("sin", "cos"))
     for number, op in ((-3, "sin"), (0, "sin"), (1, "cos"), (6, "cos")):

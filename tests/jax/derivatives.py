@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.jax.calls import jax_function
+from tests.jax.own import function_of_jax
 from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
@@ -97,7 +97,7 @@ def of_jax(p: Problem, kinds: Sequence[str] = KINDS) -> dict[str, Arrays]:
     """What JAX gives, in our convention: our cotangent is conj(vjp(conj(ct))), by the pairing Re(conj(a) b)."""
     import jax
 
-    function = jax_function(p.case)
+    function = function_of_jax(p.case)
     moving, smooth = list(p.tangents), list(p.cotangents)
 
     def everything(operands: Arrays, vs: tuple[Any, ...], us: tuple[Any, ...]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def parse_imported(
     if is_model(source):
         return _model(source, where, primitives, choices)
     if kind := module_kind(source):
-        return _module(source, kind, where, choices)
+        return _module(source, kind, where, primitives, choices)
     with _errors_of(where), no_collection():
         plain, found = parse(source)
         if choices is not None and choices.chosen:
@@ -77,7 +77,7 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = K
     if is_model(source):
         return _model(source, where, primitives)[0].document, "onnx"
     if kind := module_kind(source):
-        imported, found = _module(source, kind, where)
+        imported, found = _module(source, kind, where, primitives)
         return imported.document, found
     with _errors_of(where), no_collection():
         plain, found = parse(source)
@@ -126,14 +126,16 @@ def module_kind(source: Source) -> str | None:
     return kind_of(source.head(N_FIRST))
 
 
-def _module(source: Source, kind: str, where: str, choices: Choices | None = None) -> tuple[Imported, str]:
+def _module(
+    source: Source, kind: str, where: str, primitives: PrimitiveSet, choices: Choices | None = None
+) -> tuple[Imported, str]:
     from tidu_cli.formats.stablehlo.read import read_stablehlo
 
     if choices is not None and choices.chosen:
         raise DocumentError(f"{where}: is StableHLO; for models of ONNX only: {', '.join(choices.chosen)}")
     watch("parsing")
     with no_collection():
-        document = read_stablehlo(source.read(), kind, where)
+        document = read_stablehlo(source.read(), kind, where, lambda plain: _read(plain, primitives))
     return Imported(document, {}), "mlir" if kind == "text" else "mlirbc"
 
 

@@ -13,7 +13,7 @@ from tidu_cli.watching import watch
 
 
 def format_document(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> bytes:
-    """Write a document as "json", "msgpack" or "onnx", which has types and nodes of its own.
+    """Write a document as "json" or "msgpack"; or as "onnx", "mlir" or "mlirbc", which have types and nodes of their own.
 
     Nodes are a list in JSON and packed in msgpack, unless `listed` says otherwise. `types` gives every node its types.
     A graph whose nodes carry types or meta is always written as a list: packed nodes have no place for them.
@@ -22,16 +22,26 @@ def format_document(document: Document, format: str, *, types: bool = False, lis
 
 
 def formatted(
-    document: Document, format: str, *, types: bool = False, listed: bool | None = None, opset: int | None = None
+    document: Document,
+    format: str,
+    *,
+    types: bool = False,
+    listed: bool | None = None,
+    opset: int | None = None,
+    target_version: str | None = None,
 ) -> Iterator[Piece]:
     """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all.
 
-    `opset` is the operator set of a model of ONNX.
+    `opset` is the operator set of a model of ONNX, `target_version` the version of StableHLO of a portable artifact.
     """
     if format == "onnx":
         from tidu_cli.formats.onnx.writing.model import onnx_bytes
 
         return iter((onnx_bytes(document) if opset is None else onnx_bytes(document, opset=opset),))
+    if format in ("mlir", "mlirbc"):
+        from tidu_cli.formats.stablehlo.writing.files import stablehlo_artifact, stablehlo_text
+
+        return iter((stablehlo_text(document) if format == "mlir" else stablehlo_artifact(document, target_version),))
     if format not in ("json", "msgpack"):
         raise ValueError(f"unknown format {format!r}")
     binary = format == "msgpack"
@@ -58,13 +68,15 @@ def write_document(
     types: bool = False,
     listed: bool | None = None,
     opset: int | None = None,
+    target_version: str | None = None,
 ) -> int:
     """Write a document to a file, or to stdout for None and "-"; give its length. Raises as `write_pieces` does.
 
     A model of ONNX that is too large for one file has its constants beside it, in PATH.data: there are both files, or neither.
     """
     if format != "onnx" or path is None or path in STDOUT:
-        return write_pieces(formatted(document, format, types=types, listed=listed, opset=opset), path)
+        pieces = formatted(document, format, types=types, listed=listed, opset=opset, target_version=target_version)
+        return write_pieces(pieces, path)
     from tidu_cli.formats.onnx.writing.model import onnx_files
 
     location = f"{os.path.basename(path)}.data"

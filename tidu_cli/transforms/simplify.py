@@ -6,6 +6,7 @@ primitives say what stands for such a node when some of its results are not need
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +25,9 @@ from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 
+COMPARED = 8
+"""With how many others that read the same a node is compared, the latest ones: to compare graphs takes long."""
+
 Replacements = dict[int, Template]
 """What stands for nodes, by their numbers, over the operands of each."""
 
@@ -41,23 +45,22 @@ def simplified(graph: Graph, primitives: PrimitiveSet) -> Graph:
 
 def _merged(graph: Graph, primitives: PrimitiveSet) -> Graph:
     """Nodes of one op that read the same made one, where the op's rule says how."""
-    first_of: dict[Hashable, tuple[int, int, Case]] = {}
+    earlier_of: dict[Hashable, deque[tuple[int, Case]]] = {}  # those not merged yet: a loop there and one back may read the same
     partner: dict[int, tuple[int, Template]] = {}
-    taken: set[int] = set()
     for node, (code, reads, _, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
         rule = primitives[case.op].rules.merged
         if rule is None or case.mask is not None:
             continue
-        key = case.op, reads
-        if key not in first_of or first_of[key][1] in taken:
-            first_of[key] = code, node, case
-            continue
-        _, earlier, known = first_of[key]
-        template = _recorded(primitives, graph.cases, case, partial(rule, known.attrs, case.attrs))
-        if template is not None:
-            partner[earlier] = node, template
-            taken |= {earlier, node}
+        waiting = earlier_of.setdefault((case.op, reads), deque(maxlen=COMPARED))
+        for k, (earlier, known) in enumerate(waiting):
+            template = _recorded(primitives, graph.cases, case, partial(rule, known.attrs, case.attrs))
+            if template is not None:
+                partner[earlier] = node, template
+                del waiting[k]
+                break
+        else:
+            waiting.append((node, case))
     if not partner:
         return graph
     templates = {earlier: template for earlier, (_, template) in partner.items()}

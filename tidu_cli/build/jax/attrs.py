@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import name_of
 from tidu_cli.custom.packages import KNOWN
+from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
@@ -40,21 +40,16 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
     if isinstance(mode, str):
         found["mode"] = mode.lower().removesuffix("_or_drop")
     if found.get("fill_value") is not None:
-        found["fill_value"] = _number(np.asarray(params["fill_value"]).item())
+        found["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
     return found
-
-
-def _number(value: Any) -> Any:
-    """A number as attrs of scalars have it, where those that are not finite are text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
 
 
 def plain(value: Any) -> Any:
     """A param in terms of attrs: dtypes and enumerations by their names, integers of NumPy as Python's."""
-    if type(value) in (bool, int, float, str) or value is None:
+    if type(value) in (bool, int, str) or value is None:
         return value
+    if isinstance(value, float):
+        return spelled(value)
     if type(value).__name__ in OWN:
         return _numbers(type(value).__name__, value)
     if isinstance(value, tuple | list):

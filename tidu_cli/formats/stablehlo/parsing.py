@@ -2,7 +2,7 @@
 
     python -m tidu_cli.formats.stablehlo.parsing KIND < file > plain data as msgpack
 
-KIND is text, bytecode or export. `as_plain` of `child.py` runs it. Nothing of tidu is imported here but the words of limits: a
+KIND is text, bytecode or export. `parsed` of `child.py` runs it. Nothing of tidu is imported here but the words of limits: a
 process should begin fast.
 """
 
@@ -38,7 +38,14 @@ def plain(data: bytes, kind: str) -> dict[str, Any]:
             module = _parsed(ir, context, data, kind)
         except ir.MLIRError as error:
             raise ModuleError(_diagnosis(error)) from None
-        return {**_Walk(ir).module(module), "names": names}
+        return {**as_plain(module), "names": names}
+
+
+def as_plain(module: Any) -> dict[str, Any]:
+    """A module of MLIR as plain data, in whose context this is. Raises ModuleError."""
+    from jaxlib.mlir import ir
+
+    return _Walk(ir).module(module)
 
 
 def _context(ir: Any) -> Any:

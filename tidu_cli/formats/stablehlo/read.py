@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from tidu_cli.errors import DocumentError, LimitError, TiduError
 from tidu_cli.formats.messages import one_line
 from tidu_cli.formats.stablehlo.child import parsed
+from tidu_cli.formats.stablehlo.module import Module
+from tidu_cli.formats.stablehlo.own import claimed
 from tidu_cli.formats.stablehlo.reading.importer import import_module
 from tidu_cli.graph.graph import Document
 
 _LINE = re.compile(r"\d+:\d+: ")
 
 
-def read_stablehlo(data: bytes, kind: str, where: str) -> Document:
+FromPlain = Callable[[Any], Document]
+"""Reads a document from the plain data that msgpack would have. Raises TiduError."""
+
+
+def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | None = None) -> Document:
     """The document of a module, text, bytecode or a file of jax.export, as `child.kind_of` tells.
 
-    Raises DocumentError, one line that begins with `where` and the line in it, and names the operation; LimitError.
+    With `from_plain` a module that tidu wrote is the document that it was. Raises DocumentError, one line that begins with `where`
+    and the line in it, and names the operation; LimitError.
     """
     try:
-        return import_module(parsed(data, kind))
+        module = parsed(data, kind)
+        own = _own(module, from_plain) if from_plain is not None else None
+        return own or import_module(module)
     except TiduError as error:
         raise (type(error) if isinstance(error, LimitError) else DocumentError)(_placed(where, str(error))) from None
+
+
+def _own(module: Module, from_plain: FromPlain) -> Document | None:
+    plain = claimed(module)
+    try:
+        return None if plain is None else from_plain(plain)
+    except TiduError:
+        return None
 
 
 def _placed(where: str, message: str) -> str:

@@ -241,8 +241,11 @@ def _split_types(attrs: SplitAttrs, operands: Types) -> Types:
 def _split_kernel(np: Any, attrs: SplitAttrs, operands: Types, results: Types) -> Kernel:
     if len(results) == 1:
         return lambda x: x
-    ends = list(accumulate(attrs.sizes[:-1]))
-    return lambda x: [np.array(piece) for piece in np.split(x, ends, attrs.axis)]
+    ends, whole = list(accumulate(attrs.sizes, initial=0)), (slice(None),) * attrs.axis
+    pieces = [
+        ((*whole, slice(a, b)), _VIEWED * t.nbytes >= operands[0].nbytes) for a, b, t in zip(ends, ends[1:], results, strict=False)
+    ]
+    return lambda x: [x[where] if viewed else x[where].copy() for where, viewed in pieces]
 
 
 def _split_transpose(node: Transposition) -> Sequence[Term | None]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidu_cli.build.arrays.array import Array
+import numpy as np
+
+from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.jax.attrs import attrs_of
 from tidu_cli.build.jax.equations.equation import Equation, elementwise, spread
+from tidu_cli.build.jax.equations.refused import REFUSED
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 
 
@@ -49,12 +52,32 @@ def zeros(eq: Equation, *operands: Array) -> Array:
     return eq.zeros(eq.results[0])
 
 
+def dot_general(eq: Equation, x: Array, y: Array) -> Array:
+    """A product of arrays that may be of different dtypes, by the wider of them."""
+    if x.type.dtype != y.type.dtype:
+        wider = name_of(np.promote_types(x.dtype, y.dtype))
+        x, y = x.convert(wider), y.convert(wider)
+    return eq.as_named("dot_general", x, y)[0]
+
+
 def reshape(eq: Equation, x: Array) -> Array:
     """A reshape, of axes in another order perhaps."""
     dimensions = eq.params.get("dimensions")
     if dimensions is not None:
         x = x.permuted(tuple(map(int, dimensions)))
     return x.reshaped(eq.results[0].shape)
+
+
+def over_axes(reduction: str) -> Callable[..., Sequence[Array]]:
+    """A collective, which under jax.vmap is the reduction over the axis that the name stood for."""
+
+    def read(eq: Equation, *operands: Array) -> Sequence[Array]:
+        axes = eq.params["axes"]
+        if not all(isinstance(a, int | np.integer) for a in axes) or eq.params["axis_index_groups"] is not None:
+            raise eq.refused(REFUSED[eq.name])
+        return [eq.emit(reduction, x, axes=tuple(map(int, axes))) for x in operands]
+
+    return read
 
 
 def scatter(eq: Equation, x: Array, indices: Array, updates: Array) -> Array:
@@ -78,6 +101,9 @@ def scatter(eq: Equation, x: Array, indices: Array, updates: Array) -> Array:
 
 
 ARRAYS: dict[str, Callable[..., Any]] = {
+    "psum": over_axes("reduce_sum"),
+    "pmax": over_axes("reduce_max"),
+    "pmin": over_axes("reduce_min"),
     "stack": stack,
     "unstack": unstack,
     "tile": tile,
@@ -86,5 +112,6 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "empty": zeros,
     "empty2": zeros,
     "reshape": reshape,
+    "dot_general": dot_general,
     "scatter": scatter,
 }

@@ -58,7 +58,10 @@ class Site:
         found = self.attribute(name)
         if found is None:
             return list(default)
-        return [int(x) for x in (array_of(found)[0].reshape(-1) if isinstance(found, dict) else found)]
+        if not isinstance(found, dict):
+            return [int(x) for x in found]
+        array, type_ = array_of(found)
+        return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
 
     def pairs(self, name: str, n: int) -> list[tuple[int, int]]:
         """An attribute of n pairs, such as padding; zeros where it is left out."""

@@ -1,0 +1,35 @@
+"""Elementwise primitives that lax has under another name, with other attrs, or not for every dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax import lax
+
+from tidu_cli.errors import MissingRuleError
+
+Attrs = dict[str, Any]
+
+
+def _abs(attrs: Attrs, x: Any) -> Any:
+    return lax.abs(x) if x.dtype.kind != "u" else x
+
+
+def _round(attrs: Attrs, x: Any) -> Any:
+    return lax.round(x, lax.RoundingMethod[attrs["rounding_method"]])
+
+
+def _igamma_grad_a(attrs: Attrs, a: Any, x: Any) -> Any:
+    if attrs["order"] != 1:
+        raise MissingRuleError(f"no function of JAX computes it of order {attrs['order']}; evaluate the document with tidu instead")
+    return lax.igamma_grad_a(a, x)
+
+
+FUNCTIONS = {
+    "abs": _abs,
+    "round": _round,
+    "regularized_incomplete_beta": lambda attrs, a, b, x: lax.betainc(a, b, x),
+    "igamma_grad_a": _igamma_grad_a,
+    "optimization_barrier": lambda attrs, *xs: lax.optimization_barrier(xs),
+}
+"""By op, of attrs and arrays."""
