@@ -8,10 +8,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import CaseTable, Input
+from tidu_cli.graph.graph import Case, CaseTable, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.contract import Types
 from tidu_cli.rules.recording.graphs import as_output, recorded
 from tidu_cli.rules.recording.trace import Trace
@@ -46,6 +47,16 @@ class Recording(Trace):
         """The graph from the sources to these results."""
         inputs = [Input(Key(f"x{k}"), t.value_type) for k, t in enumerate(self.sources)]
         return ClosedGraph.of(recorded(self, "", inputs, [as_output(f"y{k}", t) for k, t in enumerate(results)]))
+
+    def made_by(self, term: Term) -> Case | None:
+        """The case of the node that makes a value, None of a source."""
+        node = self._node(term.slot)
+        return None if node is None else self.cases[self.nodes[node].code]
+
+    def read_by(self, term: Term) -> Sequence[int]:
+        """The slots that the node reads that makes a value; none of a source."""
+        node = self._node(term.slot)
+        return () if node is None else self.nodes[node].reads
 
     def known(self, term: Term) -> NDArray[Any] | None:
         """The value of what depends on constants alone, if it and all that it depends on is small."""
@@ -87,3 +98,12 @@ class Recording(Trace):
         kernel = rule(np, case.attrs, cast(Types, case.operands), cast(Types, case.results))
         with np.errstate(all="ignore"):
             return np.asarray(kernel(*[self._known[s] for s in node.reads]))
+
+
+def inlined(recording: Recording, graph: ClosedGraph, operands: Sequence[Term]) -> list[Term]:
+    """The results of a closed graph whose nodes are emitted for these operands."""
+    inner, values = graph.graph, list(operands)
+    for code, args, _, _ in forwards(inner, inner.args):
+        case = inner.cases[code]
+        values += recording.apply(case.op, case.attrs, [values[a] for a in args])
+    return [values[cast(int, o.value)] for o in inner.outputs]

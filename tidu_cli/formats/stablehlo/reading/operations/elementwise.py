@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidu_cli.formats.stablehlo.reading.site import Reader, RefusedError, Site
-from tidu_cli.graph.types import COMPLEXES, FLOATS, TensorType
+from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE, TensorType
 from tidu_cli.rules.terms import Term
 
 
@@ -28,11 +28,14 @@ def _compare(site: Site, x: Term, y: Term) -> Term:
 
 
 def _ranks(site: Site, x: Term) -> Term:
-    """Integers in the order of floats in which -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
+    """Integers in the total order of floats: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
 
-    Only that of numbers has no loss here: NaNs are one, above all, and -0 is less than 0 by its sign bit, which 1 / x shows.
+    They are the bits of a float, of which a negative one has all turned round but that of the sign.
     """
-    raise RefusedError("compares floats in their total order, outside of a sort")
+    n = 8 * ITEMSIZE[x.type.dtype]
+    bits = site.emit("bitcast_convert_type", x, new_dtype=f"i{n}")
+    turned = site.emit("xor", bits, 2 ** (n - 1) - 1)
+    return site.emit("select_n", site.emit("lt", bits, 0), bits, turned)
 
 
 def _convert(site: Site, x: Term) -> Term:

@@ -7,7 +7,18 @@ from importlib import import_module
 from tidu_cli.formats.stablehlo.reading.operations.refused import reason_for
 from tidu_cli.formats.stablehlo.reading.site import Reader, RefusedError
 
-FAMILIES = ("elementwise", "arrays", "products", "indexing", "calls", "custom_calls")
+FAMILIES = (
+    "elementwise",
+    "arrays",
+    "products",
+    "indexing",
+    "calls",
+    "custom_calls",
+    "reductions",
+    "sorting",
+    "scattering",
+    "control_flow",
+)
 """The files of families, each with OPERATIONS by name."""
 
 _readers: dict[str, Reader] = {}

@@ -9,7 +9,7 @@ from tidu_cli.rules.terms import Term
 def _gather(site: Site, x: Term, indices: Term) -> Term:
     """Indices out of bounds are brought within, as StableHLO says."""
     numbers = site.attribute("dimension_numbers")
-    indices, axis = _with_index_axis(site, indices, numbers["index_vector_dim"])
+    indices, axis = with_index_axis(site, indices, numbers["index_vector_dim"])
     return site.emit(
         "gather",
         x,
@@ -26,7 +26,7 @@ def _gather(site: Site, x: Term, indices: Term) -> Term:
     )
 
 
-def _with_index_axis(site: Site, indices: Term, axis: int) -> tuple[Term, int]:
+def with_index_axis(site: Site, indices: Term, axis: int) -> tuple[Term, int]:
     """Indices whose last axis is that of coordinates, which may be elsewhere or not there at all."""
     rank = indices.type.rank
     if axis == rank:
