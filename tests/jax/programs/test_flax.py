@@ -106,9 +106,6 @@ CASES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "nnx.BatchNorm in inference": lambda: of_nnx(
         lambda rngs: nnx.BatchNorm(4, use_running_average=True, rngs=rngs, **WIDE), normal(6, 4)
     ),
-    "nnx.MultiHeadAttention": lambda: of_nnx(
-        lambda rngs: nnx.MultiHeadAttention(2, 6, decode=False, rngs=rngs, **WIDE), normal(2, 5, 6)
-    ),
 }
 
 

@@ -44,23 +44,26 @@ class Operations:
         self.always = always
         self.primitives: PrimitiveSet = BUILTIN
         self._definitions: dict[str, OpDefinition] = {}
-        self._going_on: dict[object, str] = {}
+        self._going_on: dict[str, dict[str, str]] = {}  # by the place of the function: its jaxpr, and the name it has
         self._attrs: dict[str, Attrs] = {}  # of nodes of definitions, by what they are in a file
 
     def wants(self, equation: Any) -> bool:
         """Whether an equation is to be an operation: where what it computes does not tell its derivative, it is."""
-        avals = [v.aval for v in (*equation.invars, *equation.outvars)]
-        if equation.primitive.name not in RULES or any(map(is_extended, avals)) or not equation.invars:
+        avals, jaxpr = [v.aval for v in (*equation.invars, *equation.outvars)], equation.params["call_jaxpr"]
+        if any(map(is_extended, avals)) or not equation.invars:
             return False
-        return self.always or hides_its_derivative(equation.params["call_jaxpr"].jaxpr)
+        if (source := _source_of(jaxpr)) in self._going_on and str(jaxpr) not in self._going_on[source]:
+            return False  # the rule of a solver that solves a larger system by itself, whose rule solves one yet larger
+        return self.always or hides_its_derivative(jaxpr.jaxpr)
 
     def named(self, equation: Any, made: Made) -> str:
         """The name of the operation that an equation is. Raises TiduError where its rule is no derivative that a graph can have."""
         jaxpr = equation.params["call_jaxpr"]
-        identity = jaxpr.jaxpr.debug_info.func_src_info, str(jaxpr)
-        if identity in self._going_on:  # within its own rule
-            return self._going_on[identity]
-        name = self._going_on[identity] = self._free_name(jaxpr.jaxpr.debug_info.func_name)
+        source = _source_of(jaxpr)
+        if source in self._going_on:  # within its own rule
+            return self._going_on[source][str(jaxpr)]
+        name = self._free_name(jaxpr.jaxpr.debug_info.func_name)
+        self._going_on[source] = {str(jaxpr): name}
         before = self.primitives, dict(self._definitions)
         try:
             return self._defined(name, Rule(equation), made)
@@ -68,7 +71,7 @@ class Operations:
             self.primitives, self._definitions = before
             raise
         finally:
-            del self._going_on[identity]
+            del self._going_on[source]
 
     def _defined(self, name: str, rule: Rule, made: Made) -> str:
         graphs = {"forward": self._source(*rule.forward(made))}
@@ -87,7 +90,7 @@ class Operations:
 
     def _free_name(self, wanted: str) -> str:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.rpartition(".")[2]).lstrip("_-0123456789") or "function"
-        taken = {*BUILTIN.primitives, *self._definitions, *self._going_on.values()}
+        taken = {*BUILTIN.primitives, *self._definitions}
         return next(n for k in range(1, len(taken) + 2) if (n := name if k == 1 else f"{name}_{k}") not in taken)
 
     def _source(self, graph: Graph, inputs: Sequence[Key], outputs: Mapping[Key, int | None]) -> SourceGraph:
@@ -182,6 +185,10 @@ class Rule:
         """The equation itself, with its rule."""
         primitive = self.equation.primitive
         return primitive.bind(*operands, **primitive.get_bind_params(self.equation.params))
+
+
+def _source_of(closed: Any) -> str:
+    return str(closed.jaxpr.debug_info.func_src_info)
 
 
 def settled(attrs: Attrs, primitives: PrimitiveSet) -> Attrs:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
-from tidu_cli.build.jax.equations.equation import Equation, spread
+from tidu_cli.build.jax.attrs import attrs_of
+from tidu_cli.build.jax.equations.equation import Equation, elementwise, spread
 from tidu_cli.build.jax.equations.refused import REFUSED
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 
 
 def stack(eq: Equation, *parts: Array) -> Array:
@@ -78,6 +80,26 @@ def over_axes(reduction: str) -> Callable[..., Sequence[Array]]:
     return read
 
 
+def scatter(eq: Equation, x: Array, indices: Array, updates: Array) -> Array:
+    """Windows that are replaced; those to which a function is applied are gathered first."""
+    function = eq.params.get("update_jaxpr")
+    if function is None or function.outvars == [function.invars[1]]:
+        return eq.as_named("scatter", x, indices, updates)[0]
+    if not eq.params["unique_indices"]:
+        raise eq.refused("it applies a function as often as an index occurs; say unique_indices=True where each does once")
+    attrs = attrs_of("scatter", eq.params)
+    names = ("offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims", "start_indices_batching_dims")
+    axes = dict(zip(names, dict(attrs["dimension_numbers"]).values(), strict=True))
+    windows = iter(updates.type.shape[k] for k in axes["offset_dims"])
+    gone = {*axes["collapsed_slice_dims"], *axes["operand_batching_dims"]}
+    sizes = tuple(1 if k in gone else next(windows) for k in range(x.type.rank))
+    numbers = GatherDimensionNumbers(**axes)
+    mode = "clip" if attrs["mode"] == "fill" else attrs["mode"]  # what does not fit is not written
+    old = eq.emit("gather", x, indices, dimension_numbers=numbers, slice_sizes=sizes, mode=mode)
+    (new,) = eq.traced_arrays(elementwise(function, eq.params["update_consts"], of_first=1), old)
+    return eq.emit("scatter", x, indices, new, **attrs)
+
+
 ARRAYS: dict[str, Callable[..., Any]] = {
     "psum": over_axes("reduce_sum"),
     "pmax": over_axes("reduce_max"),
@@ -91,4 +113,5 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "empty2": zeros,
     "reshape": reshape,
     "dot_general": dot_general,
+    "scatter": scatter,
 }

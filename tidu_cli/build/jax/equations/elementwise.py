@@ -65,7 +65,7 @@ def of_bools(op: str, logical: str) -> Callable[..., Array]:
 
 def reduced_bools(op: str, logical: str) -> Callable[..., Array]:
     """Likewise, for a reduction."""
-    return lambda eq, x: eq.emit(logical if x.type.dtype == "bool" else op, x, axes=tuple(eq.params["axes"]))
+    return lambda eq, x: eq.emit(logical if x.type.dtype == "bool" else op, x, axes=tuple(map(int, eq.params["axes"])))
 
 
 def bitcast(eq: Equation, x: Array) -> Array:

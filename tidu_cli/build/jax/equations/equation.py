@@ -94,3 +94,22 @@ def spread(x: Array, shape: tuple[int, ...]) -> Array:
     if x.type.shape == shape:
         return x
     return x.recorder.emit("broadcast_in_dim", x, shape=shape, broadcast_dimensions=tuple(range(x.type.rank)))
+
+
+def elementwise(jaxpr: Any, consts: Sequence[Any] = (), of_first: int | None = None) -> Callable[..., list[Any]]:
+    """The function of a jaxpr of scalars, of arrays element by element; other operands than the first ones are not looked at."""
+    import jax
+
+    inner = getattr(jaxpr, "jaxpr", jaxpr)
+    consts = getattr(jaxpr, "consts", consts)
+
+    def function(*values: Any) -> list[Any]:
+        def one(*xs: Any) -> Any:
+            rest = inner.invars[of_first:] if of_first is not None else ()
+            return jax.core.eval_jaxpr(inner, consts, *xs, *[jax.numpy.zeros(v.aval.shape, v.aval.dtype) for v in rest])
+
+        for _ in range(values[0].ndim):
+            one = jax.vmap(one)
+        return one(*values)  # type: ignore[no-any-return]
+
+    return function

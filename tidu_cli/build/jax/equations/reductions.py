@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.jax.equations.equation import Equation
+from tidu_cli.build.jax.equations.equation import Equation, elementwise
 
 
 def reduce(eq: Equation, *operands: Array) -> Sequence[Array]:
@@ -16,7 +16,7 @@ def reduce(eq: Equation, *operands: Array) -> Sequence[Array]:
     import jax
 
     n, dimensions = len(operands) // 2, tuple(eq.params["dimensions"])
-    combine = _evaluated(eq.params["jaxpr"])
+    combine = elementwise(eq.params["jaxpr"])
 
     def reduced(*values: Any) -> Any:
         arrays, initial = values[:n], values[n:]
@@ -38,7 +38,7 @@ def reduce_window(eq: Equation, *operands: Array) -> Sequence[Array]:
     window, strides, inner = p["window_dimensions"], p["window_strides"], p["window_dilation"]
     if math.prod(window) > 4096:
         raise eq.refused(f"its windows have {math.prod(window):,} elements, and no more than 4,096 are combined one by one")
-    combine, shape = _evaluated(p["jaxpr"]), eq.results[0].shape
+    combine, shape = elementwise(p["jaxpr"]), eq.results[0].shape
 
     def reduced(*values: Any) -> Any:
         initial, arrays = values[n:], []
@@ -53,21 +53,6 @@ def reduce_window(eq: Equation, *operands: Array) -> Sequence[Array]:
         return carry
 
     return eq.traced_arrays(reduced, *operands)
-
-
-def _evaluated(jaxpr: Any) -> Callable[..., list[Any]]:
-    """The function of a jaxpr of scalars, of arrays element by element."""
-    import jax
-
-    inner, consts = getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", ())
-
-    def function(*values: Any) -> list[Any]:
-        one: Callable[..., Any] = lambda *xs: jax.core.eval_jaxpr(inner, consts, *xs)  # noqa: E731
-        for _ in range(values[0].ndim):
-            one = jax.vmap(one)
-        return one(*values)  # type: ignore[no-any-return]
-
-    return function
 
 
 def approx_top_k(eq: Equation, x: Array) -> Sequence[Array]:
