@@ -84,10 +84,14 @@ def load_onnx(
 
 @checked()
 def save(document: Document, file: str | PurePath) -> None:
-    """Write a document as its suffix says, .json, .msgpack or .onnx, without one as JSON. Raises DocumentError, ArgumentError."""
+    """Write a document as its suffix says, .json, .msgpack, .onnx, .mlir or .mlirbc, without one as JSON.
+
+    Raises DocumentError, ArgumentError.
+    """
     suffix = PurePath(file).suffix
-    if suffix.lower() not in ("", ".json", ".msgpack", ".onnx"):
-        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in .json, .msgpack or .onnx")
+    if suffix.lower() not in ("", ".json", ".msgpack", ".onnx", ".mlir", ".mlirbc"):
+        ends = ".json, .msgpack, .onnx, .mlir or .mlirbc"
+        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in {ends}")
     write_document(document, str(file), suffix.lower().removeprefix(".") or "json")
 
 

@@ -10,11 +10,14 @@ import numpy as np
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.stablehlo.module import Module
 from tidu_cli.formats.stablehlo.parsing import plain
-from tidu_cli.formats.stablehlo.writing.values import arrays
+from tidu_cli.formats.stablehlo.writing.templates import Templates
+from tidu_cli.formats.stablehlo.writing.values import UnwrittenError, arrays
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
+from tidu_cli.lax.builtin import BUILTIN
 
 
 def require_round_trip(document: Document, *formats: str) -> None:
@@ -23,6 +26,27 @@ def require_round_trip(document: Document, *formats: str) -> None:
         found, told = parse_document(format_document(document, format_), "module")
         assert told == format_
         assert format_document(found, "json") == format_document(document, "json")
+
+
+def is_written(case: Case) -> bool:
+    """Whether JAX has a function of a case."""
+    try:
+        Templates(BUILTIN, lambda text: "%c").of(0, case)
+    except UnwrittenError:
+        return False
+    return True
+
+
+def document_of(cases: Sequence[Case]) -> Document:
+    """A document of one graph, in which there is a node of each of these cases, all with inputs of their own."""
+    table = CaseTable(BUILTIN)
+    inputs = [Input(Key(f"x{n}.{k}"), t) for n, case in enumerate(cases) for k, t in enumerate(case.operands) if t]
+    builder, outputs, given = GraphBuilder(table, inputs), [], 0
+    for n, case in enumerate(cases):
+        first = builder.append(table.intern(case), range(given, given + len(case.operands)))
+        given += len(case.operands)
+        outputs += [Output(Key(f"y{n}.{k}"), first + k, t) for k, t in enumerate(case.results)]
+    return Document((builder.build("f", outputs),), table)
 
 
 def in_this_process(data: bytes, kind: str) -> Module:
@@ -47,10 +71,23 @@ def by_xla(module: str | bytes, given: Sequence[Any]) -> list[Any]:
         return [np.asarray(found[0]) for found in run.execute_sharded(buffers).disassemble_into_single_device_arrays()]
 
 
+def by_iree(module: str | bytes, given: Sequence[Any]) -> list[Any]:
+    """The results of a module for these arguments, compiled by IREE for this CPU."""
+    from iree import compiler, runtime
+
+    options = ["--iree-input-demote-f64-to-f32=false", "--iree-input-demote-i64-to-i32=false", "--iree-llvmcpu-target-cpu=generic"]
+    machine_code = compiler.compile_str(module, target_backends=["llvm-cpu"], input_type="stablehlo", extra_args=options)
+    context = runtime.SystemContext(config=runtime.Config("local-sync"))
+    loaded = runtime.VmModule.copy_buffer(context.instance, machine_code)
+    context.add_vm_module(loaded)
+    found = context.modules[loaded.name]["main"](*given)
+    return [np.asarray(y) for y in (found if isinstance(found, list | tuple) else [found])]
+
+
 def leaves_of(type_: Type, value: Any) -> list[Any]:
     """The arrays that a value is, in the order of a module's arguments. Records are dicts of their fields."""
     found = []
-    for path, leaf in arrays(type_):
+    for path, _ in arrays(type_):
         part = value
         for name in path:
             part = part[name]

@@ -30,6 +30,8 @@ SUFFIXES = {
     ".json": "json",
     ".msgpack": "msgpack",
     ".onnx": "onnx",
+    ".mlir": "mlir",
+    ".mlirbc": "mlirbc",
     ".npz": "npz",
     ".dot": "dot",
     ".gv": "dot",
@@ -40,8 +42,11 @@ SUFFIXES = {
 }
 """The format that a file name's suffix stands for."""
 
-BINARY = frozenset({"msgpack", "onnx", "npz", "png", "pdf"})
+BINARY = frozenset({"msgpack", "onnx", "mlirbc", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
+
+DOCUMENTS = ("json", "msgpack", "onnx", "mlir", "mlirbc")
+"""The formats of documents."""
 
 _PRIMITIVES = "tidu.primitives"
 """Under which click's context holds the primitives of `known_primitives`."""
@@ -181,7 +186,7 @@ def out_option(*formats: str) -> Callable[[F], F]:
     return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
 
 
-document_output_options = result_options("json", "msgpack", "onnx", default="what came in")
+document_output_options = result_options(*DOCUMENTS, default="what came in")
 """The options -o and --format of commands that write a document."""
 
 

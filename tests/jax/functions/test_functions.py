@@ -11,13 +11,29 @@ from tidu_cli.errors import TiduError
 
 FUNCTIONS = numpy_functions.FUNCTIONS | other_functions.FUNCTIONS
 
-REFUSED: dict[tuple[str, str], str] = {}
-"""What is refused: the function, and from what; with what the message says."""
+STEPS = "how often it runs is not known before"
+
+REFUSED = {
+    ("lax.betainc", "StableHLO"): STEPS,
+    ("lax.linalg.tridiagonal_solve", "StableHLO"): "@lapack_dgtsv_ffi",
+    ("special.betainc", "StableHLO"): STEPS,
+    ("special.expi", "StableHLO"): STEPS,
+    ("special.gammainc", "StableHLO"): STEPS,
+    ("special.gammaincc", "StableHLO"): STEPS,
+}
+"""What is refused: the function, and from what; with what the message says. JAX lowers incomplete gamma and beta functions to loops
+that run until they converge, which have no reverse mode, and for LAPACK's tridiagonal systems there is no operation."""
+
+LOST = {
+    ("jnp.ldexp", "StableHLO"): "JAX has a rule of its own for it, and a module only its bits",
+    ("lax.stop_gradient", "StableHLO"): "nothing is left of it in a module",
+}
+"""Whose derivatives are others, since a module does not say what they are; their values are right."""
 
 
 def test_there_are_300() -> None:
     assert len(FUNCTIONS) >= 300
-    assert len({name for name, _ in REFUSED}) <= 10
+    assert len({name for name, _ in [*REFUSED, *LOST]}) <= 10
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -26,11 +42,14 @@ def test_a_function(name: str) -> None:
         function = FUNCTIONS[name]
         due = function.of_jax()
         for source, read in (("jaxpr", function.from_jaxpr), ("StableHLO", function.from_stablehlo)):
-            reason = REFUSED.get((name, source))
-            if reason is not None:
-                with pytest.raises(TiduError, match=reason) as caught:
+            if (name, source) in REFUSED:
+                with pytest.raises(TiduError, match=REFUSED[name, source]) as caught:
                     function.of_tidu(read())
                 assert "\n" not in str(caught.value)
                 continue
-            found = differences(due, function.of_tidu(read()), function.tolerance)
-            assert not found, f"{source}: {found}"
+            found = function.of_tidu(read())
+            if (name, source) in LOST:
+                assert differences(due, found, function.tolerance)
+                due, found = ({"value": of["value"]} for of in (due, found))
+            told = differences(due, found, function.tolerance)
+            assert not told, f"{source}: {told}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any
@@ -41,15 +40,8 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
     if isinstance(mode, str):
         found["mode"] = mode.lower().removesuffix("_or_drop")
     if found.get("fill_value") is not None:
-        found["fill_value"] = _number(np.asarray(params["fill_value"]).item())
+        found["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
     return found
-
-
-def _number(value: Any) -> Any:
-    """A number as attrs of scalars have it, where those that are not finite are text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
 
 
 def plain(value: Any) -> Any:

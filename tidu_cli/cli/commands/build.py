@@ -7,7 +7,7 @@ import re
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import Parsed, emit, example, result_options
+from tidu_cli.cli.options import DOCUMENTS, Parsed, emit, example, result_options
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import Type
@@ -48,7 +48,7 @@ def _declaration(text: str) -> tuple[str, Type]:
 @click.option(
     "--rules", is_flag=True, help="With --jax: functions of jax.custom_jvp and custom_vjp are operations with these derivatives."
 )
-@result_options("json", "msgpack", "onnx", default="json")
+@result_options(*DOCUMENTS, default="json")
 def command(
     source: str,
     inputs: tuple[tuple[str, Type], ...],

@@ -67,6 +67,11 @@ def _opset(text: str) -> int:
     metavar="N",
     help="The operator set in which ONNX is written, 18 or newer. [default: 21]",
 )
+@click.option(
+    "--target-version",
+    metavar="VERSION",
+    help="The version of StableHLO that programs read which get the file (mlirbc), such as 1.0.0. [default: twelve weeks old]",
+)
 @document_output_options
 def command(
     file: str,
@@ -75,14 +80,15 @@ def command(
     passes: tuple[tuple[int, int], ...],
     weights: str | None,
     opset: int | None,
+    target_version: str | None,
     out: str | None,
     format_: str | None,
     **of_model: Any,
 ) -> None:
     """Write a document in another format.
 
-    JSON or msgpack, nodes listed or packed, with or without types; or ONNX. With --pass its passes have other numbers, so that
-    files that were linearized apart can be linked.
+    JSON or msgpack, nodes listed or packed, with or without types; ONNX; StableHLO, its text (mlir) or portable artifacts
+    (mlirbc). With --pass its passes have other numbers, so that files that were linearized apart can be linked.
 
     Sizes that a model of ONNX leaves open are chosen with --dim, --input-type and --set. With --weights its parameters are inputs,
     to differentiate by, and the file has their values for --inputs; with --cut so is a value within it, such as an embedding.
@@ -95,7 +101,7 @@ def command(
     choices = chosen(**of_model, weights=weights)
     imported, came_in = load_imported(file, choices)
     to = chosen_format(out, format_, came_in)
-    how = _how(to, types, nodes, opset)
+    how = _how(to, types, nodes, opset, target_version)
     document = imported.document
     if numbers:
         from tidu_cli.transforms.linking.passes import renumber
@@ -111,12 +117,15 @@ def command(
     write_first((values,), weights, lambda: emit(document, out, format_, came_in, **how))
 
 
-def _how(to: str, types: bool, nodes: str | None, opset: int | None) -> dict[str, Any]:
+def _how(to: str, types: bool, nodes: str | None, opset: int | None, target_version: str | None) -> dict[str, Any]:
     """What the writer of a format takes of the options. Raises UsageError for those of other formats."""
-    if to == "onnx":
-        if types or nodes is not None:
-            raise click.UsageError("--types and --nodes are for JSON and msgpack, and the result is onnx")
-        return {"opset": opset}
-    if opset is not None:
+    if opset is not None and to != "onnx":
         raise click.UsageError(f"--opset is for ONNX, and the result is {to}; give --format onnx or -o FILE.onnx")
+    if target_version is not None and to != "mlirbc":
+        way = "give --format mlirbc or -o FILE.mlirbc"
+        raise click.UsageError(f"--target-version is for portable artifacts of StableHLO, and the result is {to}; {way}")
+    if to in ("onnx", "mlir", "mlirbc"):
+        if types or nodes is not None:
+            raise click.UsageError(f"--types and --nodes are for JSON and msgpack, and the result is {to}")
+        return {"opset": opset} if to == "onnx" else {"target_version": target_version}
     return {"types": types, "listed": None if nodes is None else nodes == "list"}

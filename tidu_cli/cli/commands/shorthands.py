@@ -21,6 +21,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
+    DOCUMENTS,
     KEY,
     chosen_format,
     emit,
@@ -62,11 +63,11 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen == "npz":
-                remedy = "give them with --set or --inputs, or write the document as json, msgpack or onnx"
+                remedy = "give them with --set or --inputs, or write the document as json, msgpack, onnx, mlir or mlirbc"
                 raise click.UsageError(f"npz is for values; {remedy}")
-            if evaluates and chosen == "onnx":
+            if evaluates and chosen in ("onnx", "mlir", "mlirbc"):
                 raise click.UsageError(
-                    "onnx is for documents; write values as json, npz or msgpack, or leave out --set and --inputs"
+                    f"{chosen} is for documents; write values as json, npz or msgpack, or leave out --set and --inputs"
                 )
             if not tell:
                 require_printable(out, chosen)
@@ -99,7 +100,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
     click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
-    result_options("json", "msgpack", "onnx", "npz", default="what came in; of values json"),
+    result_options(*DOCUMENTS, "npz", default="what came in; of values json"),
 )
 """The options of every shorthand."""
 

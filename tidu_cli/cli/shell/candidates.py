@@ -23,7 +23,7 @@ from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
 LARGEST = 2**25
 """Documents of more bytes than this are not read: a key is to be there at once."""
 
-_DOCUMENTS = (".json", ".msgpack", ".onnx")
+_DOCUMENTS = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc")
 _VALUES = (".json", ".npz", ".msgpack")
 
 

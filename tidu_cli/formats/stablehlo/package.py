@@ -12,7 +12,6 @@ def package() -> ModuleType:
     try:
         import jax
         import jax.interpreters.mlir
-        import jaxlib.mlir.dialects.stablehlo
     except ImportError as error:
         missing = "" if getattr(error, "name", "") in ("jax", None) else f" ({error})"
         raise DocumentError(f"modules of StableHLO are written with JAX{missing}: pip install 'tidu[jax]'") from None

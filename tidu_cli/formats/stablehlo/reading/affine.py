@@ -62,7 +62,8 @@ def _value(case: Case, args: Any, found: dict[int, Affine], truths: dict[int, bo
     if case.op == "constant":
         import numpy as np
 
-        return Affine(0, int(literal_array(np, case.attrs.value)  # type: ignore[attr-defined]))
+        value: Any = case.attrs
+        return Affine(0, int(literal_array(np, value.value)))
     if case.op == "select_n":
         which = truths.get(args[0])
         return None if which is None else found.get(args[1 + which])

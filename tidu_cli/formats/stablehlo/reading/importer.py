@@ -160,8 +160,10 @@ def _keys(keys: list[Key], what: str) -> list[Key]:
 
 
 def _key(attributes: Mapping[str, object]) -> Key | None:
-    found = attributes.get("tidu.key")
-    return parse_key(found) if isinstance(found, str) else None
+    """The key that an argument or result says it has, and of a record which field of it: p.x."""
+    found, field = attributes.get("tidu.key"), attributes.get("tidu.field")
+    key = parse_key(found) if isinstance(found, str) else None
+    return Key(f"{key.name}.{field}", key.path) if key and field else key
 
 
 def _result_name(info: str) -> str:

@@ -60,12 +60,13 @@ def _version(version: str | None) -> str:
         weeks = stablehlo.StablehloCompatibilityRequirement.WEEK_12
         return str(stablehlo.get_version_from_compatibility_requirement(weeks))
     oldest, newest = stablehlo.get_minimum_version(), stablehlo.get_current_version()
-    numbers = [
-        tuple(map(int, text.split("."))) for text in (oldest, version, newest) if re.fullmatch(r"\d{1,9}(\.\d{1,9}){2}", text)
-    ]
-    if len(numbers) < 3 or numbers != sorted(numbers):
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9}){2}", version) or not _numbers(oldest) <= _numbers(version) <= _numbers(newest):
         raise ArgumentError(f"versions of StableHLO from {oldest} to {newest} are written here, such as 1.0.0, and not {version!r}")
     return version
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def _context() -> Any:

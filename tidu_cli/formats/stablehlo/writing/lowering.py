@@ -12,7 +12,7 @@ import numpy as np
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.formats.stablehlo.package import package
-from tidu_cli.formats.stablehlo.writing.values import UnwrittenError, pytree
+from tidu_cli.formats.stablehlo.writing.values import UnwrittenError, arrays, pytree
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import Path, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -91,6 +91,7 @@ def _module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
     with jax.enable_x64(True):
         given = [_shapes(t) for t in case.operands]
         traced = jax.jit(jax_function(case, primitives), keep_unused=True).trace(*given)
+        _require_types(case, jax.tree.leaves(traced.out_info))
         return traced.lower(lowering_platforms=(platform,)).compiler_ir("stablehlo")
 
 
@@ -102,6 +103,14 @@ def _shapes(type_: Type | None) -> Any:
         return package().ShapeDtypeStruct(leaf.shape, numpy_dtype(np, leaf.dtype))
 
     return pytree(type_, shape)
+
+
+def _require_types(case: Case, found: Sequence[Any]) -> None:
+    """Raises TypeError unless what JAX gives has the types of the results."""
+    due = [leaf for t in case.results for _, leaf in arrays(t)]
+    if [(a.shape, a.dtype) for a in found] != [(leaf.shape, numpy_dtype(np, leaf.dtype)) for leaf in due]:
+        told = ", ".join(f"{a.dtype}{list(a.shape)}" for a in found)
+        raise TypeError(f"it gives {told}, where {', '.join(map(str, due))} is due")
 
 
 def _body(module: Any) -> Body | None:

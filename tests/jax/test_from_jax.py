@@ -1,0 +1,308 @@
+"""from_jax beyond functions of arrays: pytrees and names, known values, random numbers, systems, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+jax.config.update("jax_enable_x64", True)
+jnp, lax, random = jax.numpy, jax.lax, jax.random
+
+import tidu_cli  # noqa: E402
+from tests.jax.agreement import compared  # noqa: E402
+from tidu_cli.build.errors import BuildError  # noqa: E402
+from tidu_cli.build.jax.function import from_jax  # noqa: E402
+
+pytestmark = pytest.mark.jax
+
+RNG = np.random.default_rng(5)
+V = RNG.standard_normal(4)
+S = RNG.standard_normal((4, 4))
+S = S @ S.T + 4 * np.eye(4)
+X = RNG.standard_normal((3, 5, 4))
+RAW = np.array([7, 9], np.uint32)
+
+
+def keys(document: Any) -> tuple[list[str], list[str]]:
+    return [f"{i.key}:{i.type}" for i in document.head.inputs], [str(o.key) for o in document.head.outputs]
+
+
+def close(function: Callable[..., Any], *args: Any) -> None:
+    """The values of a function by tidu are those of JAX."""
+    names = [f"x{k}" for k in range(len(args))]
+    found = tidu_cli.evaluate(from_jax(function, *args, names=names), dict(zip(names, args, strict=True)))
+    for ours, theirs in zip(found.values(), jax.tree.leaves(function(*args)), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
+
+
+# Names.
+
+
+class Layer(NamedTuple):
+    w: Any
+    b: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Model:
+    layers: list[Layer]
+    scale: Any
+    activation: Any = dataclasses.field(metadata={"static": True}, default=None)
+
+
+@dataclasses.dataclass
+class Plain:
+    loss: Any
+    parts: Any
+
+
+def applied(model: Model, x: Any) -> Any:
+    for layer in model.layers:
+        x = model.activation(x @ layer.w + layer.b)
+    return {"y": x * model.scale, "aux": (x, [x.sum()])}
+
+
+MODEL = Model([Layer(np.ones((4, 3)), np.zeros(3)), Layer(np.ones((3, 2)), np.zeros(2))], 2.0, jnp.tanh)
+
+
+def test_leaves_of_pytrees_are_called_by_the_path_to_them() -> None:
+    inputs, outputs = keys(tidu_cli.from_jax(applied, MODEL, jax.ShapeDtypeStruct((5, 4), "float64")))
+    layers = ["model.layers.0.w:f64[4,3]", "model.layers.0.b:f64[3]", "model.layers.1.w:f64[3,2]", "model.layers.1.b:f64[2]"]
+    assert inputs == [*layers, "model.scale:f64[]", "x:f64[5,4]"]
+    assert outputs == ["aux.0", "aux.1.0", "y"]
+
+
+def test_leaves_that_are_no_arrays_stay_what_they_are() -> None:
+    inputs, outputs = keys(from_jax(lambda f, x, how: f(x) if how == "plain" else x, jnp.sin, "f32[3]", "plain"))
+    assert (inputs, outputs) == (["x:f32[3]"], ["y"])
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x, ["y"]),
+        (lambda x: (x, x), ["y.0", "y.1"]),
+        (lambda x: {"b": x, "a": {"c": x}}, ["a.c", "b"]),
+        (lambda x: Layer(x, [x]), ["w", "b.0"]),
+        (lambda x: Plain(x, {"n": x}), ["loss", "parts.n"]),
+        (lambda y: y, ["out"]),
+        (lambda x: (x, None), ["y.0"]),
+    ],
+)
+def test_results_are_called_by_their_paths(function: Any, expected: list[str]) -> None:
+    assert keys(from_jax(function, 1.0))[1] == expected
+
+
+def test_names_may_be_given() -> None:
+    assert keys(from_jax(lambda *xs: sum(xs), 1.0, 2.0))[0] == ["xs.0:f64[]", "xs.1:f64[]"]
+    assert keys(from_jax(lambda *xs: sum(xs), 1.0, 2.0, names=["a", "b"]))[0] == ["a:f64[]", "b:f64[]"]
+    with pytest.raises(BuildError, match="1 names are given for 2"):
+        from_jax(lambda *xs: sum(xs), 1.0, 2.0, names=["a"])
+    with pytest.raises(BuildError, match="two inputs are called 'a'"):
+        from_jax(lambda *xs: sum(xs), 1.0, 2.0, names=["a", "a"])
+
+
+def test_dtypes_are_those_of_the_configuration() -> None:
+    with jax.enable_x64(False):
+        assert keys(from_jax(lambda x: x * 2, np.ones(3)))[0] == ["x:f32[3]"]
+        with pytest.raises(BuildError, match=r"f64\[3\] only with jax.enable_x64"):
+            from_jax(lambda x: x * 2, "f64[3]")
+
+
+# Known values.
+
+
+def test_known_values_are_constants_where_that_takes_no_more() -> None:
+    assert from_jax(lambda x: x + jnp.arange(4.0)[2] * jnp.cos(0.5), V).head.n_nodes == 3  # constant, broadcast, add
+    mask = from_jax(lambda x: jnp.tril(x), jnp.ones((300, 300))).head
+    assert all(len(c.attrs.value.data) < 64 for c in mask.cases.cases if c.op == "constant")
+
+
+def test_a_branch_that_is_known_is_read_alone() -> None:
+    assert "cond" not in {c.op for c in from_jax(lambda x: lax.cond(True, jnp.sin, jnp.cos, x), 1.0).cases.cases}
+
+
+def test_reading_is_linear_and_does_not_recurse() -> None:
+    def long(x: Any) -> Any:
+        for _ in range(3000):
+            x = jnp.sin(x) + 1.0
+        return x
+
+    assert from_jax(long, 1.0).head.n_nodes == 6001
+
+    def known(x: Any) -> Any:
+        y = jnp.zeros((40, 40)) + 1  # too large for a constant, and known
+        for _ in range(2000):
+            y = y * 1.001
+        return x * jnp.cumsum(lax.bitcast_convert_type(y, jnp.int64))[0]
+
+    assert from_jax(known, 1.0).head.n_nodes > 2000
+
+
+# Random numbers.
+
+
+RANDOM = {
+    "normal": lambda k: random.normal(k, (3,)),
+    "uniform of 32 bits": lambda k: random.uniform(k, (3,), jnp.float32),
+    "integers": lambda k: random.randint(k, (3,), 0, 100),
+    "split": lambda k: random.key_data(random.split(k, 3)),
+    "keys one by one": lambda k: [random.normal(each) for each in random.split(k, 2)],
+    "keys in a batch": lambda k: jax.vmap(lambda each: random.normal(each, (2,)))(random.split(k, 2)),
+    "keys in a loop": lambda k: lax.scan(lambda c, _: tuple((lambda a, b: (a, random.bits(b)))(*random.split(c))), k, None, 3)[1],
+    "fold_in": lambda k: random.key_data(random.fold_in(k, 5)),
+    "categorical": lambda k: random.categorical(k, jnp.arange(4.0)),
+    "permutation": lambda k: random.permutation(k, 5),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_numbers_of_keys_that_are_inputs(name: str) -> None:
+    close(lambda raw: RANDOM[name](random.wrap_key_data(raw)), RAW)
+
+
+def test_random_numbers_of_a_seed_and_of_known_keys() -> None:
+    close(lambda seed: random.normal(random.key(seed), (2,)), np.int32(5))
+    close(lambda x: x * random.normal(random.key(1, impl="rbg"), (5,)), 2.0)
+    document = from_jax(lambda x: x * random.normal(random.key(1), (5,)), 2.0)
+    assert document.head.n_nodes == 3
+    assert tidu_cli.evaluate(document, x=2.0)["y"].tolist() == (2 * random.normal(random.key(1), (5,))).tolist()
+
+
+def test_a_gamma_variate_moves_with_its_order() -> None:
+    for distance in compared(lambda a: random.gamma(random.key(1), a, (3,)), 2.3).values():
+        assert distance < 1e-9
+
+
+def test_keys_are_no_inputs() -> None:
+    with pytest.raises(BuildError, match="key_data"):
+        from_jax(lambda key: random.normal(key), random.key(0))
+
+
+# Equations that are several operations.
+
+
+def solved_step_by_step(a: Any, b: Any) -> Any:
+    return jax.scipy.sparse.linalg.cg(lambda x: (a + a.T) @ x / 2, b, tol=1e-14)[0]
+
+
+def root(x: Any) -> Any:
+    def newton(f: Any, y: Any) -> Any:
+        return lax.while_loop(lambda z: jnp.abs(f(z)) > 1e-12, lambda z: z - f(z) / jax.grad(f)(z), y)
+
+    return lax.custom_root(lambda y: y**3 - x, 1.0, newton, lambda g, y: y / g(1.0))
+
+
+DIFFERENTIATED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "a system by a loop": (solved_step_by_step, (S, V)),
+    "a system of what is held constant": (lambda a, b: jnp.linalg.solve(lax.stop_gradient(a), b), (S, V)),
+    "a root": (root, (2.0,)),
+    "ldexp": (lambda x: jnp.ldexp(x, 3), (V,)),
+    "frexp": (lambda x: jnp.frexp(x)[0], (V,)),
+    "the sign bit": (lambda x: jnp.where(jnp.signbit(x), x, x**2), (V,)),
+    "reduce": (lambda x: jnp.logaddexp.reduce(x, axis=1), (X,)),
+    "windows": (lambda x: lax.reduce_window(x, 1.0, lax.mul, (1, 2, 2), (1, 1, 2), "SAME"), (X,)),
+    "batch groups": (
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "SAME", batch_group_count=2),
+        (RNG.standard_normal((4, 2, 6)), RNG.standard_normal((4, 2, 3))),
+    ),
+    "tile": (lambda x: jnp.tile(x, (2, 1, 3)), (X,)),
+    "stack": (lambda x: jnp.stack([x, 2 * x], 1), (X,)),
+    "remat": (jax.checkpoint(lambda x: jnp.sin(jnp.sin(x))), (V,)),
+    "branches": (lambda x, i: lax.switch(i, [jnp.sin, jnp.cos, jnp.exp], x), (V, np.int32(1))),
+    "linear_call": (lambda x: jax.custom_derivatives.linear_call(lambda r, v: r * v, lambda r, v: r * v, 2.0, x), (1.5,)),
+    "associative_scan": (lambda x: lax.associative_scan(jnp.multiply, x), (V,)),
+    "apply": (lambda x: jnp.asarray(x).at[jnp.array([0, 2])].apply(jnp.sin, unique_indices=True), (V,)),
+    "take with fill": (lambda x: jnp.take(x, jnp.array([1, 9]), fill_value=2.0), (V,)),
+    "diagonals": (
+        lambda d, b: lax.linalg.tridiagonal_solve(jnp.zeros(4).at[1:].set(0.5), d, jnp.zeros(4).at[:-1].set(0.3), b),
+        (V + 4, S[:, :2]),
+    ),
+    "symmetric product": (lambda a: lax.linalg.symmetric_product(a, a, alpha=2.0, beta=0.5), (S,)),
+    "ragged_dot": (lambda x, w: lax.ragged_dot(x, w, jnp.array([2, 3])), (X[0], RNG.standard_normal((2, 4, 3)))),
+}
+"""Functions by what is special in them, with arguments."""
+
+NO_REVERSE = {"diagonals": {"second": False, "reverse": False}, "symmetric product": {"second": False, "reverse": False}}
+"""Of which JAX has less."""
+
+
+@pytest.mark.parametrize("name", DIFFERENTIATED)
+def test_is_differentiated_as_by_jax(name: str) -> None:
+    function, args = DIFFERENTIATED[name]
+    for kind, distance in compared(function, *args, **NO_REVERSE.get(name, {})).items():
+        assert distance < 1e-9, f"{kind}: {distance}"
+
+
+VALUES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "greatest": (lambda x: lax.approx_max_k(x, 2), (X,)),
+    "least": (lambda x: lax.approx_min_k(x, 2), (X,)),
+    "reflections": (lambda a, t: lax.linalg.householder_product(a, t), (X[0, :, :3] / 5, np.array([0.1, 0.2, 0.3]))),
+    "bools": (lambda x: (jnp.max(x > 0, axis=0), jnp.maximum(x > 0, x < 1), jnp.any(x > 0)), (X,)),
+    "a batch of loops": (
+        jax.vmap(lambda x: lax.while_loop(lambda v: v < 10, lambda v: v * 2.0, x)),
+        (np.array([1.0, 30.0, 3.0]),),
+    ),
+    "bits": (lambda x: lax.bitcast_convert_type(x, jnp.uint8), (V,)),
+    "high product": (lambda x: lax.mulhi(x, x) if hasattr(lax, "mulhi") else x, (np.uint32([2**31, 7]),)),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_has_the_values_of_jax(name: str) -> None:
+    function, args = VALUES[name]
+    close(function, *args)
+
+
+# What is refused.
+
+
+REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
+    "debug.print": (lambda x: [jax.debug.print("{}", x), x][1], "equation 'debug_.*': it calls back into Python"),
+    "callback": (
+        lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((4,), "float64"), x),
+        "equation 'pure_callback' .*: it calls back into Python",
+    ),
+    "collective": (lambda x: jax.vmap(lambda y: y, axis_name="i")(lax.psum(x, ())) if 0 else _mapped(x), "on one device"),
+    "hessenberg": (lambda x: jax.scipy.linalg.hessenberg(jnp.outer(x, x)), "equation 'hessenberg' .* write jax.scipy.linalg.schur"),
+    "if": (lambda x: x if x[0] > 0 else -x, "TracerBoolConversionError.*write jnp.where or jax.lax.cond"),
+    "numpy": (lambda x: np.sin(x), "TracerArrayConversionError.*jax.numpy"),
+    "text": (lambda x: "no array", "no array|not a valid JAX type"),
+    "nothing": (lambda x: None, "returns nothing"),
+    "error": (lambda x: 1 / 0, "ZeroDivisionError"),
+    "apply": (lambda x: jnp.asarray(x).at[jnp.array([0, 0])].apply(jnp.sin), "unique_indices=True"),
+    "a large system": (lambda x: jax.scipy.sparse.linalg.cg(lambda y: 2 * y, jnp.ones(3000) * x[0])[0], "3,000 unknowns"),
+}
+
+
+def _mapped(x: Any) -> Any:
+    mesh = jax.make_mesh((1,), ("i",))
+    spec = jax.sharding.PartitionSpec("i")
+    return jax.shard_map(lambda y: lax.psum(y, "i"), mesh=mesh, in_specs=spec, out_specs=jax.sharding.PartitionSpec())(x)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_is_refused_in_one_line(name: str) -> None:
+    function, told = REFUSED[name]
+    with pytest.raises(BuildError, match=told) as caught:
+        from_jax(function, V)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_line_of_the_source_is_told() -> None:
+    with pytest.raises(BuildError) as caught:
+        from_jax(lambda x: jax.scipy.linalg.hessenberg(x), S)  # this line
+    line = next(n for n, text in enumerate(open(__file__), 1) if text.endswith("# this line\n"))
+    assert f"test_from_jax.py:{line}: " in str(caught.value)
+
+
+def test_a_dataclass_that_jax_does_not_know_is_no_argument() -> None:
+    with pytest.raises(BuildError, match="register_dataclass"):
+        from_jax(lambda p: p.loss, Plain(1.0, 2.0))
