@@ -12,7 +12,7 @@ from tidu_cli.build.jax.equations.calls import of_package
 from tidu_cli.build.jax.equations.equation import Equation, spread
 from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
-from tidu_cli.build.jax.liveness import FACTORS, needed
+from tidu_cli.build.jax.liveness import Needs, needed
 from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.places import EquationError, called_at, refusal
 from tidu_cli.build.recorder import Recorder
@@ -46,14 +46,15 @@ class Reader:
         rest = iter(found)
         return [next(rest) if is_wanted else None for is_wanted in wanted]
 
-    def _applied(self, equation: Any, needs: list[bool], given: list[Value]) -> Sequence[Any]:
+    def _applied(self, equation: Any, needs: Needs, given: list[Value]) -> Sequence[Any]:
         name = equation.primitive.name
-        if needs is FACTORS:
+        if needs is None:  # FACTORS
             return given
         try:
             call = CALLS.get(name)
             if call is not None:
-                return call(Equation(self, equation, needs), *given)
+                results: Sequence[Any] = call(Equation(self, equation, needs), *given)
+                return results
             if all(type(x) is Known for x in given):
                 return self.folded(equation, needs, given)
             return self._recorded(equation, needs, given)
