@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tidu_cli.build.errors import called
 from tidu_cli.build.jax.attrs import is_extended, struct_of, type_of
 from tidu_cli.build.jax.liveness import equations_within
 from tidu_cli.custom.definitions import PASS, OpDefinition, SourceGraph, SourceNode
@@ -173,7 +174,7 @@ class Rule:
         import jax
 
         given = [*self.types, *[types[k] for k in moving]]
-        closed = jax.make_jaxpr(function)(*map(struct_of, given))
+        closed = called(jax.make_jaxpr(function), *map(struct_of, given))  # a rule may take fewer tangents than there are
         graph = made(given, lambda reader, xs: reader.run(closed.jaxpr, closed.consts, xs))
         sources = list(self.inputs if types is self.types else self.outputs)
         keys = [*self.inputs, *[moved(sources[k]) for k in moving]]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
+from tidu_cli.build.jax.equations.calls import of_package
 from tidu_cli.build.jax.equations.equation import Equation, spread
 from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
@@ -74,6 +75,9 @@ class Reader:
             found = operation(Equation(self, equation, needs), *arrays)
             return [found] if isinstance(found, Array) else found
         if name in REFUSED or name not in KNOWN.primitives:
+            computed = of_package(Equation(self, equation, needs), *arrays) if name not in REFUSED else None
+            if computed is not None:
+                return computed
             raise refusal(equation, REFUSED.get(name, "no operation of a graph does this, and its operands are not known"))
         if name in SPREADING:
             shape = equation.outvars[0].aval.shape
