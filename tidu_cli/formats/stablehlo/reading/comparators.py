@@ -142,7 +142,7 @@ class _Comparator:
         """The number that a value is, None for others."""
         operation = self.made.get(value)
         if operation is not None and operation.name == "stablehlo.constant":
-            array, _ = array_of(operation.attributes["value"])
+            array: Any = array_of(operation.attributes["value"])[0]
         else:
             array = self.known(value) if value < self.first else None
         return float(array) if array is not None and array.ndim == 0 and np.isrealobj(array) else None
