@@ -31,7 +31,7 @@ LOSSES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "log cosh": (optax.log_cosh, (SCORES, np.eye(4)[LABELS])),
     "cosine distance": (optax.cosine_distance, (SCORES, SCORES[::-1].copy())),
     "Kullback-Leibler": (optax.kl_divergence, (jax.nn.log_softmax(SCORES), jax.nn.softmax(SCORES[::-1]))),
-    "triplet margin": (optax.triplet_margin_loss, (SCORES, SCORES[::-1] + 0.1, SCORES[:, ::-1] - 0.2)),
+    "triplet margin": (optax.losses.triplet_margin_loss, (SCORES, SCORES[::-1] + 0.1, SCORES[:, ::-1] - 0.2)),
     "connectionist temporal classification": (
         optax.ctc_loss,
         (RNG.standard_normal((2, 6, 4)), np.zeros((2, 6)), np.array([[1, 2, 0], [3, 1, 2]]), np.array([[0, 0, 1], [0, 0, 0]])),
