@@ -259,6 +259,13 @@ VALUES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         jax.vmap(lambda x: lax.while_loop(lambda v: v < 10, lambda v: v * 2.0, x)),
         (np.array([1.0, 30.0, 3.0]),),
     ),
+    "products of bools": (lambda x: jnp.dot(x > 0, (x < 1).T), (X[0],)),
+    "a conjugate of a real number": (lambda x: lax.conj(x), (V,)),
+    "places in a sorted array": (lambda a, x: jnp.searchsorted(a, x), (np.array([1.0, 2, np.nan]), np.array([np.nan, 2, 0, 9]))),
+    "orders with NaN": (
+        lambda x, y: [p.bind(x, y) for p in (lax.lt_to_p, lax.le_to_p, lax.eq_to_p)],
+        (np.array([1.0, np.nan, 1, np.nan]), np.array([np.nan, 1, 1, np.nan])),
+    ),
     "bits": (lambda x: lax.bitcast_convert_type(x, jnp.uint8), (V,)),
     "high product": (lambda x: lax.mulhi(x, x) if hasattr(lax, "mulhi") else x, (np.uint32([2**31, 7]),)),
 }
