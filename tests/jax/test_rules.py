@@ -159,6 +159,8 @@ def test_one_function_at_one_type_is_one_operation() -> None:
     document = from_jax(lambda x: scaled(scaled(x, 0.5) * 2, 0.5) + scaled(x, 0.25), V, rules=True)
     names = [d.name for d in document.cases.vocabulary.definitions]  # type: ignore[union-attr]
     assert names == ["scaled", "scaled_2"]
+    document = from_jax(lambda x: steep(steep(x, x), steep(x, x)), V, rules=True)
+    assert [d.name for d in document.cases.vocabulary.definitions] == ["steep"]  # type: ignore[union-attr]
 
 
 def test_without_rules_a_function_is_what_it_computes() -> None:

@@ -10,9 +10,9 @@ _OUTSIDE = "it runs compiled code that is not in the jaxpr"
 _DYNAMIC = "sizes are fixed in a graph; give shapes without symbolic dimensions"
 
 _COLLECTIVES = (
-    "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin", "ppermute",
-    "precv", "preduced", "psend", "psum", "psum_invariant", "ragged_all_to_all", "reduce_scatter", "shard_map", "unreduced_psum",
-    "unreduced_reduce_scatter", "xla_pmap",
+    "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin",
+    "ppermute", "precv", "preduced", "psend", "psum", "psum_invariant", "ragged_all_to_all", "reduce_scatter", "shard_map",
+    "unreduced_psum", "unreduced_reduce_scatter", "xla_pmap",
 )  # fmt: skip
 
 REFUSED = {
