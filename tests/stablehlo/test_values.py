@@ -9,23 +9,27 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
+from tests import interpret
+from tests.stablehlo.test_round_trip import FILES, SAMPLES
 from tests.stablehlo.written import arguments, by_iree, by_xla, document_of, is_written, leaves_of
+from tests.strategies import REAL, documents, seeds
 from tests.templates import apply
 from tidu_cli.checking.numeric.examples import example_cases, of_operand
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.stablehlo.writing.values import arrays, pytree
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
-
-SAMPLES = Path(__file__).parents[2] / "samples"
 
 DTYPES = ("bool", "i8", "u32", "i64", "bf16", "f32", "f64", "c128")
 """A dtype of each kind: each needs its own machine code, which takes most of the time."""
@@ -49,10 +53,13 @@ def eps(dtype: Any) -> float:
     return float(ml_dtypes.finfo(dtype).eps) if dtype.kind in "fcV" else 0.0
 
 
-def require_close(found: Any, expected: Any, units: int, what: str) -> None:
-    """Raises AssertionError unless arrays agree but for so many units in the last place of the greatest number."""
+def require_close(found: Any, expected: Any, units: int, what: str, coarse: float = 0.0) -> None:
+    """Raises AssertionError unless arrays agree but for so many units in the last place of the greatest number.
+
+    `coarse` is a unit that is larger than that of the arrays' dtype.
+    """
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape), what
-    few = units * eps(found.dtype)
+    few = units * max(unit, coarse) if (unit := eps(found.dtype)) else 0
     wide = [v.astype("f4") if v.dtype.kind == "V" else v for v in (found, expected)]
     scale = np.abs(wide[1][np.isfinite(wide[1])]).max(initial=0) if few else 0
     np.testing.assert_allclose(*wide, few, few * scale, err_msg=what)
@@ -87,7 +94,7 @@ def derivatives(file: str, wrt: str) -> Document:
 def values_of(document: Document, seed: int = 0) -> tuple[dict[Key, Any], list[Any]]:
     """Values of the inputs, and the arrays that the outputs are for these."""
     rng = np.random.default_rng(seed)
-    given = {i.key: np.asarray(draw(rng, i.type, (0.1, 0.9))) for i in document.free_inputs}
+    given = {i.key: pytree(i.type, lambda _, leaf: np.asarray(draw(rng, leaf, (0.1, 0.9)))) for i in document.free_inputs}
     found = evaluate(document.head, given)
     return given, [x for o in document.head.outputs for x in leaves_of(o.type, found[o.key])]
 
@@ -119,8 +126,6 @@ def literals() -> Sequence[Any]:
 
 
 def test_constants_are_the_same_bit_for_bit() -> None:
-    from tidu_cli.lax.arrays.structural import dtype_name
-
     arrays = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in literals()]
     texts = [f"{dtype_name(a.dtype)}[{','.join(map(str, a.shape))}]" for a in arrays]
     attrs = [{"value": {"type": text, "data": a.tobytes()}} for text, a in zip(texts, arrays, strict=True)]
@@ -130,3 +135,37 @@ def test_constants_are_the_same_bit_for_bit() -> None:
         for found, expected in zip(by_xla(module if format_ == "mlirbc" else module.decode(), []), arrays, strict=True):
             assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
         assert format_document(parse_document(module, "module")[0], "json") == format_document(document, "json")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SAMPLES)))
+def test_samples_have_the_same_values(file: Path) -> None:
+    """Among them records, times, operations of their own, and several graphs."""
+    document, _ = parse_document(file.read_bytes(), file.name)
+    if document.detached:
+        return
+    made = materialize(document)
+    given, expected = values_of(made)
+    found = by_xla(format_document(made, "mlir").decode(), arguments(made, given))
+    dtypes = {leaf.dtype for case in made.cases.cases for t in case.results for _, leaf in arrays(t)}
+    coarse = max((eps(numpy_dtype(np, dtype)) for dtype in dtypes), default=0.0)
+    for x, y in zip(found, expected, strict=True):
+        require_close(x, y, FEW, file.name, coarse)
+
+
+@settings(max_examples=15, deadline=None)
+@given(documents(makers=REAL, dtypes=("f64", "f32")), seeds)
+def test_documents_have_the_same_values(document: Document, seed: int) -> None:
+    """Of several graphs that share inputs, with bindings; and of their gradients. The head's results are the last ones."""
+    rng = np.random.default_rng(seed)
+    for made in (document, transpose(linearize(document, [i.key for i in document.free_inputs]))):
+        inputs = {i.key: draw(rng, i.type, (-2, 2)) for i in made.free_inputs}
+        found = by_xla(format_document(made, "mlir").decode(), arguments(made, inputs))[-len(made.head.outputs) :]
+        for output, x in zip(made.head.outputs, found, strict=True):
+            expected = interpret.evaluate(made, inputs, [output.key])[output.key]
+            require_close(
+                x,
+                np.asarray(expected),
+                2 * FEW,
+                str(output.key),
+                eps(np.dtype("f4")) if any("f32" in str(t) for c in made.cases.cases for t in c.results) else 0,
+            )

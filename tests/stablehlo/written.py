@@ -17,6 +17,7 @@ from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 
 
@@ -85,13 +86,14 @@ def by_iree(module: str | bytes, given: Sequence[Any]) -> list[Any]:
 
 
 def leaves_of(type_: Type, value: Any) -> list[Any]:
-    """The arrays that a value is, in the order of a module's arguments. Records are dicts of their fields."""
+    """The arrays that a value is, in the order of a module's arguments; times are their counts."""
     found = []
-    for path, _ in arrays(type_):
+    for path, leaf in arrays(type_):
         part = value
         for name in path:
-            part = part[name]
-        found.append(np.asarray(part))
+            part = part[name] if isinstance(part, Mapping) else part[int(name)]
+        array = np.asarray(part)
+        found.append(array.view("i8") if array.dtype.kind == "M" else array.astype(numpy_dtype(np, leaf.dtype), copy=False))
     return found
 
 

@@ -41,11 +41,11 @@ def plain(data: bytes, kind: str) -> dict[str, Any]:
         return {**as_plain(module), "names": names}
 
 
-def as_plain(module: Any) -> dict[str, Any]:
-    """A module of MLIR as plain data, in whose context this is. Raises ModuleError."""
+def as_plain(module: Any, places: bool = True) -> dict[str, Any]:
+    """A module of MLIR as plain data, in whose context this is, with `places` or without. Raises ModuleError."""
     from jaxlib.mlir import ir
 
-    return _Walk(ir).module(module)
+    return _Walk(ir, places).module(module)
 
 
 def _context(ir: Any) -> Any:
@@ -71,9 +71,13 @@ def _parsed(ir: Any, context: Any, data: bytes, kind: str) -> Any:
         return ir.Module.parse(data)
     from jaxlib.mlir.dialects import stablehlo
 
-    if b"StableHLO_v" in data[:64]:
+    if b"StableHLO_v" not in data[:64]:
+        return ir.Module.parse(data)
+    try:
         return stablehlo.deserialize_portable_artifact(context, data)
-    return ir.Module.parse(data)
+    except ValueError:
+        newest = stablehlo.get_current_version()
+        raise ModuleError(f"is a damaged artifact of StableHLO, or one of a version that is newer than {newest}") from None
 
 
 def _exported(data: bytes) -> tuple[bytes, list[str]]:
@@ -112,8 +116,9 @@ def _place(location: str) -> str:
 class _Walk:
     """A walk over a module, with what attributes and types have been met."""
 
-    def __init__(self, ir: Any) -> None:
+    def __init__(self, ir: Any, places: bool) -> None:
         self.ir = ir
+        self.places = places
         self.attributes: dict[Any, Any] = {}
         self.types: dict[Any, str] = {}
         self.locations: dict[Any, str] = {}
@@ -164,7 +169,7 @@ class _Walk:
             except TypeError:
                 attributes = self._constant(op)
             types = [self.type(r.type) for r in op.results]
-            operations.append([op.name, operands, its_first, types, attributes, regions, self.place(op)])
+            operations.append([op.name, operands, its_first, types, attributes, regions, self.place(op) if self.places else ""])
         return [first, [self.type(a.type) for a in block.arguments], operations, results]
 
     def region(self, op: Any, region: Any, numbers: dict[Any, int], level: int) -> list[Any]:

@@ -30,7 +30,7 @@ def stablehlo_text(document: Document) -> bytes:
     text = module_text(document)
     with _context():
         module = _parsed(text)
-        _claim(module, module, document)
+        _claim(module, document)
         return f"{module.operation.get_asm(assume_verified=True)}".encode()
 
 
@@ -47,8 +47,9 @@ def stablehlo_artifact(document: Document, version: str | None = None) -> bytes:
         module = _parsed(text)
         # What is read of it differs from what is written: operations of CHLO are others by then.
         read = stablehlo.deserialize_portable_artifact(context, _serialized(module, version))
-        _claim(module, read, document)
-        return _serialized(module, version)
+        _claim(read, document)
+        data: bytes = stablehlo.serialize_portable_artifact(read, version)
+        return data
 
 
 def _version(version: str | None) -> str:
@@ -79,17 +80,18 @@ def _context() -> Any:
 def _parsed(text: str) -> Any:
     from jaxlib.mlir import ir
 
-    module = ir.Module.parse(text)
-    module.operation.verify()
-    return module
+    try:
+        return ir.Module.parse(text)  # which verifies it, too
+    except ir.MLIRError as error:
+        raise UnwrittenError(f"MLIR refuses what is written, which should not be: {' '.join(str(error).split())}") from None
 
 
-def _claim(module: Any, read: Any, document: Document) -> None:
-    """Give a module the attributes that make a document of it, once it is `read`."""
+def _claim(module: Any, document: Document) -> None:
+    """Give a module the attributes that make a document of it."""
     from jaxlib.mlir import ir
 
     with no_collection():
-        found = claims(_plain(document), Module.from_plain(as_plain(read)))
+        found = claims(_plain(document), Module.from_plain(as_plain(module, places=False)))
     for name, value in found.items():
         module.operation.attributes[name] = ir.StringAttr.get(value)
 
