@@ -79,4 +79,4 @@ def test_odeint_forward() -> None:
         np.testing.assert_allclose(value, loss(START, RATES), rtol=1e-12)
         tangent = tidu.evaluate(tidu.jvp(document, "rates"), {"start": START, "rates": RATES, "rates@1": np.eye(4)[0]})
         backward = jax.grad(loss, 1)(START, RATES)
-        np.testing.assert_allclose([*tangent.values()][0], backward[0], rtol=1e-4)  # that solves another equation, backwards
+        np.testing.assert_allclose(next(iter(tangent.values())), backward[0], rtol=1e-4)  # that solves another equation, backwards

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import name_of
+from tidu_cli.build.arrays.array import dtype_of, name_of
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.types import TensorType
@@ -78,3 +78,10 @@ def type_of(aval: Any) -> TensorType:
 def is_extended(aval: Any) -> bool:
     """Whether a value is of an extended dtype: an array of keys of random numbers."""
     return not isinstance(aval.dtype, np.dtype)
+
+
+def struct_of(type_: TensorType) -> Any:
+    """A type as JAX's."""
+    import jax
+
+    return jax.ShapeDtypeStruct(type_.shape, dtype_of(type_.dtype))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array, dtype_of
+from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.errors import BuildError, called, name_of_function
-from tidu_cli.build.jax.attrs import is_extended, type_of
+from tidu_cli.build.jax.attrs import is_extended, struct_of, type_of
 from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.pytrees import dotted, flattened, is_leaf, leaves_of
 from tidu_cli.build.jax.reader import Reader
@@ -42,7 +42,7 @@ def from_jax(
     rebuild = []
     for each, arg in zip(_names(function, args, names), args, strict=True):
         found, unflatten = flattened(arg)
-        keys = []
+        keys: list[tuple[str | None, Any]] = []
         for path, leaf in found:
             key = ".".join([each, *dotted(path)])
             shape = _shaped(leaf, key)
@@ -188,4 +188,4 @@ def _struct(key: str, type_: Type) -> Any:
         raise BuildError(f"input '{key}': JAX has no times, {type_}; give counts of {unit_of(type_.dtype)}, as f64")
     if type_.dtype in WIDE and not jax.config.jax_enable_x64:
         raise BuildError(f"input '{key}': JAX has {type_} only with jax.enable_x64(True); write it around from_jax")
-    return jax.ShapeDtypeStruct(type_.shape, dtype_of(type_.dtype))
+    return struct_of(type_)

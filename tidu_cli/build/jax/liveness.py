@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-FACTORS = "factors"
+Needs = list[bool] | None
+"""Which results of an equation are needed."""
+
+FACTORS: Needs = None
 """What stands in the place of which results are needed where a `stop_gradient` is none: before the factors of a linear system.
 
 `jnp.linalg.solve` takes LU factors of what it holds constant, as JAX differentiates a system by its solution. Here it is
@@ -13,11 +16,11 @@ differentiated by what solves it, which comes to the same, to any order, as long
 """
 
 
-def needed(jaxpr: Any, results: Iterable[Any]) -> list[tuple[Any, Sequence[bool] | str]]:
+def needed(jaxpr: Any, results: Iterable[Any]) -> list[tuple[Any, Needs]]:
     """The equations that results depend on, or that have effects, in order, each with which of its results are needed."""
     live = {v for v in results if not hasattr(v, "val")}
     plain = set(live)  # those that something else needs than factors
-    found: list[tuple[Any, Sequence[bool] | str]] = []
+    found: list[tuple[Any, Needs]] = []
     for equation in reversed(jaxpr.eqns):
         each = [v in live for v in equation.outvars]
         if not any(each) and not equation.effects:

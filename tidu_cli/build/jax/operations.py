@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import dtype_of
-from tidu_cli.build.jax.attrs import is_extended, type_of
+from tidu_cli.build.errors import called
+from tidu_cli.build.jax.attrs import is_extended, struct_of, type_of
 from tidu_cli.build.jax.liveness import equations_within
 from tidu_cli.custom.definitions import PASS, OpDefinition, SourceGraph, SourceNode
 from tidu_cli.custom.library import extended
@@ -99,7 +99,7 @@ class Operations:
         for code, args, _, _ in forwards(graph, graph.args):
             case = graph.cases[code]
             data = case.attrs.to_data(binary=False)
-            self._attrs[_text(case.op, data)] = case.attrs
+            self._attrs[_text(case.op, data)] = cast(Attrs, case.attrs)
             nodes.append(SourceNode(case.op, data, tuple(args)))
         values = tuple((key, None if k is None else graph.outputs[k].value) for key, k in outputs.items())
         return SourceGraph(tuple(inputs), tuple(nodes), values)
@@ -174,7 +174,7 @@ class Rule:
         import jax
 
         given = [*self.types, *[types[k] for k in moving]]
-        closed = jax.make_jaxpr(function)(*[jax.ShapeDtypeStruct(t.shape, dtype_of(t.dtype)) for t in given])
+        closed = called(jax.make_jaxpr(function), *map(struct_of, given))  # a rule may take fewer tangents than there are
         graph = made(given, lambda reader, xs: reader.run(closed.jaxpr, closed.consts, xs))
         sources = list(self.inputs if types is self.types else self.outputs)
         keys = [*self.inputs, *[moved(sources[k]) for k in moving]]
@@ -223,4 +223,4 @@ def takes_bits(jaxpr: Any) -> bool:
 
 
 def _takes_bits(equation: Any) -> bool:
-    return equation.primitive.name == "bitcast_convert_type" and equation.invars[0].aval.dtype.kind == "f"
+    return bool(equation.primitive.name == "bitcast_convert_type" and equation.invars[0].aval.dtype.kind == "f")

@@ -34,7 +34,8 @@ def signature(equation: Any) -> str:
     """An equation by its name and types: `sort(f32[8]) -> f32[8]`."""
     given, found = (", ".join(_type(v.aval) for v in some) for some in (equation.invars, equation.outvars))
     text = f"'{equation.primitive.name}' of ({given})"
-    return f"{text} -> {found}" if len(text) + len(found) < 200 else f"{text[:200]}..."
+    text = f"{text} -> {found}" if found else text
+    return text if len(text) < 200 else f"{text[:200]}..."
 
 
 def _type(aval: Any) -> str:

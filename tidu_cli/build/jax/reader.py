@@ -8,10 +8,11 @@ from typing import Any
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
+from tidu_cli.build.jax.equations.calls import of_package
 from tidu_cli.build.jax.equations.equation import Equation, spread
 from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
-from tidu_cli.build.jax.liveness import FACTORS, needed
+from tidu_cli.build.jax.liveness import Needs, needed
 from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.places import EquationError, called_at, refusal
 from tidu_cli.build.recorder import Recorder
@@ -45,14 +46,15 @@ class Reader:
         rest = iter(found)
         return [next(rest) if is_wanted else None for is_wanted in wanted]
 
-    def _applied(self, equation: Any, needs: list[bool], given: list[Value]) -> Sequence[Any]:
+    def _applied(self, equation: Any, needs: Needs, given: list[Value]) -> Sequence[Any]:
         name = equation.primitive.name
-        if needs is FACTORS:
+        if needs is None:  # FACTORS
             return given
         try:
             call = CALLS.get(name)
             if call is not None:
-                return call(Equation(self, equation, needs), *given)
+                results: Sequence[Any] = call(Equation(self, equation, needs), *given)
+                return results
             if all(type(x) is Known for x in given):
                 return self.folded(equation, needs, given)
             return self._recorded(equation, needs, given)
@@ -73,6 +75,9 @@ class Reader:
             found = operation(Equation(self, equation, needs), *arrays)
             return [found] if isinstance(found, Array) else found
         if name in REFUSED or name not in KNOWN.primitives:
+            computed = of_package(Equation(self, equation, needs), *arrays) if name not in REFUSED else None
+            if computed is not None:
+                return computed
             raise refusal(equation, REFUSED.get(name, "no operation of a graph does this, and its operands are not known"))
         if name in SPREADING:
             shape = equation.outvars[0].aval.shape

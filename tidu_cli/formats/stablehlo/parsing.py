@@ -71,9 +71,13 @@ def _parsed(ir: Any, context: Any, data: bytes, kind: str) -> Any:
         return ir.Module.parse(data)
     from jaxlib.mlir.dialects import stablehlo
 
-    if b"StableHLO_v" in data[:64]:
+    if b"StableHLO_v" not in data[:64]:
+        return ir.Module.parse(data)
+    try:
         return stablehlo.deserialize_portable_artifact(context, data)
-    return ir.Module.parse(data)
+    except ValueError:
+        newest = stablehlo.get_current_version()
+        raise ModuleError(f"is a damaged artifact of StableHLO, or one of a version that is newer than {newest}") from None
 
 
 def _exported(data: bytes) -> tuple[bytes, list[str]]:

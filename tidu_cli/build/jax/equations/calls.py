@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tidu_cli.build.jax.equations.equation import Equation
@@ -46,6 +47,19 @@ def linear(eq: Equation, *operands: Value) -> Sequence[Any]:
 def same(eq: Equation, *operands: Value) -> Sequence[Any]:
     """Equations that say where or how, and not what."""
     return operands
+
+
+def of_package(eq: Equation, *operands: Value) -> Sequence[Any] | None:
+    """An equation that another package defines, by the function of JAX that it says computes it; None if it names none."""
+    compute = eq.equation.primitive.impl
+    if (getattr(compute, "__module__", None) or "jax").partition(".")[0] in ("jax", "functools"):
+        return None
+    try:
+        return eq.traced(partial(compute, **eq.params), *operands)
+    except TiduError:
+        raise
+    except Exception as error:  # whatever the package has to say
+        raise eq.refused(f"what computes it cannot be traced: {' '.join(str(error).split())}") from error
 
 
 def platform(eq: Equation) -> Sequence[Any]:

@@ -74,6 +74,12 @@ def bitcast(eq: Equation, x: Array) -> Array:
     return x if dtype == x.type.dtype else eq.emit("bitcast_convert_type", x, new_dtype=dtype)
 
 
+def convert(eq: Equation, x: Array) -> Array:
+    """A conversion, which may be of weak types only."""
+    dtype = eq.results[0].dtype
+    return x if dtype == x.type.dtype else eq.emit("convert_element_type", x, new_dtype=dtype)
+
+
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add_any": renamed("add"),
     "eq_to": renamed("eq"),
@@ -89,4 +95,5 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "reduce_max": reduced_bools("reduce_max", "reduce_or"),
     "reduce_min": reduced_bools("reduce_min", "reduce_and"),
     "bitcast_convert_type": bitcast,
+    "convert_element_type": convert,
 }

@@ -9,6 +9,14 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.equations.equation import Equation
 
 
+def contracted(eq: Equation, lhs: Array, rhs: Array) -> Sequence[Array]:
+    """Products and convolutions, whose result may have another dtype than the operands, which may differ."""
+    dtype = eq.results[0].dtype
+    if lhs.type.dtype != rhs.type.dtype:
+        lhs, rhs = lhs.convert(dtype), rhs.convert(dtype)
+    return eq.as_named(eq.name, lhs, rhs, preferred_element_type=None if lhs.type.dtype == dtype else dtype)
+
+
 def tridiagonal_solve(eq: Equation, *operands: Array) -> Sequence[Array]:
     """A system of three diagonals by elimination without pivots, from the first row on and back (Thomas)."""
     import jax
@@ -93,6 +101,8 @@ def ragged_dot_general(eq: Equation, *operands: Array) -> Sequence[Array]:
 
 
 MATRICES: dict[str, Callable[..., Any]] = {
+    "dot_general": contracted,
+    "conv_general_dilated": contracted,
     "tridiagonal_solve": tridiagonal_solve,
     "householder_product": householder_product,
     "cholesky_update": cholesky_update,

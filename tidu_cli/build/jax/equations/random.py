@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.attrs import is_extended
 from tidu_cli.build.jax.equations.equation import Equation
@@ -124,7 +126,7 @@ def random_gamma(eq: Equation, key: Value, order: Value) -> Sequence[Any]:
     is_log = eq.params["log_space"]
 
     def draw(keys: Any, a: Any) -> Any:
-        if not jax.dtypes.issubdtype(keys.dtype, jax.dtypes.prng_key):
+        if isinstance(keys.dtype, np.dtype):
             keys = jax.random.wrap_key_data(keys, impl=impl)
         return eq.equation.primitive.impl(keys, a, log_space=is_log)
 

@@ -7,6 +7,7 @@ and makes one of all NaNs and of both zeros before: that is how `sort` compares,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +28,12 @@ class SortKey:
     part: str | None = None
 
 
-def sort_keys(block: Block) -> list[SortKey] | None:
-    """The keys of a comparator, the one that counts most first. None if it is no comparator of keys."""
-    found = _Comparator(block).keys(block.results[0])
+def sort_keys(block: Block, known: Callable[[int], Any]) -> list[SortKey] | None:
+    """The keys of a comparator, the one that counts most first. None if it is no comparator of keys.
+
+    `known` gives arrays for those values from around it that are known.
+    """
+    found = _Comparator(block, known).keys(block.results[0])
     return None if found is None else _whole(found)
 
 
@@ -52,8 +56,9 @@ def _whole(keys: list[SortKey]) -> list[SortKey] | None:
 class _Comparator:
     """The operations of a comparator by the values that they make."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, known: Callable[[int], Any]) -> None:
         self.first = block.first
+        self.known = known
         self.arguments = range(block.first, block.first + len(block.arguments))
         self.made = {o.first + k: o for o in block.operations for k in range(len(o.results))}
 
@@ -136,7 +141,8 @@ class _Comparator:
     def constant(self, value: int) -> Any:
         """The number that a value is, None for others."""
         operation = self.made.get(value)
-        if operation is None or operation.name != "stablehlo.constant":
-            return None
-        array, _ = array_of(operation.attributes["value"])
-        return float(array) if array.ndim == 0 and np.isrealobj(array) else None
+        if operation is not None and operation.name == "stablehlo.constant":
+            array: Any = array_of(operation.attributes["value"])[0]
+        else:
+            array = self.known(value) if value < self.first else None
+        return float(array) if array is not None and array.ndim == 0 and np.isrealobj(array) else None

@@ -79,7 +79,7 @@ def _with_constants(
     unused = recording.sources[0] if recording.sources else None
     inputs = [terms.get(t.slot, unused) for t in outside]
     inputs += [of_carried.get(k, terms.get(x.slot, unused)) for k, x in enumerate(operands)]
-    results = inlined(recording, graph, inputs)  # type: ignore[arg-type]
+    results = inlined(recording, graph, inputs)
     return recording.closed([results[k] for k in wanted]), before
 
 
@@ -135,7 +135,7 @@ def _step(site: Site, body: ClosedGraph, number: int, output: int) -> int:
     other = args[1] if args[0] == number else args[0]
     if case.op == "sub" and other == args[0]:
         return 0
-    known = recording.known(Term(recording, other, case.operands[0], False))  # type: ignore[arg-type]
+    known = recording.known(Term(recording, other, case.operands[0], False))
     return 0 if known is None else int(known) if case.op == "add" else -int(known)
 
 

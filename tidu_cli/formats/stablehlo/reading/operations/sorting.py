@@ -11,7 +11,7 @@ from tidu_cli.rules.terms import Term
 
 def _sort(site: Site, *operands: Term) -> Sequence[Term]:
     """Descending orders are ascending ones of arrays that are turned round before and after, so that equals keep their order."""
-    keys = sort_keys(site.operation.regions[0])
+    keys = sort_keys(site.operation.regions[0], lambda value: site.known(site.values[value]))
     if keys is None:
         raise RefusedError("its comparator is not less or greater of some operands, one after the other")
     numbers = [key.operand for key in keys]
