@@ -6,6 +6,7 @@ Keys are text, such as "x" or "y@-1", or `Key`s. `docs/build.md` shows an exampl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -373,12 +374,14 @@ def to_jax(document: Document, output: KeyTexts = ()) -> Callable[..., Any]:
     Derivatives are JAX's, by its conventions: cotangents of complex numbers are the conjugates of those that `vjp` gives. Of
     primitives that JAX cannot differentiate they are computed by the rules of tidu. What has 64 bits needs
     jax.config.update("jax_enable_x64", True), or jax.enable_x64(True) around the call. Raises UnknownNameError, TransformError,
-    MissingRuleError for what only NumPy computes; and what is made EvaluationError for inputs that do not fit.
+    MissingRuleError for what only NumPy computes, ArgumentError where JAX is missing; and what is made EvaluationError for inputs
+    that do not fit.
     """
-    head = materialize(document, output).head
+    if find_spec("jax") is None:
+        raise ArgumentError("functions of JAX need the package jax: pip install 'tidu[jax]'")
     from tidu_cli.runtime.jax.calling import jax_callable
 
-    return jax_callable(head)
+    return jax_callable(materialize(document, output).head)
 
 
 @checked(f=a_function)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tidu_cli as tidu
+from benchmarks.generate import chain
 from tests.interpret import random_inputs, random_value
 from tests.jax.test_functions import as_jax, at
 from tests.record_graphs import record_graphs
@@ -29,6 +31,8 @@ from tidu_cli.transforms.materialize import materialize
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
+SAMPLES = Path(__file__).parents[2] / "samples"
+
 law = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 """Few, as JAX compiles each operation of each example."""
 
@@ -36,12 +40,7 @@ law = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, Hea
 def close(found: Any, expected: Any) -> None:
     found, expected = np.asarray(found), np.asarray(expected)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
-
-
-def flat(document: Document) -> Document:
-    """As one graph, with all inputs."""
-    return materialize(document)
+    np.testing.assert_allclose(found, expected, rtol=1e-11 if found.dtype.itemsize > 4 else 1e-5, atol=1e-11)
 
 
 def outputs_of(document: Document, values: dict[str, Any]) -> list[Any]:
@@ -70,7 +69,7 @@ def test_evaluates_the_same(document: Document, seed: int) -> None:
 def test_derivatives_are_those_of_the_graph(document: Document, seed: int) -> None:
     import jax
 
-    graph, rng = flat(document).head, np.random.default_rng(seed)
+    graph, rng = materialize(document).head, np.random.default_rng(seed)
     names = [str(i.key) for i in graph.inputs]
     x, v = ([random_value(i.type, rng) for i in graph.inputs] for _ in range(2))
     u = [random_value(o.type, rng) for o in graph.outputs]
@@ -95,7 +94,7 @@ def test_vmap_is_the_evaluation_of_batches(document: Document, seed: int, size: 
     import jax
 
     rng = np.random.default_rng(seed)
-    graph = flat(document).head
+    graph = materialize(document).head
     axes = [0 if rng.integers(2) or k == 0 else None for k in range(len(graph.inputs))]
     values = [
         random_value(i.type, rng) if axis is None else np.stack([random_value(i.type, rng) for _ in range(size)])
@@ -126,17 +125,23 @@ def test_records_are_dicts_and_tuples(graphs: tuple[Document, Document], seed: i
     import jax
 
     document, rng = graphs[0], np.random.default_rng(seed)
-    inputs, outputs = document.head.inputs, document.head.outputs
+    inputs = document.head.inputs
     values = {str(i.key): random_value(i.type, rng) for i in inputs}
     ours = tidu.evaluate(document, {str(i.key): evaluated(i.type, values[str(i.key)]) for i in inputs})
     given = {str(i.key): as_jax(i.type, values[str(i.key)]) for i in inputs}
     function = tidu.to_jax(document)
     for found in (function(given), jax.jit(function)(given)):
-        results = found if len(outputs) > 1 else {str(outputs[0].key): found}
-        for o in outputs:
-            for path, leaf in leaves(o.type):
-                y, expected = at(results[str(o.key)], path), at(ours[str(o.key)], path)
-                close(y, np.asarray(expected).view(np.int64) if leaf.dtype.startswith("datetime") else expected)
+        compare_results(document, found, ours)
+
+
+def compare_results(document: Document, found: Any, ours: dict[str, Any]) -> None:
+    outputs = document.head.outputs
+    results = {str(outputs[0].key): found} if len(outputs) == 1 else found
+    for o in outputs:
+        for path, leaf in leaves(o.type):
+            y, expected = at(results[str(o.key)], path), at(ours[str(o.key)], path)
+            expected = np.zeros_like(y) if expected is None else np.asarray(expected)
+            close(y, expected.view(np.int64) if leaf.dtype.startswith("datetime") else expected)
 
 
 def evaluated(type_: Any, value: Any) -> Any:
@@ -207,6 +212,8 @@ def test_takes_times_of_numpy_and_gives_counts(jax: Any) -> None:
         ((np.ones(3),), {"x": 1}, "input x is given twice, by position and by name"),
         ((np.ones(3), [1, 2]), {}, "input y: expected f64[3], got a list of shape [2]"),
         ((np.ones(3), None), {}, "input y: expected f64[3], got null"),
+        ((np.ones(3), "1"), {}, "input y: expected f64[3], got text"),
+        ((np.ones(3), np.array(["a", "b", "c"])), {}, "input y: expected f64[3], got"),
         ((np.ones(3), object()), {}, "input y: expected f64[3], got"),
     ],
 )
@@ -214,12 +221,17 @@ def test_takes_times_of_numpy_and_gives_counts(jax: Any) -> None:
 def test_refuses_other_inputs(jax: Any, args: Sequence[Any], named: dict[str, Any], said: str, how: str) -> None:
     function = tidu.to_jax(sine())
     if how == "traced":
-        if any(x is None or isinstance(x, list) or type(x) is object for x in args):
-            return  # which jit takes for no array, or a list of arrays
+        if not all(isinstance(x, np.ndarray | int) and np.asarray(x).dtype.kind != "U" for x in args):
+            return  # which jit does not take, or takes for a pytree
         function = jax.jit(function)
     with pytest.raises(EvaluationError) as caught:
         function(*args, **named)
     assert str(caught.value).startswith(said)
+
+
+def test_refuses_keys_of_random_numbers(jax: Any) -> None:
+    with pytest.raises(EvaluationError, match=r"input x: expected f64\[\], got key<fry>\[\]"):
+        tidu.to_jax(tidu.trace(lambda x: x, "f64[]"))(jax.random.key(0))
 
 
 def test_refuses_names_of_no_input(jax: Any) -> None:
@@ -247,11 +259,10 @@ def test_a_loop_is_traced_once(jax: Any) -> None:
     document = tidu.trace(lambda x: tidu.scan(lambda c, _: (np.sin(c) + x, c), x, length=5)[0], "f64[]")
     function = tidu.to_jax(document)
     counts = []
-    with jax.log_compiles(True):
-        for x in (0.1, 0.2):
-            with caught_logs() as lines:
-                function(x)
-            counts.append(len([line for line in lines if "Compiling" in line]))
+    for x in (0.1, 0.2):
+        with jax.log_compiles(True), caught_logs() as lines:
+            function(x)
+        counts.append(sum("Compiling" in line for line in lines))
     assert counts[0] > 0
     assert counts[1] == 0
 
@@ -265,6 +276,27 @@ def caught_logs() -> Iterator[list[str]]:
     logger.addHandler(handler)
     yield lines
     logger.removeHandler(handler)
+
+
+FILES = sorted([*SAMPLES.glob("*.json"), *(p for p in SAMPLES.glob("conformance/valid/*.json") if "packed" not in p.name)])
+
+
+@pytest.mark.parametrize("file", [p for p in FILES if "detached" not in p.name], ids=lambda p: p.stem)
+def test_samples_evaluate_the_same(file: Path, jax: Any) -> None:
+    """Also custom operations, loops within loops, and records that hold records."""
+    document = materialize(tidu.load(file))
+    types = {str(i.key): i.type for i in document.head.inputs}
+    values = {str(k): v for k, v in random_inputs(document, 0).items()}
+    ours = tidu.evaluate(document, {k: evaluated(types[k], v) for k, v in values.items()})
+    found = jax.jit(tidu.to_jax(document))({k: as_jax(types[k], v) for k, v in values.items()})
+    compare_results(document, found, ours)
+
+
+def test_large_graphs_are_functions_too(jax: Any) -> None:
+    document = chain(3000)
+    function = tidu.to_jax(document)
+    close(function(0.3), tidu.evaluate(document, {"x0": 0.3})["y"])
+    assert len(jax.make_jaxpr(function)(np.float64(0.3)).jaxpr.eqns) == 3000
 
 
 def test_what_only_numpy_computes_is_refused_by_its_place(jax: Any) -> None:

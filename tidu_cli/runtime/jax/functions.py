@@ -24,7 +24,6 @@ from tidu_cli.runtime.jax.graphs import graph_function
 Function = Callable[..., tuple[Any, ...]]
 """From values to the tuple of results."""
 
-_FAMILIES = ("elementwise", "arrays", "indexing", "reductions", "windows", "linear_algebra")
 _SPECIAL = ("gamma", "bessel", "integrals", "hypergeometric", "matrices")
 _ALIASES = {"not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 """What lax calls the functions of primitives that have Python's words for names."""
@@ -41,7 +40,8 @@ def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN) -> Function:
     function = computed(case)
     from tidu_cli.runtime.jax import derivatives
 
-    return derivatives.with_rules(case, function, document_function) if derivatives.needs_rules(case) else function
+    own = case.op in _special() or derivatives.needs_rules(case)
+    return derivatives.with_rules(case, function, document_function) if own else function
 
 
 def computed(case: Case) -> Function:
@@ -89,7 +89,7 @@ def _of_attrs(case: Case) -> Function | None:
     from jax import lax
 
     attrs = dict(cast(Any, case.attrs))
-    called = _table().get(case.op)
+    called = _families().get(case.op) or _special().get(case.op)
     if called is not None:
         return lambda *xs: _tuple(called(attrs, *xs))
     name = _ALIASES.get(case.op, case.op).replace("-", "_")
@@ -98,15 +98,20 @@ def _of_attrs(case: Case) -> Function | None:
 
 
 @cache
-def _table() -> dict[str, Callable[..., Any]]:
-    """The functions of attrs, a dict, and of arrays, by op."""
-    found: dict[str, Callable[..., Any]] = {}
-    for place, names in (("primitives", _FAMILIES), ("special", _SPECIAL)):
-        for name in names:
-            module = f"tidu_cli.runtime.jax.{place}.{name}"
-            if place == "primitives" or (find_spec(f"tidu_cli.runtime.jax.{place}") and find_spec(module)):
-                found |= import_module(module).FUNCTIONS
-    return found
+def _families() -> dict[str, Callable[..., Any]]:
+    """The functions of attrs, a dict, and of arrays, by op: those that are made of lax's."""
+    from tidu_cli.runtime.jax.primitives import arrays, elementwise, indexing, linear_algebra, reductions, windows
+
+    families: tuple[Any, ...] = (arrays, elementwise, indexing, linear_algebra, reductions, windows)
+    return {op: function for family in families for op, function in family.FUNCTIONS.items()}
+
+
+@cache
+def _special() -> dict[str, Callable[..., Any]]:
+    """Likewise, those that JAX does not have; their derivatives are tidu's."""
+    modules = [f"tidu_cli.runtime.jax.special.{name}" for name in _SPECIAL]
+    found = [import_module(m).FUNCTIONS for m in modules if find_spec("tidu_cli.runtime.jax.special") and find_spec(m)]
+    return {op: function for functions in found for op, function in functions.items()}
 
 
 def _tuple(results: Any) -> tuple[Any, ...]:
