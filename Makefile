@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test jax docs lint types campaign index schemas catalogue onnx commands man clean
+.PHONY: demo test jax docs lint types campaign index schemas catalogue onnx stablehlo commands man clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing tidu and what its tests need into .venv, about 400 MB: a minute or two, once."
@@ -57,6 +57,9 @@ catalogue: $(STAMP)  ## write docs/primitives.md anew
 
 onnx: $(STAMP)  ## write the tables of docs/onnx.md anew
 	$(BIN)/python -m tools.operators
+
+stablehlo: $(STAMP)  ## write the table of docs/stablehlo.md anew
+	$(BIN)/python -m tools.stablehlo
 
 commands: $(STAMP)  ## write docs/commands.md anew
 	$(BIN)/python tools/reference.py > docs/commands.md

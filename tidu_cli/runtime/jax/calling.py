@@ -130,12 +130,12 @@ def _converted(place: str, key: Key, type_: Type, value: Any) -> Any:
 def _cast(place: str, type_: TensorType, x: jax.Array) -> Any:
     """An array of JAX in the declared dtype, if no digit is lost, or it is a Python number: then it has the dtype that is due."""
     due = numpy_dtype(np, type_.dtype)
-    if x.shape == type_.shape:
+    if x.shape == type_.shape and isinstance(x.dtype, np.dtype):
         if x.dtype == due and not x.weak_type:
             return x
         if _fits(x.dtype, due) or (x.weak_type and _KINDS.find(x.dtype.kind) <= _KINDS.find(_kind(due))):
             return lax.convert_element_type(x, due)
-    given = TensorType(dtype_name(x.dtype), x.shape)
+    given = TensorType(dtype_name(x.dtype) if isinstance(x.dtype, np.dtype) else str(x.dtype), x.shape)
     raise EvaluationError(f"{place}: expected {type_}, got {given}; nothing is broadcast, or converted where digits may be lost")
 
 

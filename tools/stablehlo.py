@@ -1,0 +1,81 @@
+"""The table of docs/stablehlo.md: what primitives are written as.
+
+It stands between comments, `<!-- primitives: make stablehlo -->` and `<!-- end -->`; the rest of the page is written by hand.
+Without such a page the table is printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.errors import counted
+from tidu_cli.formats.stablehlo.writing.lowering import Lowered, lowered
+from tidu_cli.formats.stablehlo.writing.values import UnwrittenError
+from tidu_cli.graph.graph import Case
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import Primitive
+
+PAGE = Path(__file__).parents[1] / "docs" / "stablehlo.md"
+
+PART = re.compile(r"(<!-- primitives: make stablehlo -->\n).*?(<!-- end -->)", re.S)
+
+_OPERATION = re.compile(r"\"?\b((?:stablehlo|chlo)\.[a-z_0-9]+)\b\"?(?: (@\w+))?")
+_NO_WORK = {"stablehlo.constant", "stablehlo.return"}
+
+
+def renewed(page: str) -> str:
+    """The page with the table of today."""
+    return PART.sub(lambda found: "\n".join((found[1], *written_table(), "", found[2])), page)
+
+
+def written_table() -> Iterator[str]:
+    """What the primitives are written as: the first of their examples, of f64 if it takes that."""
+    found = {primitive.name: _written(primitive) for primitive in BUILTIN}
+    yield from ("| primitive | written as |", "|---|---|")
+    yield from (f"| {_linked(name)} | {text} |" for name, text in found.items() if text)
+    refused = [_linked(name) for name, text in found.items() if not text]
+    if refused:
+        yield from ("", f"Not written, as JAX has no function that computes them: {', '.join(refused)}.")
+
+
+def _linked(name: str) -> str:
+    return f"[`{name}`](primitives.md#{name})"
+
+
+def _written(primitive: Primitive) -> str:
+    """What a primitive is written as, nothing if it is not written."""
+    found = [case for _, case in example_cases(BUILTIN, primitive)]
+    for case in sorted(found, key=lambda case: "f64" not in _dtypes(case)):
+        try:
+            return _words(lowered(case, BUILTIN))
+        except UnwrittenError:
+            continue
+    return ""
+
+
+def _words(found: Lowered) -> str:
+    if found.body is not None:
+        (name, _), *_ = _operations(found.body.text) or [("", "")]
+        return f"`{name}`" if name else "`stablehlo.constant`" if found.body.constants else "its operand"
+    operations = [op for _, text in found.functions for op in _operations(text)]
+    calls = sorted({called for name, called in operations if name == "stablehlo.custom_call"})
+    library = f", calls {', '.join(f'`{name[1:]}`' for name in calls)}" if calls else ""
+    return f"a function of {counted(len(operations), 'operation')}{library}"
+
+
+def _operations(text: str) -> list[tuple[str, str]]:
+    return [(name, called) for name, called in _OPERATION.findall(text) if name not in _NO_WORK]
+
+
+def _dtypes(case: Case) -> set[str]:
+    return {getattr(type_, "dtype", "") for type_ in (*case.operands, *case.results)}
+
+
+if __name__ == "__main__":
+    if PAGE.exists():
+        PAGE.write_text(renewed(PAGE.read_text()))
+    else:
+        print("\n".join(written_table()))
