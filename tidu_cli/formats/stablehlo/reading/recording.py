@@ -31,8 +31,8 @@ class Recording(Trace):
     def __init__(self, primitives: PrimitiveSet, types: Sequence[Type]) -> None:
         super().__init__(primitives, CaseTable(primitives))
         self.sources = [self.source(t, linear=False) for t in types]
-        self.origins: dict[int, Term] = {}
-        """Of values that stand for something else, by their slots, what that is."""
+        self.origins: dict[int, tuple[Term, Term, bool]] = {}
+        """Of the factors of Householder's vectors, by slots: the matrix, its thin Q, and whether columns are exchanged."""
         self._starts: list[int] = []
         self._known: dict[int, NDArray[Any] | None] = {}
 
