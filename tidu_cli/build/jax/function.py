@@ -30,7 +30,7 @@ WIDE = ("i64", "u64", "f64", "c128")
 
 
 def from_jax(
-    function: Callable[..., Any], *args: Any, names: Sequence[str] | None = None, name: str | None = None, rules: bool = False
+    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = False
 ) -> Document:
     """The document of a function of JAX at arguments of these types: arrays, numbers, ShapeDtypeStructs, text, pytrees of them.
 
@@ -138,9 +138,9 @@ def _traced(function: Callable[..., Any], types: Sequence[Any]) -> Any:
         raise BuildError(f"{first}; {_INSTEAD[kind]}" if kind in _INSTEAD else first) from error
 
 
-def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[str] | None) -> list[str]:
+def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[str]) -> list[str]:
     """The name of each argument."""
-    if names is not None:
+    if names:
         if len(names) != len(args):
             raise BuildError(f"{len(names)} names are given for {len(args)} arguments")
         return list(names)
