@@ -13,15 +13,18 @@ import numpy as np
 
 from tidu_cli.lax.special import order_integrals
 from tidu_cli.lax.special.bell import bell
-from tidu_cli.runtime.jax.special.tables import Attrs, in_double
+from tidu_cli.runtime.jax.special.tables import Attrs, in_double, polynomial
 
 _RAISED = 10
 
 
 class _Numbers:
-    """jax.numpy, with NumPy's Gauss-Legendre rule."""
+    """jax.numpy, with NumPy's Gauss-Legendre rule, and polynomials of tuples."""
 
     polynomial = np.polynomial
+
+    def polyval(self, coefficients: Any, x: Any) -> Any:
+        return polynomial(coefficients[::-1], x)
 
     def __getattr__(self, name: str) -> Any:
         from jax import numpy as jnp
@@ -142,9 +145,7 @@ def _beta_lower(m: int, n: int, a: Any, b: Any, x: Any, y: Any) -> Any:
             (1, 0): jnp.log(x) + lax.digamma(total) - lax.digamma(p + 1),
             (0, 1): jnp.log1p(-x) + jnp.log1p(p / b) + (excess(_NUMBERS, _SPECIAL, b) - excess(_NUMBERS, _SPECIAL, total)),
         }
-        added = added + weight * bell(
-            m, n, lambda i, j, f=first, p=p: f[i, j] if i + j == 1 else _curvature(i, j, p, b, 1)
-        )
+        added = added + weight * bell(m, n, lambda i, j, f=first, p=p: f[i, j] if i + j == 1 else _curvature(i, j, p, b, 1))
     return _beta_side(m, n, jnp.where(small, a + _RAISED, a), b, x, y) + jnp.where(small, added, 0)
 
 
