@@ -158,7 +158,7 @@ def _spherical(order: float, x: Any) -> Any:
 FUNCTIONS = {
     "bessel_j": _positive(_mirrored(j, sign=True), True, (math.inf, math.nan)),
     "bessel_y": _positive(_mirrored(_y, sign=True), False, (-math.inf, math.nan)),
-    "bessel_ie": _positive(_mirrored(scaled_i, sign=False), True, (math.inf, 0.0)),
+    "bessel_ie": _positive(_mirrored(scaled_i, sign=False), True, (math.nan, 0.0)),
     "bessel_ke": _positive(lambda order, x: _ke(abs(order), x), False, (math.inf, 0.0)),
     "spherical_bessel_j": _positive(_spherical, True, (1.0, 0.0)),
 }

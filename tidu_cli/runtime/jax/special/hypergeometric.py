@@ -83,7 +83,9 @@ def _gauss(a: float, b: float, c: float) -> Function:
         # 1 - u is rounded: what that makes is put right by Taylor's series, whose terms are 15.2.2.
         at = 1 - u
         slopes = _terms((a, b), (c,), 6)
-        found = sum(f * special.hyp2f1(a + k, b + k, c + k, at) * ((1 - at) - u) ** k for k, f in enumerate(slopes))
+        lost = (1 - at) - u
+        parts = [f * special.hyp2f1(a + k, b + k, c + k, at) * lost**k for k, f in enumerate(slopes)]
+        found = sum(np.where((lost == 0) & (k > 0), 0.0, part) for k, part in enumerate(parts))
         return found * u ** max(0.0, a + b - c)
 
     return table(scaled, 2.0**-50, 1.0)
