@@ -1,4 +1,4 @@
-"""Hypergeometric functions with fixed parameters: polynomials, or series near 0 and what exponentials and powers leave elsewhere."""
+"""Hypergeometric functions with fixed parameters: polynomials, series, and exponentials and powers times what is interpolated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _hyp0f1(attrs: Attrs, x: Any) -> Any:
     power, half = math.gamma(b) * (z / 2) ** (1 - b), jnp.exp(z / 4)
     above = half * half * (bessel.scaled_i(b - 1, z) * power) * half * half
     found = jnp.where(jnp.abs(x) <= 1, polynomial(_terms((), (b,), 20), near), jnp.where(x > 0, above, bessel.j(b - 1, z) * power))
-    return jnp.where(jnp.isnan(x), x, found)
+    return jnp.where(jnp.isnan(x) | (x == -jnp.inf), jnp.nan, found)
 
 
 @cache
@@ -66,7 +66,7 @@ def _hyp1f1(attrs: Attrs, x: Any) -> Any:
             return polynomial(_terms((a,), (b,), degree + 1), y) * jnp.exp(-y)
         return _kummer(a, b)(y) * y ** (a - b)
 
-    size = jnp.clip(jnp.abs(x), 1.0, 1e30)
+    size = jnp.maximum(jnp.where(x < 0, -x, jnp.minimum(x, 1e30)), 1.0)
     half = jnp.exp(jnp.minimum(size, 2000.0) / 2)
     series = polynomial(_terms((a,), (b,), 30), jnp.clip(x, -1.0, 1.0))
     # Kummer's transformation below 0; 13.1.27.
@@ -79,7 +79,14 @@ def _gauss(a: float, b: float, c: float) -> Function:
     """₂F₁(a, b, c, 1 - u) u^max(0, a + b - c), between 0 and 1."""
     from scipy import special
 
-    return table(lambda u: special.hyp2f1(a, b, c, 1 - u) * u ** max(0.0, a + b - c), 2.0**-53, 1.0)
+    def scaled(u: Any) -> Any:
+        # 1 - u is rounded: what that makes is put right by Taylor's series, whose terms are 15.2.2.
+        at = 1 - u
+        slopes = _terms((a, b), (c,), 6)
+        found = sum(f * special.hyp2f1(a + k, b + k, c + k, at) * ((1 - at) - u) ** k for k, f in enumerate(slopes))
+        return found * u ** max(0.0, a + b - c)
+
+    return table(scaled, 2.0**-50, 1.0)
 
 
 def _hyp2f1(attrs: Attrs, x: Any) -> Any:

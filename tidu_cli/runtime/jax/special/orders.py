@@ -1,7 +1,7 @@
 """Derivatives of incomplete gamma and beta functions by their orders, and of zeta by its exponent.
 
-The formulas are those of `tidu_cli.lax.special.order_integrals`, whose functions of NumPy are called with JAX's; what is chosen there by
-looking at numbers is computed both ways here.
+The formulas are those of `tidu_cli.lax.special.order_integrals`, whose functions of NumPy are called with JAX's; what is chosen
+there by looking at numbers is computed both ways here.
 """
 
 from __future__ import annotations
