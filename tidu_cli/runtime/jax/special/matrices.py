@@ -92,8 +92,8 @@ def _logm(x: Any) -> Any:
     near, k = lax.while_loop(far, lambda state: (_root(state[0]), state[1] + 1), (t, 0))
     moved = near - one
     found = jnp.zeros_like(t)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):  # ln(1 + x) = ∫ x / (1 + s x) ds from 0 to 1
-        found = found + float(weight) * lax.linalg.triangular_solve(one + float(node) * moved, moved, left_side=True)
+    for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):  # ln(1 + x) = ∫ x / (1 + s x) ds from 0 to 1
+        found = found + weight * lax.linalg.triangular_solve(one + node * moved, moved, left_side=True)
     found = found * 2.0 ** k.astype(x.real.dtype)
     # As good as can be on the diagonal.
     found = jnp.where(one == 1, jnp.diag(jnp.log(jnp.diag(t))), found)
