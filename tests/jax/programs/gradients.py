@@ -7,8 +7,10 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import export
 
 import tidu_cli as tidu
+from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 
 CLOSE = 1e-9
@@ -24,6 +26,19 @@ def assert_gradient_agrees(function: Callable[..., Any], *args: Any) -> None:
         arrays, rest, whole = _flat(function, args)
         document = tidu.from_jax(function, *args)
         _assert_same(_gradient(document, arrays, rest), jax.jit(jax.grad(whole))(arrays, rest))
+
+
+def assert_gradients_of_files_agree(function: Callable[..., Any], *args: Any) -> None:
+    """Likewise of the function in StableHLO: as text, and in a file of `jax.export`."""
+    with jax.enable_x64(True):
+        arrays, rest, whole = _flat(function, args)
+        expected = jax.jit(jax.grad(whole))(arrays, rest)
+        flat = jax.jit(lambda *xs: whole(xs[: len(arrays)], xs[len(arrays) :]), keep_unused=True)
+        text = flat.lower(*arrays, *rest).as_text().encode()
+        exported = bytes(export.export(flat)(*arrays, *rest).serialize())
+    for data, name in ((text, "model.mlir"), (exported, "model.jax_export")):
+        document, _ = parse_document(data, name)
+        _assert_same(_gradient(document, arrays, rest), expected)
 
 
 def assert_tangent_agrees(function: Callable[..., Any], *args: Any) -> None:
@@ -61,7 +76,7 @@ def _names(document: Document) -> list[str]:
 
 
 def _given(document: Document, arrays: Sequence[Any], rest: Sequence[Any]) -> dict[str, Any]:
-    """The inputs by name, which are in the order of the leaves."""
+    """The inputs by name: those of each kind are in the order of the leaves."""
     floats, others = iter(arrays), iter(rest)
     return {str(i.key): next(floats) if i.type.inexact else next(others) for i in document.head.inputs}
 
