@@ -31,7 +31,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-DTYPES = ("bool", "u8", "i64", "bf16", "f32", "f64", "c128")
+DTYPES = ("bool", "i64", "f32", "f64", "c128")
 """A dtype of each kind: each needs its own machine code, which takes most of the time."""
 
 FEW = 16
