@@ -5,8 +5,8 @@
 A function of JAX is read by `tidu.from_jax`, or the same in NumPy by `tidu.trace`; `tidu.grad` derives the gradient, and what
 `tidu.to_jax` makes of it is compiled by `jax.jit`; or it is written as a module of StableHLO, which XLA compiles as it is (`file`).
 The gradients are compiled before and called by turns in one process: the ratio of times is the median of those of the turns, and a
-call of a file takes some µs more, as its results are taken apart in Python. Operations and bytes are what XLA itself counts in the compiled programs, a step of a
-loop once. The data of the mixtures and of the LSTM are those of samples/adbench.
+call of a file takes some µs more, as its results are taken apart in Python. Operations and bytes are what XLA itself counts in the
+compiled programs, a step of a loop once. The data of the mixtures and of the LSTM are those of samples/adbench.
 """
 
 from __future__ import annotations
