@@ -192,7 +192,7 @@ def attention_by(xp: Any) -> Callable[..., Any]:
 
 
 def softmax_attention(wq: Any, wk: Any, wv: Any, wo: Any, x: Any) -> Any:
-    """Likewise by `jax.nn.softmax`, for which JAX has a rule."""
+    """Likewise by `jax.nn.softmax`."""
     b, t, c = x.shape
     q, k, v = ((x @ w).reshape(b, t, 4, c // 4) for w in (wq, wk, wv))
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(c // 4)
