@@ -22,11 +22,16 @@ def document_of(function: Callable[..., Any], *args: Any) -> Document:
 
 
 def compared(
-    function: Callable[..., Any], *args: Any, reverse: bool = True, second: bool = True, forward: bool = True
+    function: Callable[..., Any],
+    *args: Any,
+    reverse: bool = True,
+    second: bool = True,
+    forward: bool = True,
+    document: Document | None = None,
 ) -> dict[str, float]:
     """How far values, JVP, VJP and HVP of a function by tidu and by JAX are apart, relative to the largest number."""
     rng = np.random.default_rng(3)
-    document = document_of(function, *args)
+    document = document_of(function, *args) if document is None else document
     keys = [i.key for i in document.head.inputs if i.type.inexact]
     args = [np.asarray(a) for a in args]
     values = {i.key: a for i, a in zip(document.head.inputs, args, strict=True)}

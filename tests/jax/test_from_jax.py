@@ -130,6 +130,13 @@ def test_a_branch_that_is_known_is_read_alone() -> None:
     assert "cond" not in {c.op for c in from_jax(lambda x: lax.cond(True, jnp.sin, jnp.cos, x), 1.0).cases.cases}
 
 
+def test_a_loop_that_is_known_does_not_run_where_it_may_not_be_due() -> None:
+    def forever(x: Any) -> Any:
+        return x * lax.while_loop(lambda k: k < 1, lambda k: k * 1.0, 0.5)
+
+    assert from_jax(lambda x: lax.cond(x > 0, forever, jnp.sin, x), 1.0).head.n_nodes > 1
+
+
 def test_reading_is_linear_and_does_not_recurse() -> None:
     def long(x: Any) -> Any:
         for _ in range(3000):
@@ -252,6 +259,13 @@ VALUES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         jax.vmap(lambda x: lax.while_loop(lambda v: v < 10, lambda v: v * 2.0, x)),
         (np.array([1.0, 30.0, 3.0]),),
     ),
+    "products of bools": (lambda x: jnp.dot(x > 0, (x < 1).T), (X[0],)),
+    "a conjugate of a real number": (lambda x: lax.conj(x), (V,)),
+    "places in a sorted array": (lambda a, x: jnp.searchsorted(a, x), (np.array([1.0, 2, np.nan]), np.array([np.nan, 2, 0, 9]))),
+    "orders with NaN": (
+        lambda x, y: [p.bind(x, y) for p in (lax.lt_to_p, lax.le_to_p, lax.eq_to_p)],
+        (np.array([1.0, np.nan, 1, np.nan]), np.array([np.nan, 1, 1, np.nan])),
+    ),
     "bits": (lambda x: lax.bitcast_convert_type(x, jnp.uint8), (V,)),
     "high product": (lambda x: lax.mulhi(x, x) if hasattr(lax, "mulhi") else x, (np.uint32([2**31, 7]),)),
 }
@@ -277,6 +291,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "if": (lambda x: x if x[0] > 0 else -x, "TracerBoolConversionError.*write jnp.where or jax.lax.cond"),
     "numpy": (lambda x: np.sin(x), "TracerArrayConversionError.*jax.numpy"),
     "text": (lambda x: "no array", "no array|not a valid JAX type"),
+    "dtype": (lambda x: x.astype(jnp.float8_e4m3fn).astype(x.dtype), "equation 'convert_element_type' .*: a value of dtype float8"),
     "nothing": (lambda x: None, "returns nothing"),
     "error": (lambda x: 1 / 0, "ZeroDivisionError"),
     "apply": (lambda x: jnp.asarray(x).at[jnp.array([0, 0])].apply(jnp.sin), "unique_indices=True"),

@@ -183,11 +183,8 @@ LESS: dict[str, tuple[dict[str, bool], str]] = {
     "scipy.linalg.schur": (VALUE, OF_JAX),
     "scipy.linalg.sqrtm": (VALUE, OF_JAX),
     "scipy.special.betainc": (VALUE, OF_JAX),
-    "scipy.special.exp1": (TO_JVP, LOOPS),
-    "scipy.special.expi": (TO_JVP, LOOPS),
+    "scipy.special.exp1": (TO_VJP, OF_JAX),
     "scipy.special.gammainc": (TO_VJP, OF_JAX),
-    "scipy.special.hyp1f1": (TO_JVP, LOOPS),
-    "scipy.special.hyp2f1": (TO_JVP, LOOPS),
     "scipy.special.gammaincc": (TO_VJP, OF_JAX),
 }
 """What is compared of functions of which not all can be, and why."""

@@ -61,6 +61,20 @@ def picked(x: Any, i: Any) -> Any:
 picked.defvjp(lambda x, i: (picked(x, i), (x, i)), lambda kept, ct: (jnp.zeros_like(kept[0]).at[kept[1]].add(2 * ct[0]), None))
 
 
+@jax.custom_vjp
+def second(x: Any, y: Any) -> Any:
+    """y, whose rule is told which operands move."""
+    return y
+
+
+def _second_fwd(x: Any, y: Any) -> Any:
+    assert x.perturbed or y.perturbed
+    return y.value, x.value
+
+
+second.defvjp(_second_fwd, lambda x, ct: (jnp.zeros_like(x), 3 * ct), symbolic_zeros=True)
+
+
 @jax.custom_jvp
 def turned(z: Any) -> Any:
     """A complex number with half of its derivative."""
@@ -90,11 +104,27 @@ def clipped(x: Any) -> Any:
 clipped.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1, 1),))
 
 
+def closing(table: Any) -> Callable[[Any], Any]:
+    """A function whose rule closes over an array."""
+
+    @jax.custom_jvp
+    def weighted(v: Any) -> Any:
+        return v * table
+
+    @weighted.defjvp
+    def _jvp(primals: Any, tangents: Any) -> Any:
+        return weighted(*primals), tangents[0] * table / 2
+
+    return weighted
+
+
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "two static arguments": lambda x: jnp.sum(scaled(jnp.sin(x), 0.5) ** 2) + jnp.sum(scaled(x, 0.25)),
     "straight through": lambda x: jnp.sum(rounded(3 * x) ** 2 * x),
     "by itself": lambda x: jnp.sum(steep(x, 2 * x)),
     "integers": lambda x: picked(x, jnp.array(2))[0] ** 2 * x[0],
+    "symbolic zeros": lambda x: jnp.sum(second(x, jnp.sin(x))),
+    "what it closes over": lambda x: jnp.sum(closing(np.arange(4.0))(x)),
     "in a loop": lambda x: lax.scan(lambda c, y: (scaled(jnp.sin(c), 0.7) * y, c), x[0], x)[0],
     "in a branch": lambda x: lax.cond(x[0] > 0, lambda y: jnp.sum(scaled(y, 0.3)), lambda y: jnp.sum(steep(y, y)), x),
     "in a batch": lambda x: jnp.sum(jax.vmap(lambda y: steep(y, y))(x)),
@@ -129,6 +159,8 @@ def test_one_function_at_one_type_is_one_operation() -> None:
     document = from_jax(lambda x: scaled(scaled(x, 0.5) * 2, 0.5) + scaled(x, 0.25), V, rules=True)
     names = [d.name for d in document.cases.vocabulary.definitions]  # type: ignore[union-attr]
     assert names == ["scaled", "scaled_2"]
+    document = from_jax(lambda x: steep(steep(x, x), steep(x, x)), V, rules=True)
+    assert [d.name for d in document.cases.vocabulary.definitions] == ["steep"]  # type: ignore[union-attr]
 
 
 def test_without_rules_a_function_is_what_it_computes() -> None:
@@ -145,3 +177,8 @@ def test_where_the_derivative_is_lost_the_rule_is_taken() -> None:
 def test_a_rule_that_is_not_linear_is_refused() -> None:
     with pytest.raises(BuildError, match=r"test_rules.py:\d+: equation 'custom_vjp_call' .* not known to be linear"):
         from_jax(lambda x: jnp.sum(clipped(x) ** 2), V, rules=True)
+
+
+def test_a_rule_that_closes_over_what_is_computed_is_refused() -> None:
+    with pytest.raises(BuildError, match="closes over a value that is computed; make this an argument"):
+        from_jax(lambda x: jnp.sum(closing(jnp.cos(x))(x)), V, rules=True)

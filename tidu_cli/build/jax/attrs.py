@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import dtype_of, name_of
+from tidu_cli.build.errors import BuildError
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.graph.literals import spelled
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
 from tidu_cli.rules.attrs.fields import field_names
@@ -67,12 +68,15 @@ def _numbers(kind: str, value: Any) -> Any:  # of gather and scatter may be equa
 
 
 def type_of(aval: Any) -> TensorType:
-    """The type of a value; keys of random numbers are the integers that they hold."""
+    """The type of a value; keys of random numbers are the integers that they hold. Raises BuildError for other dtypes."""
     dtype, shape = aval.dtype, aval.shape
     if not isinstance(dtype, np.dtype):  # an extended dtype, of keys
         physical = dtype._rules.physical_element_aval(dtype)
         dtype, shape = physical.dtype, (*shape, *physical.shape)
-    return TensorType(name_of(np.dtype(dtype)), tuple(shape))
+    name = name_of(np.dtype(dtype))
+    if name not in ITEMSIZE:
+        raise BuildError(f"a value of dtype {dtype}, which graphs do not have (dtypes: {', '.join(ITEMSIZE)})")
+    return TensorType(name, tuple(shape))
 
 
 def is_extended(aval: Any) -> bool:

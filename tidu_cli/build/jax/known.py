@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.errors import BuildError
 
 MOST_KNOWN = 65_536
 """As many elements of what is computed while a jaxpr is read."""
@@ -60,9 +61,11 @@ Value = Array | Known
 
 
 def known(value: Any) -> Known:
-    """A value of JAX's, of NumPy's or of Python's."""
+    """A value of JAX's, of NumPy's or of Python's. Raises BuildError for one that is traced, which a rule may close over."""
     if hasattr(value, "dtype") and not isinstance(value.dtype, np.dtype):  # keys of random numbers
         return Known(value, None, value.size * 8)
+    if hasattr(value, "_trace"):
+        raise BuildError("it closes over a value that is computed; make this an argument")
     array = np.asarray(value)
     return Known(array, None, array.nbytes if any(array.strides) or not array.ndim else array.itemsize)
 

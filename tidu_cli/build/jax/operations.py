@@ -45,13 +45,15 @@ class Operations:
         self.primitives: PrimitiveSet = BUILTIN
         self._definitions: dict[str, OpDefinition] = {}
         self._going_on: dict[str, dict[str, str]] = {}  # by the place of the function: its jaxpr, and the name it has
+        self._names: dict[str, str] = {}  # of definitions, by their words
         self._attrs: dict[str, Attrs] = {}  # of nodes of definitions, by what they are in a file
 
     def wants(self, equation: Any) -> bool:
         """Whether an equation is to be an operation: where what it computes does not tell its derivative, it is."""
-        avals, jaxpr = [v.aval for v in (*equation.invars, *equation.outvars)], equation.params["call_jaxpr"]
-        if any(map(is_extended, avals)) or not equation.invars:
+        given, found = ([v.aval for v in some] for some in (equation.invars, equation.outvars))
+        if any(map(is_extended, given + found)) or not all(any(type_of(a).inexact for a in some) for some in (given, found)):
             return False
+        jaxpr = equation.params["call_jaxpr"]
         if (source := _source_of(jaxpr)) in self._going_on and str(jaxpr) not in self._going_on[source]:
             return False  # the rule of a solver that solves a larger system by itself, whose rule solves one yet larger
         return self.always or hides_its_derivative(jaxpr.jaxpr)
@@ -64,11 +66,11 @@ class Operations:
             return self._going_on[source][str(jaxpr)]
         name = self._free_name(jaxpr.jaxpr.debug_info.func_name)
         self._going_on[source] = {str(jaxpr): name}
-        before = self.primitives, dict(self._definitions)
+        before = self.primitives, dict(self._definitions), dict(self._names)
         try:
             return self._defined(name, Rule(equation), made)
         except TiduError:
-            self.primitives, self._definitions = before
+            self.primitives, self._definitions, self._names = before
             raise
         finally:
             del self._going_on[source]
@@ -77,12 +79,15 @@ class Operations:
         graphs = {"forward": self._source(*rule.forward(made))}
         self._define(name, rule, graphs)  # so that its rule may apply it
         graphs[rule.kind] = self._source(*(rule.jvp(made) if rule.kind == "jvp" else rule.backward(made)))
-        del self._definitions[name]
-        data = OpDefinition(name, rule.inputs, rule.outputs, {}, graphs, self._read_attrs).to_data()
-        same = next((known for known, d in self._definitions.items() if d.to_data() == data), None)
-        if same is None:
-            self._define(name, rule, graphs)
-        return same or name
+        provisional = self._definitions.pop(name)
+        data = replace(provisional, graphs=graphs, typed={}).to_data()
+        words = json.dumps(data).replace(f'"op": "{name}"', '"op": ""')  # whatever it is called, also within its own rule
+        if words in self._names:
+            self.primitives = extended(BUILTIN, list(self._definitions.values()))
+            return self._names[words]
+        self._define(name, rule, graphs)
+        self._names[words] = name
+        return name
 
     def _define(self, name: str, rule: Rule, graphs: Mapping[str, SourceGraph]) -> None:
         self._definitions[name] = OpDefinition(name, rule.inputs, rule.outputs, {}, dict(graphs), self._read_attrs)

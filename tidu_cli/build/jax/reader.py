@@ -10,7 +10,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
 from tidu_cli.build.jax.equations.calls import of_package
 from tidu_cli.build.jax.equations.equation import Equation, spread
-from tidu_cli.build.jax.equations.index import CALLS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
+from tidu_cli.build.jax.equations.index import CALLS, LOOPS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
 from tidu_cli.build.jax.liveness import Needs, needed
 from tidu_cli.build.jax.operations import Operations
@@ -28,6 +28,7 @@ class Reader:
     def __init__(self, recorder: Recorder, operations: Operations, around: Reader | None = None) -> None:
         self.recorder = recorder
         self.operations = operations
+        self.around = around
         self.closed: dict[object, ClosedGraph] = around.closed if around else {}
         self.kept: list[Any] = around.kept if around else []  # jaxprs, as they are known by their ids
 
@@ -106,7 +107,9 @@ class Reader:
                 raise refusal(equation, f"JAX does not compute it: {' '.join(str(error).split())}") from error
             return found if equation.primitive.multiple_results else [found]
 
-        if reads and size > max(SMALL, cost) and not any(map(is_extended, avals)):
+        # Loops within loops and branches may never run, and take as long as they please.
+        waits = size > max(SMALL, cost) or (self.around is not None and name in LOOPS)
+        if reads and waits and not any(map(is_extended, avals)):
             found = self._recorded(equation, needs, given)
             whole = Known.later(compute, given, found[0], cost)
             return [

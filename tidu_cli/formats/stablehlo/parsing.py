@@ -128,6 +128,8 @@ class _Walk:
         attributes = {a: self.attribute(operation.attributes[a]) for a in operation.attributes}
         functions = []
         for op in operation.regions[0].blocks[0].operations:
+            if op.operation.name == "sdy.mesh":  # how devices are arranged, of which there is one here
+                continue
             if op.operation.name != "func.func":
                 raise ModuleError(f"{self.place(op.operation)}: has {op.operation.name} beside functions, which is not read")
             functions.append(self.function(op.operation))

@@ -77,7 +77,7 @@ def _given(graph: Graph, args: Sequence[Any], named: Mapping[str, Any]) -> dict[
     inputs = graph.inputs
     known = [str(i.key) for i in inputs]
     if len(args) == 1 and isinstance(args[0], Mapping) and not _is_record(inputs[:1], args[0]):
-        found = {k if isinstance(k, Key) else parse_key(k): x for k, x in args[0].items()}
+        found = {k if isinstance(k, Key) else parse_key(str(k)): x for k, x in args[0].items()}
     else:
         if len(args) > len(inputs):
             raise EvaluationError(

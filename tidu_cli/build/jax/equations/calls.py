@@ -54,12 +54,7 @@ def of_package(eq: Equation, *operands: Value) -> Sequence[Any] | None:
     compute = eq.equation.primitive.impl
     if (getattr(compute, "__module__", None) or "jax").partition(".")[0] in ("jax", "functools"):
         return None
-    try:
-        return eq.traced(partial(compute, **eq.params), *operands)
-    except TiduError:
-        raise
-    except Exception as error:  # whatever the package has to say
-        raise eq.refused(f"what computes it cannot be traced: {' '.join(str(error).split())}") from error
+    return eq.traced(partial(compute, **eq.params), *operands)
 
 
 def platform(eq: Equation) -> Sequence[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidu_cli.build.arrays.array import Array, dtype_of
 from tidu_cli.build.jax.equations.equation import Equation, spread
+from tidu_cli.graph.types import FLOATS
 
 # fmt: off
 SPREADING = frozenset({
@@ -24,6 +25,22 @@ def renamed(op: str) -> Callable[..., Array]:
     def read(eq: Equation, *operands: Array) -> Array:
         shape = eq.results[0].shape
         return eq.emit(op, *[spread(x, shape) for x in operands])
+
+    return read
+
+
+def ordered(op: str) -> Callable[..., Array]:
+    """A comparison by the total order of floats, where NaN comes last and equals itself. Zeros of either sign are equal here."""
+
+    def read(eq: Equation, *operands: Array) -> Array:
+        x, y = (spread(operand, eq.results[0].shape) for operand in operands)
+        found = eq.emit(op, x, y)
+        if x.type.dtype not in FLOATS:
+            return found
+        last = eq.emit("ne", y, y)
+        if op != "le":
+            last = eq.emit("and", last, eq.emit("eq" if op == "lt" else "ne", x, x))
+        return eq.emit("or", found, last)
 
     return read
 
@@ -80,11 +97,16 @@ def convert(eq: Equation, x: Array) -> Array:
     return x if dtype == x.type.dtype else eq.emit("convert_element_type", x, new_dtype=dtype)
 
 
+def conj(eq: Equation, x: Array) -> Array:
+    """The conjugate, of a real number as a complex one."""
+    return eq.emit("conj", x) if x.type.complex else x.convert(eq.results[0].dtype)
+
+
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add_any": renamed("add"),
-    "eq_to": renamed("eq"),
-    "lt_to": renamed("lt"),
-    "le_to": renamed("le"),
+    "eq_to": ordered("eq"),
+    "lt_to": ordered("lt"),
+    "le_to": ordered("le"),
     "select_n": select_n,
     "igamma_grad_a": igamma_grad_a,
     "mulhi": mulhi,
@@ -96,4 +118,5 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "reduce_min": reduced_bools("reduce_min", "reduce_and"),
     "bitcast_convert_type": bitcast,
     "convert_element_type": convert,
+    "conj": conj,
 }

@@ -13,6 +13,7 @@ from tidu_cli.build.arrays.array import dtype_of as numpy_dtype
 from tidu_cli.build.jax.attrs import attrs_of, type_of
 from tidu_cli.build.jax.known import Known, Value
 from tidu_cli.build.jax.places import EquationError, refusal
+from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import TensorType
 
 
@@ -69,7 +70,12 @@ class Equation:
 
         arrays = [x.value if isinstance(x, Known) else x for x in operands]
         avals = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
-        closed = jax.make_jaxpr(function)(*avals)
+        try:
+            closed = jax.make_jaxpr(function)(*avals)
+        except TiduError:
+            raise
+        except Exception as error:  # whatever JAX has to say
+            raise self.refused(f"what computes it is not traced: {' '.join(str(error).split())}") from error
         return self.run(closed, operands)
 
     def traced_arrays(self, function: Callable[..., Any], *operands: Value) -> list[Array]:

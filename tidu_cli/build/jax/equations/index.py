@@ -24,4 +24,4 @@ OPERATIONS: dict[str, Callable[..., Any]] = {**ELEMENTWISE, **ARRAYS, **LOOPS, *
 TAKE_KEYS = frozenset({*LOOPS, *RANDOM})
 """Of those, what keys of random numbers may be operands of; all others only arrange them, `of_keys`."""
 
-__all__ = ["CALLS", "OPERATIONS", "REFUSED", "SPREADING", "TAKE_KEYS", "of_keys"]
+__all__ = ["CALLS", "LOOPS", "OPERATIONS", "REFUSED", "SPREADING", "TAKE_KEYS", "of_keys"]

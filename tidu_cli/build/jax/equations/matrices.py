@@ -12,6 +12,9 @@ from tidu_cli.build.jax.equations.equation import Equation
 def contracted(eq: Equation, lhs: Array, rhs: Array) -> Sequence[Array]:
     """Products and convolutions, whose result may have another dtype than the operands, which may differ."""
     dtype = eq.results[0].dtype
+    if dtype == "bool":  # whether any pair is true
+        (count,) = eq.as_named(eq.name, lhs.convert("i32"), rhs.convert("i32"), preferred_element_type=None)
+        return [count.convert("bool")]
     if lhs.type.dtype != rhs.type.dtype:
         lhs, rhs = lhs.convert(dtype), rhs.convert(dtype)
     return eq.as_named(eq.name, lhs, rhs, preferred_element_type=None if lhs.type.dtype == dtype else dtype)

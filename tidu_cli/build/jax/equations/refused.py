@@ -9,11 +9,14 @@ _KERNEL = "it is a kernel for one kind of device; choose the implementation of p
 _OUTSIDE = "it runs compiled code that is not in the jaxpr"
 _DYNAMIC = "sizes are fixed in a graph; give shapes without symbolic dimensions"
 
+_COLLECTIVES = (
+    "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin",
+    "ppermute", "precv", "preduced", "psend", "psum", "psum_invariant", "ragged_all_to_all", "reduce_scatter", "shard_map",
+    "unreduced_psum", "unreduced_reduce_scatter", "xla_pmap",
+)  # fmt: skip
+
 REFUSED = {
-    **dict.fromkeys(
-        ("all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin",
-         "ppermute", "precv", "preduced", "psend", "psum", "psum_invariant", "ragged_all_to_all", "reduce_scatter", "shard_map",
-         "unreduced_psum", "unreduced_reduce_scatter", "xla_pmap"), _SEVERAL),
+    **{f"{name}{part}": _SEVERAL for name in _COLLECTIVES for part in ("", "_start", "_done")},
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback", "outside_call"), _CALLBACK),
     **dict.fromkeys(("get", "swap", "addupdate", "new_ref", "empty_ref", "free_ref", "freeze", "run_state", "accum_grad_in_ref",
                      "box_get", "box_set", "new_box", "ref"), _STATE),
@@ -22,6 +25,10 @@ REFUSED = {
                      "triton_kernel_call"), _KERNEL),
     **dict.fromkeys(("ffi_call", "call_exported", "custom_partitioning"), _OUTSIDE),
     **dict.fromkeys(("dim_as_value", "dimension_size", "shape_assertion"), _DYNAMIC),
+    **dict.fromkeys(("philox2x32", "philox4x32", "threefry4x32"), "a graph draws random numbers by threefry2x32, JAX's default"),
+    **dict.fromkeys(("from_edtype", "to_edtype"), "a graph has no extended dtypes but keys of random numbers"),
+    "select_and_scatter": "windows are chosen from by their greatest or least element, and updates are added; write it so",
+    "scaled_dot": "products with scales of blocks are no operation of a graph; multiply by the scales before",
     "infeed": _CALLBACK,
     "outfeed": _CALLBACK,
     "rng_uniform": "its numbers depend on the device; draw them with jax.random and a key",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +26,9 @@ class Affine:
         return min(ends), max(ends)
 
 
-def affine_values(graph: ClosedGraph, count: int, of_count: Affine, length: int) -> dict[int, Affine]:
-    """The scalars of integers of a body that are affine, where input number `count` is."""
-    found, truths = {count: of_count}, dict[int, bool]()
+def affine_values(graph: ClosedGraph, counts: Mapping[int, Affine], length: int) -> dict[int, Affine]:
+    """The scalars of integers of a body that are affine, where inputs of these numbers are."""
+    found, truths = dict(counts), dict[int, bool]()
     inner = graph.graph
     for code, args, first, _ in forwards(inner, inner.args):
         case = inner.cases[code]

@@ -12,11 +12,10 @@ from tidu_cli.formats.stablehlo.reading.operations.index import reader_of
 from tidu_cli.formats.stablehlo.reading.recording import Recording
 from tidu_cli.formats.stablehlo.reading.site import RefusedError, Site, array_type, placed_error
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import Document, Input, Output
+from tidu_cli.graph.graph import Document, Input
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.limits import require
-from tidu_cli.rules.recording.graphs import recorded
 from tidu_cli.rules.terms import Term
 
 MOST_CALLS = 64
@@ -31,8 +30,7 @@ def import_module(module: Module) -> Document:
     recording = Recording(KNOWN, types)
     results = importer.function(function, recording, recording.sources)
     inputs = [Input(key, t) for key, t in zip(_input_keys(module, function), types, strict=True)]
-    outputs = [Output(key, t.slot, t.type) for key, t in zip(_output_keys(function), results, strict=True)]
-    graph = recorded(recording, _graph_name(module.name), inputs, outputs)
+    graph = recording.graph(_graph_name(module.name), inputs, list(zip(_output_keys(function), results, strict=True)))
     return Document((graph,), graph.cases)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def _with_constants(
     terms = dict(zip([t.slot for t in before], recording.sources, strict=False))
     terms |= {slot: recording.constant(x, fixed[slot].type) for slot, x in known.items()}
     of_carried = dict(zip(carried, recording.sources[len(before) :], strict=True))
-    unused = recording.sources[0] if recording.sources else None
+    unused: Any = recording.sources[0] if recording.sources else None  # nothing reads what stands there
     inputs = [terms.get(t.slot, unused) for t in outside]
     inputs += [of_carried.get(k, terms.get(x.slot, unused)) for k, x in enumerate(operands)]
     results = inlined(recording, graph, inputs)
@@ -105,7 +106,19 @@ def _counted(
         return None
     if length == 0:
         return list(first)
-    return _Scan(site, body, consts, first, count, Affine(step, int(start)), length).emitted()
+    counts = _counts(site, body, len(consts), first)
+    return _Scan(site, body, consts, first, counts, length).emitted()
+
+
+def _counts(site: Site, body: ClosedGraph, n_consts: int, first: Sequence[Term]) -> dict[int, Affine]:
+    """What is carried and counts, in steps of a constant from a known number: JAX's own count, and those of users."""
+    found = {}
+    for k, x in enumerate(first):
+        if x.type.dtype in INTEGERS and not x.type.shape:
+            start, step = site.known(x), _step(site, body, n_consts + k, k)
+            if start is not None and step:
+                found[k] = Affine(step, int(start))
+    return found
 
 
 def _comparison(site: Site, condition: ClosedGraph) -> tuple[int, str, int] | None:
@@ -169,8 +182,7 @@ class _Scan:
     body: ClosedGraph
     consts: Sequence[Term]
     first: Sequence[Term]
-    count: int
-    of_count: Affine
+    counts: dict[int, Affine]
     length: int
     scanned: dict[int, tuple[Term, _Slice]] = field(default_factory=dict)
     """The nodes that take slices of operands, by their numbers."""
@@ -182,7 +194,7 @@ class _Scan:
         self._find()
         n_consts, inner = len(self.consts), self.body.graph
         outputs = [o.value for o in inner.outputs]
-        carried = [k for k in range(len(self.first)) if k != self.count and k not in self.stacked]
+        carried = [k for k in range(len(self.first)) if k not in self.counts and k not in self.stacked]
         wanted = [outputs[k] for k in carried] + [value for value, _ in self.stacked.values()]
         live, needed = self._live([v for v in wanted if v is not None])
         nodes = [node for node in self.scanned if node in live]
@@ -190,17 +202,17 @@ class _Scan:
         reverse = bool(slopes) and sum(slope < 0 for slope in slopes) * 2 > len(slopes)
         consts = [k for k in range(n_consts) if k in needed]
         xs = [self._rows(*self.scanned[node], reverse) for node in nodes]
-        counts = n_consts + self.count in needed
-        if counts or not (xs or carried or consts):
-            xs.append(self._counts(reverse))
+        counts = [k for k in self.counts if n_consts + k in needed]
+        if not (xs or carried or consts or counts):
+            counts = list(self.counts)[:1]  # a scan takes something
+        xs += [self._counted(k, reverse) for k in counts]
         types = [*[self.consts[k].type for k in consts], *[self.first[k].type for k in carried]]
         recording = Recording(self.site.recording.primitives, [*types, *[x.type.with_shape(x.type.shape[1:]) for x in xs]])
         sources = iter(recording.sources)
         values = {k: next(sources) for k in consts}
         values |= {n_consts + k: next(sources) for k in carried}
         slices = {node: next(sources) for node in nodes}
-        if counts:
-            values[n_consts + self.count] = next(sources)
+        values |= {n_consts + k: next(sources) for k in counts}
         self._emit(recording, values, slices, live)
         results = [values[v] for v in wanted if v is not None]
         for k, (_, place) in enumerate(self.stacked.values(), len(carried)):
@@ -221,14 +233,14 @@ class _Scan:
         after = dict(zip(carried, found, strict=False))
         ys = zip(self.stacked.items(), found[len(carried) :], strict=True)
         after |= {k: self._put(self.first[k], y, place, reverse) for (k, (_, place)), y in ys}
-        end = self.of_count.start + self.length * self.of_count.slope
-        after[self.count] = self.site.recording.full(end, self.first[self.count].type)
+        for k, count in self.counts.items():
+            after[k] = self.site.recording.full(count.start + self.length * count.slope, self.first[k].type)
         return [after[k] for k in range(len(self.first))]
 
     def _find(self) -> None:
         """Find the slices that are taken of operands and put into what is carried."""
         n_consts, inner = len(self.consts), self.body.graph
-        numbers = affine_values(self.body, n_consts + self.count, self.of_count, self.length)
+        numbers = affine_values(self.body, {n_consts + k: count for k, count in self.counts.items()}, self.length)
         uses: dict[int, list[int]] = {}
         nodes = [(inner.cases[code], args, first) for code, args, first, _ in forwards(inner, inner.args)]
         for node, (_, args, _) in enumerate(nodes):
@@ -238,7 +250,7 @@ class _Scan:
         for k in range(len(self.first)):
             own = n_consts + k
             making = [n for n in uses.get(own, ()) if nodes[n][2] == outputs[k]]
-            if k == self.count or len(making) != 1 or outputs.count(own) or outputs.count(outputs[k]) != 1:
+            if k in self.counts or len(making) != 1 or outputs.count(own) or outputs.count(outputs[k]) != 1:
                 continue
             case, args, value = nodes[making[0]]
             if case.op != "dynamic_update_slice" or args[0] != own or own in args[1:] or uses.get(value):
@@ -326,14 +338,16 @@ class _Scan:
         zero, at = (self.site.recording.full(n, TensorType("i32")) for n in (0, low))
         return emit("dynamic_update_slice", whole, y, *[at if a == axis else zero for a in range(y.type.rank)])
 
-    def _counts(self, reverse: bool) -> Term:
-        """The count of each step."""
-        type_ = self.first[self.count].type
-        counts = self.of_count.start + self.of_count.slope * np.arange(self.length)
+    def _counted(self, number: int, reverse: bool) -> Term:
+        """The numbers that a count goes through, in the order of a scan."""
+        count, type_ = self.counts[number], self.first[number].type
         if self.length <= 64:
-            ordered = counts[::-1] if reverse else counts
-            return self.site.recording.constant(ordered.astype(numpy_dtype(np, type_.dtype)), type_.with_shape((self.length,)))
-        step, start = (-self.of_count.slope, int(counts[-1])) if reverse else (self.of_count.slope, self.of_count.start)
+            numbers = count.start + count.slope * np.arange(self.length)
+            ordered = (numbers[::-1] if reverse else numbers).astype(numpy_dtype(np, type_.dtype))
+            return self.site.recording.constant(ordered, type_.with_shape((self.length,)))
+        start, step = count.start, count.slope
+        if reverse:
+            start, step = start + step * (self.length - 1), -step
         found = self.site.emit("iota", dtype=type_.dtype, shape=(self.length,), dimension=0)
         if step != 1:
             found = self.site.emit("mul", found, step)

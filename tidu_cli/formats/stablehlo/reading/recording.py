@@ -8,13 +8,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import Case, CaseTable, Input
+from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.contract import Types
-from tidu_cli.rules.recording.graphs import as_output, recorded
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -32,8 +31,8 @@ class Recording(Trace):
     def __init__(self, primitives: PrimitiveSet, types: Sequence[Type]) -> None:
         super().__init__(primitives, CaseTable(primitives))
         self.sources = [self.source(t, linear=False) for t in types]
-        self.origins: dict[int, Term] = {}
-        """Of values that stand for something else, by their slots, what that is."""
+        self.origins: dict[int, tuple[Term, Term, bool]] = {}
+        """Of the factors of Householder's vectors, by slots: the matrix, its thin Q, and whether columns are exchanged."""
         self._starts: list[int] = []
         self._known: dict[int, NDArray[Any] | None] = {}
 
@@ -43,10 +42,25 @@ class Recording(Trace):
 
         return self.emit("constant", value=Literal(type_, np.ascontiguousarray(array).tobytes()))
 
+    def graph(self, name: str, inputs: Sequence[Input], outputs: Sequence[tuple[Key, Term]]) -> Graph:
+        """The graph from the sources, which are these inputs, to these outputs, without nodes that none of them needs."""
+        live = self.live([term for _, term in outputs])
+        number = {s: s for s in range(len(self.sources))}
+        first, code, args = len(self.sources), list[int](), list[int]()
+        for node in self.nodes:
+            slots = range(first, first + node.n_results)
+            first = slots.stop
+            if not live.isdisjoint(slots):
+                number.update((s, len(number)) for s in slots)
+                code.append(node.code)
+                args += [number[s] for s in node.reads]
+        ends = [Output(key, number[t.slot], t.value_type) for key, t in outputs]
+        return Graph(name, tuple(inputs), tuple(ends), self.cases, column(code), column(args))
+
     def closed(self, results: Sequence[Term]) -> ClosedGraph:
-        """The graph from the sources to these results."""
+        """The graph from the sources to these results, as it stands within a node."""
         inputs = [Input(Key(f"x{k}"), t.value_type) for k, t in enumerate(self.sources)]
-        return ClosedGraph.of(recorded(self, "", inputs, [as_output(f"y{k}", t) for k, t in enumerate(results)]))
+        return ClosedGraph.of(self.graph("", inputs, [(Key(f"y{k}"), t) for k, t in enumerate(results)]))
 
     def made_by(self, term: Term) -> Case | None:
         """The case of the node that makes a value, None of a source."""
