@@ -347,7 +347,7 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
 
 @checked(function=a_function, name=text)
 def from_jax(
-    function: Callable[..., Any], *args: Any, names: Sequence[str] | None = None, name: str | None = None, rules: bool = False
+    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = False
 ) -> Document:
     """The graph of a function of JAX, which traces it, at arguments of these types: arrays, numbers, text, also nested.
 

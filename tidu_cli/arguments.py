@@ -184,6 +184,7 @@ def size(name: str, value: Any) -> Any:
 
 _keys = _list_of(lambda name, key: a_key(key, name), "a key, text such as 'x' or 'y@-1', or a list of keys", (str, Key))
 _VALUES = "the name of a value, or a list of names"
+_NAMES = "a list of names, text, one for each argument"
 _PACKAGES = "the name of a package, or a list of names"
 
 CHECKS: Mapping[str, Check] = {
@@ -191,7 +192,7 @@ CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
     **dict.fromkeys(
-        ("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse", "weights"), _flag
+        ("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse", "weights", "rules"), _flag
     ),
     **dict.fromkeys(("pass_number", "order", "length"), _count),
     "tangent": _tangents,
@@ -206,6 +207,7 @@ CHECKS: Mapping[str, Check] = {
     "file": _file,
     "function": a_function,
     "bind": _pairs,
+    "names": _list_of(_instance(str, _NAMES, optional=False), _NAMES),
     "plugins": _list_of(_instance(str, _PACKAGES, optional=False), _PACKAGES, str),
     "one_pass": _list_of(whole, "a list of pass numbers"),
     "passes": _renumbering,

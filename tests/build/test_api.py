@@ -16,7 +16,8 @@ from tidu_cli.formats.write import format_document
 
 COMMANDS = {
     "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
-    "load_onnx": "convert", "renumber": "convert", **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
+    "load_onnx": "convert", "renumber": "convert", "from_jax": None,
+    **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 

@@ -49,6 +49,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "load_onnx": {"file": MODEL, "dims": {"batch": 2}},
     "save": {"document": DOCUMENT, "file": os.devnull},
     "trace": {"function": a_function, "args": ("f64[]",)},
+    "from_jax": {"function": a_function, "args": ("f32[]",)},
     "resolve": {"documents": (DOCUMENT,)},
     "compose": {"documents": (DOCUMENT, DOCUMENT)},
     "transpose": {"document": LINEAR},
@@ -115,7 +116,9 @@ def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monke
     assert not {k: text for k, text in told.items() if "\n" in text or FROM_THE_INSIDE.search(text)}
 
 
-@pytest.mark.parametrize("name", [n for n in tidu_cli.__all__ if n not in ("load", "load_onnx", "trace", "Compiled", *LOOPS)])
+@pytest.mark.parametrize(
+    "name", [n for n in tidu_cli.__all__ if n not in ("load", "load_onnx", "trace", "from_jax", "Compiled", *LOOPS)]
+)
 @pytest.mark.parametrize(
     ("value", "words"),
     [

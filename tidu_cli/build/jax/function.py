@@ -30,7 +30,7 @@ WIDE = ("i64", "u64", "f64", "c128")
 
 
 def from_jax(
-    function: Callable[..., Any], *args: Any, names: Sequence[str] | None = None, name: str | None = None, rules: bool = False
+    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = False
 ) -> Document:
     """The document of a function of JAX at arguments of these types: arrays, numbers, ShapeDtypeStructs, text, pytrees of them.
 
@@ -58,8 +58,8 @@ def from_jax(
     def whole(given: dict[str, Any]) -> Any:
         return function(*[unflatten([given[k] if k is not None else leaf for k, leaf in keys]) for keys, unflatten in rebuild])
 
-    recorder, outputs = _read(whole, leaves, None, rules)
-    return recorder.document(name or name_of_function(function), outputs)
+    reader, outputs = _read(whole, leaves, None, rules)
+    return reader.document(name or name_of_function(function), outputs)
 
 
 def build_jax_function(
@@ -82,8 +82,8 @@ def build_jax_function(
             positional, named = bound(function, arguments, arrays)
             return function(*positional, **named)
 
-        recorder, found = _read(whole, structs, alone, rules)
-    return recorder.document(name or function_name, chosen(found, outputs, function_name))
+        reader, found = _read(whole, structs, alone, rules)
+    return reader.document(name or function_name, chosen(found, outputs, function_name))
 
 
 def imported() -> Any:
@@ -97,8 +97,8 @@ def imported() -> Any:
 
 def _read(
     function: Callable[[dict[str, Any]], Any], inputs: Mapping[str, Any], alone: str | None, rules: bool
-) -> tuple[Recorder, dict[str, Array]]:
-    """The recording of a function of arrays by key, at arguments of these types, and its outputs by key."""
+) -> tuple[Reader, dict[str, Array]]:
+    """The reading of a function of arrays by key, at arguments of these types, and its outputs by key."""
     keys: list[str] = []
 
     def flat(*arrays: Any) -> list[Any]:
@@ -115,7 +115,7 @@ def _read(
     arrays = [recorder.argument(key, type_of(v.aval)) for key, v in zip(inputs, jaxpr.invars, strict=True)]
     reader = Reader(recorder, Operations(always=rules))
     found = [reader.lifted(x) for x in reader.run(jaxpr, closed.consts, arrays)]
-    return recorder, dict(zip(keys, found, strict=True))
+    return reader, dict(zip(keys, found, strict=True))
 
 
 _INSTEAD = {
@@ -138,9 +138,9 @@ def _traced(function: Callable[..., Any], types: Sequence[Any]) -> Any:
         raise BuildError(f"{first}; {_INSTEAD[kind]}" if kind in _INSTEAD else first) from error
 
 
-def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[str] | None) -> list[str]:
+def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[str]) -> list[str]:
     """The name of each argument."""
-    if names is not None:
+    if names:
         if len(names) != len(args):
             raise BuildError(f"{len(names)} names are given for {len(args)} arguments")
         return list(names)

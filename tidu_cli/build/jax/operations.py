@@ -22,7 +22,7 @@ from tidu_cli.custom.library import extended
 from tidu_cli.custom.patterns import TensorPattern
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import CaseTable, Graph
+from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.graph.walk import forwards
@@ -74,6 +74,13 @@ class Operations:
             raise
         finally:
             del self._going_on[source]
+
+    def settled(self, document: Document) -> Document:
+        """A document of one graph, in which all graphs are of the operations that there are in the end."""
+        if not self._definitions:
+            return document
+        graph = over(document.head, self.primitives)
+        return Document((graph,), graph.cases)
 
     def _defined(self, name: str, rule: Rule, made: Made) -> str:
         graphs = {"forward": self._source(*rule.forward(made))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidu_cli.build.arrays.array import Array
@@ -19,6 +19,7 @@ from tidu_cli.build.recorder import Recorder
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import LimitError, TiduError
 from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import ITEMSIZE
 
 
@@ -31,6 +32,10 @@ class Reader:
         self.around = around
         self.closed: dict[object, ClosedGraph] = around.closed if around else {}
         self.kept: list[Any] = around.kept if around else []  # jaxprs, as they are known by their ids
+
+    def document(self, name: str, outputs: Mapping[str, Array]) -> Document:
+        """The document of what has been read."""
+        return self.operations.settled(self.recorder.document(name, outputs))
 
     def run(self, jaxpr: Any, consts: Sequence[Any], operands: Sequence[Value], wanted: Sequence[bool] | None = None) -> list[Any]:
         """The results of a jaxpr, without those that are not wanted. Raises EquationError."""
