@@ -26,7 +26,7 @@ from tidu_cli.runtime.jax.primitives.windows import is_plain
 Function = Callable[..., tuple[Any, ...]]
 
 _OPS = frozenset({
-    "zeta", "igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta", "cholesky", "qr", "svd", "eigh", "eig",
+    "zeta", "igamma", "igammac", "regularized_incomplete_beta", "cholesky", "qr", "svd", "eigh", "eig",
 })  # fmt: skip
 """The primitives that lax has without these derivatives, or with others."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, cast
 
 from tidu_cli.errors import MissingRuleError
@@ -24,7 +22,6 @@ from tidu_cli.runtime.jax.graphs import graph_function
 Function = Callable[..., tuple[Any, ...]]
 """From values to the tuple of results."""
 
-_SPECIAL = ("gamma", "bessel", "integrals", "hypergeometric", "matrices")
 _ALIASES = {"not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 """What lax calls the functions of primitives that have Python's words for names."""
 
@@ -109,9 +106,10 @@ def _families() -> dict[str, Callable[..., Any]]:
 @cache
 def _special() -> dict[str, Callable[..., Any]]:
     """Likewise, those that JAX does not have; their derivatives are tidu's."""
-    modules = [f"tidu_cli.runtime.jax.special.{name}" for name in _SPECIAL]
-    found = [import_module(m).FUNCTIONS for m in modules if find_spec("tidu_cli.runtime.jax.special") and find_spec(m)]
-    return {op: function for functions in found for op, function in functions.items()}
+    from tidu_cli.runtime.jax.special import bessel, gamma, hypergeometric, integrals, matrices
+
+    families: tuple[Any, ...] = (bessel, gamma, hypergeometric, integrals, matrices)
+    return {op: function for family in families for op, function in family.FUNCTIONS.items()}
 
 
 def _tuple(results: Any) -> tuple[Any, ...]:

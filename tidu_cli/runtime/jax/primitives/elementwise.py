@@ -6,8 +6,6 @@ from typing import Any
 
 from jax import lax
 
-from tidu_cli.errors import MissingRuleError
-
 Attrs = dict[str, Any]
 
 
@@ -19,17 +17,10 @@ def _round(attrs: Attrs, x: Any) -> Any:
     return lax.round(x, lax.RoundingMethod[attrs["rounding_method"]])
 
 
-def _igamma_grad_a(attrs: Attrs, a: Any, x: Any) -> Any:
-    if attrs["order"] != 1:
-        raise MissingRuleError(f"no function of JAX computes it of order {attrs['order']}; evaluate the document with tidu instead")
-    return lax.igamma_grad_a(a, x)
-
-
 FUNCTIONS = {
     "abs": _abs,
     "round": _round,
     "regularized_incomplete_beta": lambda attrs, a, b, x: lax.betainc(a, b, x),
-    "igamma_grad_a": _igamma_grad_a,
     "optimization_barrier": lambda attrs, *xs: lax.optimization_barrier(xs),
 }
 """By op, of attrs and arrays."""

@@ -29,7 +29,8 @@ def _positive(function: Callable[[float, Any], Any], parity: bool, limits: tuple
         size = jnp.abs(x)
         inside = (size > 0) & (size < jnp.inf)
         found = function(order, jnp.where(inside, size, 1.0))
-        start = at_zero if not parity or (order < 0 and not integral) else float(order == 0)
+        mirrored = -1 if at_zero < 0 and order < 0 and order % 2 == 1 else 1
+        start = mirrored * at_zero if not parity or (order < 0 and not integral) else float(order == 0)
         found = jnp.where(inside, found, jnp.where(size == 0, start, at_infinity))
         below = (found if order % 2 == 0 else -found) if parity and integral else jnp.nan
         return jnp.where(jnp.isnan(x), x, jnp.where(x < 0, below, found))
@@ -108,7 +109,8 @@ def _power(order: float, x: Any) -> Any:
     return (x / 2) ** order * (1 / math.gamma(order + 1))
 
 
-def _j(order: float, x: Any) -> Any:
+def j(order: float, x: Any) -> Any:
+    """J_order(x) for x > 0, of an order that is no negative integer."""
     from jax import numpy as jnp
 
     near = jnp.minimum(x, _bound(order))
@@ -119,8 +121,8 @@ def _y(order: float, x: Any) -> Any:
     from jax import numpy as jnp
 
     if order < 0:  # Abramowitz and Stegun 9.1.2
-        j = _j(-order, x) * math.sin(-order * math.pi)
-        return j if order % 1 == 0.5 else j + _y(-order, x) * math.cos(order * math.pi)
+        first = j(-order, x) * math.sin(-order * math.pi)
+        return first if order % 1 == 0.5 else first + _y(-order, x) * math.cos(order * math.pi)
     near = jnp.minimum(x, _bound(order))
     found = _singular("yv", order, _bound(order))(near) * near**-order
     if order == 0:  # Abramowitz and Stegun 9.1.13
@@ -128,7 +130,8 @@ def _y(order: float, x: Any) -> Any:
     return jnp.where(x < _bound(order), found, _wave(order, x)[1])
 
 
-def _ie(order: float, x: Any) -> Any:
+def scaled_i(order: float, x: Any) -> Any:
+    """e^-x I_order(x) for x > 0, of an order that is no negative integer."""
     from jax import numpy as jnp
 
     near, far = jnp.minimum(x, _bound(order)), jnp.maximum(x, _bound(order))
@@ -149,13 +152,13 @@ def _ke(order: float, x: Any) -> Any:
 def _spherical(order: float, x: Any) -> Any:
     from jax import numpy as jnp
 
-    return jnp.sqrt(math.pi / 2) * (_j(order + 0.5, x) / jnp.sqrt(x))
+    return jnp.sqrt(math.pi / 2) * (j(order + 0.5, x) / jnp.sqrt(x))
 
 
 FUNCTIONS = {
-    "bessel_j": _positive(_mirrored(_j, sign=True), True, (math.inf, math.nan)),
+    "bessel_j": _positive(_mirrored(j, sign=True), True, (math.inf, math.nan)),
     "bessel_y": _positive(_mirrored(_y, sign=True), False, (-math.inf, math.nan)),
-    "bessel_ie": _positive(_mirrored(_ie, sign=False), True, (math.inf, 0.0)),
+    "bessel_ie": _positive(_mirrored(scaled_i, sign=False), True, (math.inf, 0.0)),
     "bessel_ke": _positive(lambda order, x: _ke(abs(order), x), False, (math.inf, 0.0)),
     "spherical_bessel_j": _positive(_spherical, True, (1.0, 0.0)),
 }

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tidu_cli.runtime.jax.special.tables import Attrs, Function, in_double, table
 from tidu_cli.runtime.jax.special.orders import BY_ORDERS
+from tidu_cli.runtime.jax.special.tables import Attrs, Function, in_double, table
 
 
 @cache

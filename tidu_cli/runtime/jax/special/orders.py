@@ -1,7 +1,7 @@
 """Derivatives of incomplete gamma and beta functions by their orders, and of zeta by its exponent.
 
-The formulas are those of `tidu_cli.lax.special.order_integrals`, whose functions of NumPy are called with JAX's; what is chosen there by
-looking at numbers is computed both ways here.
+The formulas are those of `tidu_cli.lax.special.order_integrals`, whose functions of NumPy are called with JAX's; what is chosen
+there by looking at numbers is computed both ways here.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import numpy as np
 
 from tidu_cli.lax.special import order_integrals
 from tidu_cli.lax.special.bell import bell
-from tidu_cli.runtime.jax.special.tables import Attrs, in_double
+from tidu_cli.runtime.jax.special.tables import Attrs, in_double, polynomial
 
 _RAISED = 10
 
 
 class _Numbers:
-    """jax.numpy, with NumPy's Gauss-Legendre rule."""
+    """jax.numpy, with NumPy's Gauss-Legendre rule, and polynomials of tuples."""
 
     polynomial = np.polynomial
+
+    def polyval(self, coefficients: Any, x: Any) -> Any:
+        return polynomial(coefficients[::-1], x)
 
     def __getattr__(self, name: str) -> Any:
         from jax import numpy as jnp
@@ -142,9 +145,7 @@ def _beta_lower(m: int, n: int, a: Any, b: Any, x: Any, y: Any) -> Any:
             (1, 0): jnp.log(x) + lax.digamma(total) - lax.digamma(p + 1),
             (0, 1): jnp.log1p(-x) + jnp.log1p(p / b) + (excess(_NUMBERS, _SPECIAL, b) - excess(_NUMBERS, _SPECIAL, total)),
         }
-        added = added + weight * bell(
-            m, n, lambda i, j, f=first, p=p: f[i, j] if i + j == 1 else _curvature(i, j, p, b, 1)
-        )
+        added = added + weight * bell(m, n, lambda i, j, f=first, p=p: f[i, j] if i + j == 1 else _curvature(i, j, p, b, 1))
     return _beta_side(m, n, jnp.where(small, a + _RAISED, a), b, x, y) + jnp.where(small, added, 0)
 
 
@@ -172,7 +173,9 @@ def _beta_side(m: int, n: int, a: Any, b: Any, x: Any, y: Any) -> Any:
         exponents = {**curvatures, (1, 0): log_s + of_a - of_both, (0, 1): log_rest + of_b - of_both}
         return jnp.exp(a[:, None] * log_s + b[:, None] * log_rest) * bell(m, n, lambda i, j: exponents[i, j])
 
-    integral = order_integrals._integral(_NUMBERS, start, reach, -1.0, integrand)
+    # By a product: XLA's compiler has been seen to make a wrong sum of what is computed within it.
+    nodes, weights = order_integrals._rule(_NUMBERS)
+    integral = reach * (integrand(start[:, None] - reach[:, None] * nodes) @ jnp.asarray(weights, a.dtype))
     return jnp.sqrt(p * b / (2 * math.pi)) * jnp.exp(_remainders(a, b)) * integral
 
 

@@ -43,7 +43,7 @@ def table(function: Function, low: float, high: float, per_octave: float = 2.0, 
     angles = np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
     with np.errstate(all="ignore"):
         values = np.asarray(function(middle[:, None] + half[:, None] * np.cos(angles)))
-    coefficients = 2 / (degree + 1) * values @ np.cos(angles[:, None] * np.arange(degree + 1))
+        coefficients = 2 / (degree + 1) * values @ np.cos(angles[:, None] * np.arange(degree + 1))
     coefficients[:, 0] /= 2
     inverse_width = count / math.log2(high / low)
 
