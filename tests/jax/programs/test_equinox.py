@@ -15,6 +15,7 @@ nn, jnp = eqx.nn, jax.numpy
 
 import tidu_cli as tidu  # noqa: E402
 from tests.jax.programs.gradients import assert_gradient_agrees  # noqa: E402
+from tidu_cli.build.errors import BuildError  # noqa: E402
 
 pytestmark = pytest.mark.jax
 
@@ -106,3 +107,8 @@ def test_inputs_are_called_by_their_paths() -> None:
     with jax.enable_x64(True):
         document = tidu.from_jax(lambda model, x: model(x), layer, normal(4))
     assert [str(i.key) for i in document.head.inputs][:2] == ["model.layers.0.weight", "model.layers.0.bias"]
+
+
+def test_checks_that_raise_are_refused_with_the_way_out() -> None:
+    with pytest.raises(BuildError, match="EQX_ON_ERROR=off"):
+        tidu.from_jax(lambda x: eqx.error_if(x, x < 0, "it is negative"), 1.0)

@@ -109,7 +109,8 @@ class Reader:
                 with equation.ctx.manager:
                     found = equation.primitive.bind(*values, **equation.params)
             except Exception as error:  # whatever JAX has to say
-                raise refusal(equation, f"JAX does not compute it: {' '.join(str(error).split())}") from error
+                reason = REFUSED.get(name) or f"JAX does not compute it: {' '.join(str(error).split())}"
+                raise refusal(equation, reason) from error
             return found if equation.primitive.multiple_results else [found]
 
         # Loops within loops and branches may never run, and take as long as they please.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _SEVERAL = "a graph runs on one device and cannot talk to others; write it without jax.pmap, shard_map and collectives"
 _CALLBACK = "it calls back into Python, which a graph cannot; take jax.debug.print and callbacks out of the function"
+_CHECK = f"{_CALLBACK} (EQX_ON_ERROR=off does that with the checks of equinox and diffrax)"
 _STATE = "it changes a reference in place; a graph has values only"
 _KERNEL = "it is a kernel for one kind of device; choose the implementation of plain JAX"
 _OUTSIDE = "it runs compiled code that is not in the jaxpr"
@@ -17,7 +18,8 @@ _COLLECTIVES = (
 
 REFUSED = {
     **{f"{name}{part}": _SEVERAL for name in _COLLECTIVES for part in ("", "_start", "_done")},
-    **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback", "outside_call"), _CALLBACK),
+    **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "outside_call"), _CALLBACK),
+    "pure_callback": _CHECK,
     **dict.fromkeys(("get", "swap", "addupdate", "new_ref", "empty_ref", "free_ref", "freeze", "run_state", "accum_grad_in_ref",
                      "box_get", "box_set", "new_box", "ref"), _STATE),
     **dict.fromkeys(("cudnn_fusion", "dot_product_attention_fwd", "dot_product_attention_fwd_wrapper", "dot_product_attention_bwd",
