@@ -38,7 +38,12 @@ def plain(data: bytes, kind: str) -> dict[str, Any]:
             module = _parsed(ir, context, data, kind)
         except ir.MLIRError as error:
             raise ModuleError(_diagnosis(error)) from None
-        return {**as_plain(module), "names": names}
+        except (ValueError, RuntimeError, MemoryError, RecursionError) as error:  # what the bindings raise of damaged bytecode
+            raise ModuleError(f"is a module that MLIR cannot read: {error or type(error).__name__}") from None
+        try:
+            return {**as_plain(module), "names": names}
+        except (ValueError, RuntimeError, MemoryError, RecursionError, LookupError, TypeError, AttributeError) as error:
+            raise ModuleError(f"is a module with a part that is not read: {error or type(error).__name__}") from None
 
 
 def as_plain(module: Any, places: bool = True) -> dict[str, Any]:

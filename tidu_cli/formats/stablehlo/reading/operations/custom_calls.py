@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidu_cli.formats.stablehlo.reading.by_jax import by_jax
 from tidu_cli.formats.stablehlo.reading.operations.index import reader_of
-from tidu_cli.formats.stablehlo.reading.recording import inlined
 from tidu_cli.formats.stablehlo.reading.site import Reader, RefusedError, Site
-from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import COMPLEXES, TensorType
 from tidu_cli.rules.terms import Term
 
@@ -135,7 +134,9 @@ def _packed(site: Site, x: Term, q: Term, r: Term, *, pivoting: bool) -> Sequenc
 def _orgqr(site: Site, packed: Term, factors: Term) -> Term:
     columns = site.result.shape[-1]
     if factors.slot not in site.recording.origins:
-        return _of_jax(site, "householder_product", packed, factors)[0]
+        from jax.lax.linalg import householder_product
+
+        return by_jax(site.recording, householder_product, (packed, factors))[0]
     x, q, _ = site.recording.origins[factors.slot]
     if columns > min(x.type.shape[-2:]):
         q = _square_q(site, factors)
@@ -161,23 +162,11 @@ def _ormqr(site: Site, packed: Term, factors: Term, c: Term) -> Term:
     return site.emit("dot_general", *pair, dimension_numbers=(((c.type.rank - 1,), (c.type.rank - 2,)), (batch, batch)))
 
 
-def _of_jax(site: Site, name: str, *operands: Term) -> list[Term]:
-    """The results of a function of jax.lax.linalg, as its equation is read."""
-    import jax
-    import numpy as np
-
-    from tidu_cli.build.jax.function import from_jax
-    from tidu_cli.lax.arrays.structural import numpy_dtype
-
-    with jax.enable_x64(True):
-        given = [jax.ShapeDtypeStruct(x.type.shape, numpy_dtype(np, x.type.dtype)) for x in operands]
-        document = from_jax(getattr(jax.lax.linalg, name), *given, names=[f"x{k}" for k in range(len(given))])
-    return inlined(site.recording, ClosedGraph.of(document.head), operands)
-
-
 def _tridiagonal(site: Site, *operands: Term) -> Sequence[Term]:
     """The solution of a system of three diagonals, after what LAPACK makes of these, and before a status."""
-    found = _of_jax(site, "tridiagonal_solve", *operands)
+    from jax.lax.linalg import tridiagonal_solve
+
+    found = by_jax(site.recording, tridiagonal_solve, operands)
     if len(site.results) == 1:
         return found
     return *[_nothing(site, t) for t in site.results[:3]], *found, _status(site)

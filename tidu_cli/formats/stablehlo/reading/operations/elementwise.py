@@ -42,8 +42,8 @@ def _convert(site: Site, x: Term) -> Term:
     due = site.result.dtype
     if x.type.dtype == due:
         return x
-    if due == "bool":  # which convert_element_type takes for x ≠ 0, too
-        return site.emit("ne", x, 0)
+    if due == "bool":  # of complex numbers XLA takes the real part
+        return site.emit("ne", site.emit("real", x) if x.type.dtype in COMPLEXES else x, 0)
     return site.emit("convert_element_type", x, new_dtype=due)
 
 
@@ -65,7 +65,7 @@ def _real(op: str) -> Reader:
     def read(site: Site, x: Term) -> Term:
         if x.type.dtype in COMPLEXES:
             return site.emit(op, x)
-        return x if op == "real" else site.emit("mul", x, 0)
+        return x if op == "real" else site.recording.full(0, x.type)
 
     return read
 
@@ -111,12 +111,32 @@ def _same(site: Site, x: Term) -> Term:
 
 def _power(site: Site, x: Term, y: Term) -> Term:
     """A power whose exponent is known and a small integer is one of our own kind, with better derivatives at 0."""
+    if x.type.dtype not in FLOATS | COMPLEXES:
+        return _power_of_integers(site, x, y)
     known = site.known(y)
-    if known is not None and known.size and x.type.dtype in FLOATS | COMPLEXES and (known == known.flat[0]).all():
+    if known is not None and known.size and (known == known.flat[0]).all():
         n = known.flat[0]
         if n.imag == 0 and n.real == int(n.real if abs(n.real) < 64 else 0.5) and abs(n.real) < 64:
             return site.emit("integer_pow", x, y=int(n.real))
     return site.emit("pow", x, y)
+
+
+def _power_of_integers(site: Site, x: Term, y: Term) -> Term:
+    """Products by the bits of the exponent, as many as there are; a negative one leaves 0 but of 1 and -1."""
+    full, type_ = site.recording.full, x.type
+    known = site.known(y)
+    n_bits = 8 * ITEMSIZE[type_.dtype] if known is None else max(1, max((int(k).bit_length() for k in known.flat), default=1))
+    found, square = full(1, type_), x
+    for k in range(n_bits):
+        odd = site.emit("and", site.emit("shift_right_logical", y, full(k, type_)) if k else y, full(1, type_))
+        found = site.emit("select_n", site.emit("ne", odd, 0), found, site.emit("mul", found, square))
+        square = site.emit("mul", square, square) if k + 1 < n_bits else square
+    if type_.dtype.startswith("u") or (known is not None and (known >= 0).all()):
+        return found
+    sign = site.emit("select_n", site.emit("ne", site.emit("and", y, full(1, type_)), 0), full(1, type_), x)
+    inverse = site.emit("select_n", site.emit("eq", site.emit("mul", x, x), 1), full(0, type_), sign)
+    inverse = site.emit("select_n", site.emit("le", site.emit("abs", x), 1), full(0, type_), inverse)
+    return site.emit("select_n", site.emit("lt", y, 0), found, inverse)
 
 
 def _constant_like(site: Site, x: Term) -> Term:

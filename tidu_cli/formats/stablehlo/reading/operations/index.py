@@ -18,6 +18,7 @@ FAMILIES = (
     "sorting",
     "scattering",
     "control_flow",
+    "older",
 )
 """The files of families, each with OPERATIONS by name."""
 

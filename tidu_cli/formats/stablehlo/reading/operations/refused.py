@@ -5,6 +5,7 @@ from __future__ import annotations
 COLLECTIVE = "is a collective of several devices; export the module for one"
 DYNAMIC = "makes a shape that is only known at run time; export the module with fixed shapes"
 EFFECT = "has a side effect, and a graph has none"
+ASYNCHRONOUS = "runs beside others, which is for several devices; export the module for one"
 RANDOM = "draws random numbers, which would be others each time; make them an input"
 
 REASONS = {
@@ -12,9 +13,10 @@ REASONS = {
         ["all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "cross-replica-sum",
          "partition_id", "reduce_scatter", "replica_id", "send", "recv"], COLLECTIVE),
     **dict.fromkeys(
-        ["dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad", "dynamic_reshape",
-         "get_dimension_size", "real_dynamic_slice", "set_dimension_size", "compute_reshape_shape", "cstr_reshapable"], DYNAMIC),
+        ["dynamic_conv", "set_dimension_size", "compute_reshape_shape", "cstr_reshapable"], DYNAMIC),
     **dict.fromkeys(["after_all", "create_token", "infeed", "outfeed", "trace"], EFFECT),
+    **dict.fromkeys(["async_start", "async_done"], ASYNCHRONOUS),
+    **dict.fromkeys(["tuple", "get_tuple_element"], "is of tuples, for which tidu has no type; return arrays one by one"),
     **dict.fromkeys(["rng", "rng_bit_generator"], RANDOM),
     **dict.fromkeys(["uniform_quantize", "uniform_dequantize"], "is of quantized numbers, for which tidu has no type"),
 }  # fmt: skip
