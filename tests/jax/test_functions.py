@@ -102,8 +102,7 @@ ONE = ("igamma", "bessel_j", "bessel_ie", "bessel_ke", "expn")
 
 OWN = (
     *("igamma", "cholesky", "qr", "svd", "eigh", "eig", "clamp", "reduce_window_max", "reduce_window_min", "select_and_gather_add"),
-    *("zeta", "regularized_incomplete_beta", "hyp1f1", "hyp2f1", "igamma_inv", "regularized_incomplete_beta_inv"),
-    *("bessel_j", "bessel_ie", "bessel_ke", "expn", "erfcx", "erfc_inv", "dawsn", "owens_t", "spence", "cos_integral"),
+    *("bessel_j", "bessel_ie", "bessel_ke", "expn", "erfcx", "erfc_inv", "dawsn", "owens_t", "cos_integral"),
 )
 
 
@@ -114,7 +113,7 @@ def test_derivatives_that_jax_has_not_are_those_of_tidu(op: str, jax: Any, monke
         if {t.dtype for t in (*case.operands, *case.results)} - {"f64", "c128"} or (op in ONE and case.operands[0].shape):
             continue
         at = derivatives.problem(case, drawn_operands(example, case), np.random.default_rng(1))
-        kinds = derivatives.KINDS
+        kinds = derivatives.KINDS[:3] if op == "igamma" else derivatives.KINDS  # of orders twice, XLA compiles for minutes
         ours, theirs = derivatives.of_tidu(at), derivatives.of_jax(at, kinds)
         for kind in kinds:
             for found, expected in zip(theirs[kind], ours[kind], strict=True):
