@@ -16,7 +16,7 @@ from tidu_cli.formats.write import format_document
 
 COMMANDS = {
     "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
-    "load_onnx": "convert", "renumber": "convert", "from_jax": None,
+    "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
@@ -157,7 +157,9 @@ def test_tangent_types_as_text_and_constants_of_records() -> None:
 def test_a_suffix_of_another_format_is_refused_and_nothing_is_written(f, tmp_path):
     for name in ("f.h5", "f.py", "f.npz"):
         (tmp_path / name).write_text("of the user")
-        with pytest.raises(ArgumentError, match=r"which is no format of a document; end it in \.json, \.msgpack or \.onnx"):
+        with pytest.raises(
+            ArgumentError, match=r"which is no format of a document; end it in \.json, \.msgpack, \.onnx, \.mlir or \.mlirbc"
+        ):
             tidu_cli.save(f, tmp_path / name)
         assert (tmp_path / name).read_text() == "of the user"
     tidu_cli.save(f, tmp_path / "F.MSGPACK")

@@ -60,7 +60,7 @@ def _log_ratio(found: Any, due: Any) -> Any:
     from jax import numpy as jnp
 
     near = jnp.abs(found - due) < 0.5 * due
-    tiny = jnp.finfo(found.dtype).tiny
+    tiny = jnp.finfo(found.dtype).tiny  # type: ignore[no-untyped-call]
     return jnp.where(near, jnp.log1p((found - due) / due), jnp.log(jnp.maximum(found, tiny)) - jnp.log(due))
 
 

@@ -21,7 +21,7 @@ def _schur(x: Any) -> tuple[Any, Any]:
     from jax import numpy as jnp
 
     wide = jnp.result_type(x.dtype, jnp.complex64)
-    return tuple(lax.linalg.schur(x.astype(wide)))
+    return tuple(lax.linalg.schur(x.astype(wide)))  # type: ignore[return-value]
 
 
 def _each(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +62,7 @@ def _as_of(x: Any, found: Any, known: Any) -> Any:
 
     if x.dtype.kind != "c":
         size = jnp.max(jnp.abs(found), initial=0)
-        known = known & (jnp.max(jnp.abs(found.imag), initial=0) <= 1e3 * jnp.finfo(x.dtype).eps * size)
+        known = known & (jnp.max(jnp.abs(found.imag), initial=0) <= 1e3 * jnp.finfo(x.dtype).eps * size)  # type: ignore[no-untyped-call]
         found = found.real
     return jnp.where(known, found, jnp.nan).astype(x.dtype)
 
@@ -73,7 +73,7 @@ def _sqrtm(x: Any) -> Any:
     t, z = _schur(x)
     found = z @ _root(t) @ jnp.conj(z.T)
     error = jnp.max(jnp.abs(found @ found - x), initial=0)
-    return _as_of(x, found, error <= 1e4 * jnp.finfo(x.dtype).eps * jnp.max(jnp.abs(x), initial=0))
+    return _as_of(x, found, error <= 1e4 * jnp.finfo(x.dtype).eps * jnp.max(jnp.abs(x), initial=0))  # type: ignore[no-untyped-call]
 
 
 def _logm(x: Any) -> Any:
@@ -94,11 +94,11 @@ def _logm(x: Any) -> Any:
     found = jnp.zeros_like(t)
     for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):  # ln(1 + x) = ∫ x / (1 + s x) ds from 0 to 1
         found = found + weight * lax.linalg.triangular_solve(one + node * moved, moved, left_side=True)
-    found = found * 2.0 ** k.astype(x.real.dtype)
+    found = found * 2.0 ** k.astype(x.real.dtype)  # type: ignore[attr-defined]
     # As good as can be on the diagonal.
     found = jnp.where(one == 1, jnp.diag(jnp.log(jnp.diag(t))), found)
     s = jnp.linalg.svd(x, compute_uv=False)
-    known = jnp.all(s > jnp.finfo(x.dtype).eps * jnp.max(s, initial=0)) & (k < _ROOTS)
+    known = jnp.all(s > jnp.finfo(x.dtype).eps * jnp.max(s, initial=0)) & (k < _ROOTS)  # type: ignore[no-untyped-call]
     return _as_of(x, z @ found @ jnp.conj(z.T), known)
 
 
@@ -136,7 +136,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any) -> Any:
 
     found = u @ lax.fori_loop(0, n, step, jnp.zeros_like(due)) @ jnp.conj(v.T)
     apart = jnp.min(jnp.abs(jnp.diag(r)[:, None] + jnp.diag(s)))
-    known = apart > jnp.finfo(c.dtype).eps * jnp.maximum(jnp.max(jnp.abs(r)), jnp.max(jnp.abs(s)))
+    known = apart > jnp.finfo(c.dtype).eps * jnp.maximum(jnp.max(jnp.abs(r)), jnp.max(jnp.abs(s)))  # type: ignore[no-untyped-call]
     return jnp.where(known, found if c.dtype.kind == "c" else found.real, jnp.nan).astype(c.dtype)
 
 

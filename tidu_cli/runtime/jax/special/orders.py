@@ -69,7 +69,7 @@ def _gamma_by_order(attrs: Attrs, a: Any, x: Any) -> Any:
     for k in range(_RAISED):
         c = order + (k + 1)
         slopes = [log_x - lax.digamma(c), *(-_SPECIAL.polygamma(i, c) for i in range(1, n))]
-        added = added + jnp.exp((order + k) * log_x - at - lax.lgamma(c)) * bell(n, 0, lambda i, j, s=slopes: s[i - 1])
+        added = added + jnp.exp((order + k) * log_x - at - lax.lgamma(c)) * bell(n, 0, lambda i, j, s=slopes: s[i - 1])  # type: ignore[misc]
     raised = jnp.where(small, order + _RAISED, order)
     below = order_integrals._gamma_side(_NUMBERS, _SPECIAL, n, raised, at, -1.0) + jnp.where(small, added, 0)
     above = -order_integrals._gamma_side(_NUMBERS, _SPECIAL, n, order, at, 1.0)
@@ -145,7 +145,7 @@ def _beta_lower(m: int, n: int, a: Any, b: Any, x: Any, y: Any) -> Any:
             (1, 0): jnp.log(x) + lax.digamma(total) - lax.digamma(p + 1),
             (0, 1): jnp.log1p(-x) + jnp.log1p(p / b) + (excess(_NUMBERS, _SPECIAL, b) - excess(_NUMBERS, _SPECIAL, total)),
         }
-        added = added + weight * bell(m, n, lambda i, j, f=first, p=p: f[i, j] if i + j == 1 else _curvature(i, j, p, b, 1))
+        added = added + weight * bell(m, n, lambda i, j, f=first, p=p: f[i, j] if i + j == 1 else _curvature(i, j, p, b, 1))  # type: ignore[misc]
     return _beta_side(m, n, jnp.where(small, a + _RAISED, a), b, x, y) + jnp.where(small, added, 0)
 
 
