@@ -30,9 +30,9 @@ UNARY = {
 NUMBERS = INTEGERS + FLOATS
 BINARY = {
     **{name: ["i1", *NUMBERS] for name in ("add", "multiply", "maximum", "minimum")},
-    **{name: NUMBERS for name in ("subtract", "divide", "remainder", "power")},
+    **dict.fromkeys(("subtract", "divide", "remainder", "power"), NUMBERS),
     **{name: ["i1", *INTEGERS] for name in ("and", "or", "xor")},
-    **{name: INTEGERS for name in ("shift_left", "shift_right_arithmetic", "shift_right_logical")},
+    **dict.fromkeys(("shift_left", "shift_right_arithmetic", "shift_right_logical"), INTEGERS),
     "atan2": FLOATS,
 }
 
@@ -56,7 +56,8 @@ def require_as_xla(line: str, given: list[Any], types: list[str], due: str) -> N
     n = len(given[0])
     arguments = ", ".join(f"%a{k}: tensor<{n}x{t}>" for k, t in enumerate(types))
     of = ", ".join(f"tensor<{n}x{t}>" for t in types)
-    text = f"func.func @main({arguments}) -> tensor<{n}x{due}> {{\n%r = {line} : ({of}) -> tensor<{n}x{due}>\nreturn %r : tensor<{n}x{due}>\n}}"
+    result = f"tensor<{n}x{due}>"
+    text = f"func.func @main({arguments}) -> {result} {{\n%r = {line} : ({of}) -> {result}\nreturn %r : {result}\n}}"
     document = read_stablehlo(text.encode(), "text", "m.mlir")
     with np.errstate(all="ignore"):
         found = np.asarray(evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})[Key("y")])

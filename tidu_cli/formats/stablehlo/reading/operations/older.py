@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,7 +69,11 @@ def _batch_norm(site: Site, x: Term, *others: Term) -> Sequence[Term]:
         inner = g - total.reshape(shape) / n - centred * along.reshape(shape) / (n * shifted)
         return inner * scale.reshape(shape) / jnp.sqrt(shifted), along / jnp.sqrt(variance + epsilon), total
 
-    functions = {"batch_norm_inference": normal, "batch_norm_training": training, "batch_norm_grad": gradient}
+    functions: dict[str, Callable[..., Any]] = {
+        "batch_norm_inference": normal,
+        "batch_norm_training": training,
+        "batch_norm_grad": gradient,
+    }
     return by_jax(site.recording, functions[site.operation.name.partition(".")[2]], (x, *others))
 
 
