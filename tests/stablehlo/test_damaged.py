@@ -1,4 +1,4 @@
-"""Damaged modules are refused in one line: no traceback, no crash of the process that reads, and in the time that a module takes."""
+"""Damaged modules are refused in one line: no traceback, no end of the process that reads, and in bounded time."""
 
 from __future__ import annotations
 
