@@ -108,7 +108,8 @@ NORMAL = "{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}"
         ('"stablehlo.einsum"(%a0, %a1) {einsum_config = "ab,cb->ac"}', [ARRAY] * 2, ["tensor<2x2xf64>"]),
         (f'"stablehlo.batch_norm_inference"(%a0, %a1, %a2, %a3, %a4) {NORMAL}', [ARRAY] + [FEATURES] * 4, [ARRAY]),
         (f'"stablehlo.batch_norm_training"(%a0, %a1, %a2) {NORMAL}', [ARRAY] + [FEATURES] * 2, [ARRAY, FEATURES, FEATURES]),
-        (f'"stablehlo.batch_norm_grad"(%a0, %a1, %a2, %a3, %a4) {NORMAL}', [ARRAY] + [FEATURES] * 3 + [ARRAY], [ARRAY, FEATURES, FEATURES]),
+        (f'"stablehlo.batch_norm_grad"(%a0, %a1, %a2, %a3, %a4) {NORMAL}', [ARRAY] + [FEATURES] * 3 + [ARRAY],
+         [ARRAY, FEATURES, FEATURES]),
     ],
 )  # fmt: skip
 def test_operations_that_stand_for_others(line: str, types: list[str], dues: list[str]) -> None:
@@ -117,7 +118,8 @@ def test_operations_that_stand_for_others(line: str, types: list[str], dues: lis
     arguments = ", ".join(f"%a{k}: {t}" for k, t in enumerate(types))
     names = ", ".join(f"%r#{k}" for k in range(len(dues)))
     of, result = ", ".join(types), ", ".join(dues)
-    text = f"func.func @main({arguments}) -> ({result}) {{\n%r:{len(dues)} = {line} : ({of}) -> ({result})\nreturn {names} : {result}\n}}"
+    head = f"func.func @main({arguments}) -> ({result})"
+    text = f"{head} {{\n%r:{len(dues)} = {line} : ({of}) -> ({result})\nreturn {names} : {result}\n}}"
     document = read_stablehlo(text.encode(), "text", "m.mlir")
     found = evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})
     for y, due in zip(found.values(), by_xla(text, given), strict=True):
