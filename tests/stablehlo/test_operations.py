@@ -96,3 +96,31 @@ def test_binary(name: str) -> None:
 def test_conversions(type_: str) -> None:
     for due in DTYPES:
         require_as_xla('"stablehlo.convert"(%a0)', [edges(type_)], [type_], due)
+
+
+ARRAY, FEATURES = "tensor<2x3xf64>", "tensor<3xf64>"
+NORMAL = "{epsilon = 1.0e-3 : f32, feature_index = 1 : i64}"
+
+
+@pytest.mark.parametrize(
+    ("line", "types", "dues"),
+    [
+        ('"stablehlo.einsum"(%a0, %a1) {einsum_config = "ab,cb->ac"}', [ARRAY] * 2, ["tensor<2x2xf64>"]),
+        (f'"stablehlo.batch_norm_inference"(%a0, %a1, %a2, %a3, %a4) {NORMAL}', [ARRAY] + [FEATURES] * 4, [ARRAY]),
+        (f'"stablehlo.batch_norm_training"(%a0, %a1, %a2) {NORMAL}', [ARRAY] + [FEATURES] * 2, [ARRAY, FEATURES, FEATURES]),
+        (f'"stablehlo.batch_norm_grad"(%a0, %a1, %a2, %a3, %a4) {NORMAL}', [ARRAY] + [FEATURES] * 3 + [ARRAY],
+         [ARRAY, FEATURES, FEATURES]),
+    ],
+)  # fmt: skip
+def test_operations_that_stand_for_others(line: str, types: list[str], dues: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    given = [np.abs(rng.standard_normal((2, 3) if t == ARRAY else 3)) for t in types]
+    arguments = ", ".join(f"%a{k}: {t}" for k, t in enumerate(types))
+    names = ", ".join(f"%r#{k}" for k in range(len(dues)))
+    of, result = ", ".join(types), ", ".join(dues)
+    head = f"func.func @main({arguments}) -> ({result})"
+    text = f"{head} {{\n%r:{len(dues)} = {line} : ({of}) -> ({result})\nreturn {names} : {result}\n}}"
+    document = read_stablehlo(text.encode(), "text", "m.mlir")
+    found = evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})
+    for y, due in zip(found.values(), by_xla(text, given), strict=True):
+        np.testing.assert_allclose(y, due, 1e-12, 1e-12)

@@ -29,14 +29,15 @@ def _einsum(site: Site, *operands: Term) -> Sequence[Term]:
 
 
 def _index_select(site: Site, x: Term, index: Term) -> Sequence[Term]:
-    """Slices at indices along an axis; the first axes of both are batches. Indices out of bounds are brought within."""
+    """Slices at indices along an axis; the first axes of both are batches. Indices out of bounds are of the last one."""
     import jax
     import jax.numpy as jnp
 
     n = site.attribute("batch_dims", 0)
 
     def select(a: Any, i: Any) -> Any:
-        return jnp.take(a, i, axis=site.attribute("dim") - n, mode="clip")
+        axis = site.attribute("dim") - n
+        return jnp.take(a, jnp.where(i < 0, a.shape[axis] - 1, i), axis=axis, mode="clip")
 
     for _ in range(n):
         select = jax.vmap(select)
