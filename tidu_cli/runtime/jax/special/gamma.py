@@ -78,6 +78,7 @@ def _gamma_inverse(attrs: Attrs, a: Any, level: Any, upper: bool) -> Any:
         x = jnp.exp(v)
         p, q = lax.igamma(a, x), lax.igammac(a, x)
         found = jnp.where(lower, p, q)
+        found = jnp.where(jnp.isnan(found), 0.0, found)  # which JAX gives where it is less than the least normal number
         density = jnp.exp(a * v - x - lax.lgamma(a))  # by ln x
         sign = jnp.where(lower, 1.0, -1.0)
         return sign * _log_ratio(found, due), density / found
@@ -105,6 +106,7 @@ def _beta_inverse(attrs: Attrs, a: Any, b: Any, level: Any) -> Any:
     def function(v: Any) -> tuple[Any, Any]:
         x, y = lax.logistic(v), lax.logistic(-v)
         found = jnp.where(lower, lax.betainc(a, b, x), lax.betainc(b, a, y))
+        found = jnp.where(jnp.isnan(found), 0.0, found)
         density = jnp.exp(-a * jnp.log1p(jnp.exp(-v)) - b * jnp.log1p(jnp.exp(v)) - log_beta)
         return jnp.where(lower, 1.0, -1.0) * _log_ratio(found, due), density / found
 
