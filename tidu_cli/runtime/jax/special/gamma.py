@@ -49,7 +49,7 @@ def _root(function: Callable[[Any], tuple[Any, Any]], low: Any, high: Any, steps
         value, slope = function(x)
         low, high = jnp.where(value <= 0, x, low), jnp.where(value >= 0, x, high)
         newton = x - value / slope
-        inside = (newton >= low) & (newton <= high)
+        inside = (newton >= low) & (newton <= high) & jnp.isfinite(slope)  # which a value that has vanished makes infinite
         return low, high, jnp.where(inside, newton, (low + high) / 2)
 
     return lax.fori_loop(0, steps, step, (low, high, (low + high) / 2))[2]
@@ -78,7 +78,6 @@ def _gamma_inverse(attrs: Attrs, a: Any, level: Any, upper: bool) -> Any:
         x = jnp.exp(v)
         p, q = lax.igamma(a, x), lax.igammac(a, x)
         found = jnp.where(lower, p, q)
-        found = jnp.where(jnp.isnan(found), 0.0, found)  # which JAX gives where it is less than the least normal number
         density = jnp.exp(a * v - x - lax.lgamma(a))  # by ln x
         sign = jnp.where(lower, 1.0, -1.0)
         return sign * _log_ratio(found, due), density / found
@@ -106,7 +105,6 @@ def _beta_inverse(attrs: Attrs, a: Any, b: Any, level: Any) -> Any:
     def function(v: Any) -> tuple[Any, Any]:
         x, y = lax.logistic(v), lax.logistic(-v)
         found = jnp.where(lower, lax.betainc(a, b, x), lax.betainc(b, a, y))
-        found = jnp.where(jnp.isnan(found), 0.0, found)
         density = jnp.exp(-a * jnp.log1p(jnp.exp(-v)) - b * jnp.log1p(jnp.exp(v)) - log_beta)
         return jnp.where(lower, 1.0, -1.0) * _log_ratio(found, due), density / found
 
