@@ -82,3 +82,35 @@ def test_modules_call_nothing_but_lapack(op: str, jax: Any) -> None:
     text = jax.jit(lambda *xs: TABLE[op](dict(case.attrs), *xs)).lower(*operands).as_text()
     called = set(re.findall(r"custom_call @(\w+)", text))
     assert all(name.startswith("lapack_") for name in called), called
+
+
+@pytest.mark.parametrize("op", ["igamma_inv", "igammac_inv", "regularized_incomplete_beta_inv"])
+def test_inverses_at_many_points(op: str) -> None:
+    """Steps that start far away see values that have vanished, and infinite slopes."""
+    rng = np.random.default_rng(1)
+    n = 5000
+    level = rng.uniform(0.001, 0.999, n)
+    shapes = [rng.uniform(0.05, 60, n) for _ in range(2 if "beta" in op else 1)]
+    operands = [*shapes, level]
+    compare(op, make_case(op, {}, [TensorType("f64", (n,))] * len(operands)), operands, 4000)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "low", "high"),
+    [("erfcx", {}, -20.0, 700.0), ("dawsn", {}, -30.0, 300.0), ("expi", {}, -40.0, 300.0), ("expn", {"n": 3}, 1e-6, 300.0),
+     ("fresnel_s", {}, -30.0, 30.0), ("cos_integral", {}, 1e-6, 300.0), ("spence", {}, 1e-6, 300.0), ("hyp0f1", {"b": 1.3}, -30.0, 300.0),
+     ("hyp1f1", {"a": 0.7, "b": 1.9}, -50.0, 50.0), ("hyp2f1", {"a": 0.7, "b": 1.9, "c": 2.3}, -90.0, 0.95),
+     ("gamma", {}, -100.0, 150.0), ("bessel_j", {"order": 2}, -40.0, 300.0), ("bessel_y", {"order": 1}, 1e-6, 300.0),
+     ("bessel_ke", {"order": 1}, 1e-6, 300.0), ("spherical_bessel_j", {"order": 2}, 1e-6, 300.0)],
+)  # fmt: skip
+def test_many_points(op: str, attrs: dict[str, Any], low: float, high: float) -> None:
+    """Near zeros numbers are held to a part of the middle one, as their digits are those of the argument."""
+    x = np.random.default_rng(3).uniform(low, high, 5000)
+    case = make_case(op, attrs, [TensorType("f64", x.shape)])
+    import jax
+
+    found = np.asarray(jax.jit(lambda x: TABLE[op](dict(case.attrs), x))(x))
+    with np.errstate(all="ignore"):
+        due = BUILTIN[op].evaluation.kernel(np, case.attrs, case.operands, case.results)(x)
+    near = np.isfinite(due)
+    np.testing.assert_allclose(found[near], due[near], rtol=1e-11, atol=1e-12 * np.median(abs(due[near])))
