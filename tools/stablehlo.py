@@ -1,7 +1,6 @@
-"""The table of docs/stablehlo.md: what primitives are written as.
+"""The tables of docs/stablehlo.md: which operations are read, and what primitives are written as.
 
-It stands between comments, `<!-- primitives: make stablehlo -->` and `<!-- end -->`; the rest of the page is written by hand.
-Without such a page the table is printed.
+They stand between comments, such as `<!-- primitives: make stablehlo -->` and `<!-- end -->`; the rest of the page is written by hand.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from pathlib import Path
 
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import counted
+from tidu_cli.formats.stablehlo.reading.operations.index import reader_of
+from tidu_cli.formats.stablehlo.reading.site import RefusedError
 from tidu_cli.formats.stablehlo.writing.lowering import Lowered, lowered
 from tidu_cli.formats.stablehlo.writing.values import UnwrittenError
 from tidu_cli.graph.graph import Case
@@ -20,15 +21,41 @@ from tidu_cli.rules.contract import Primitive
 
 PAGE = Path(__file__).parents[1] / "docs" / "stablehlo.md"
 
-PART = re.compile(r"(<!-- primitives: make stablehlo -->\n).*?(<!-- end -->)", re.S)
+PART = re.compile(r"(<!-- (\w+): make stablehlo -->\n).*?(<!-- end -->)", re.S)
 
 _OPERATION = re.compile(r"\"?\b((?:stablehlo|chlo)\.[a-z_0-9]+)\b\"?(?: (@\w+))?")
 _NO_WORK = {"stablehlo.constant", "stablehlo.return"}
 
 
 def renewed(page: str) -> str:
-    """The page with the table of today."""
-    return PART.sub(lambda found: "\n".join((found[1], *written_table(), "", found[2])), page)
+    """The page with the tables of today."""
+    tables = {"operations": read_table, "primitives": written_table}
+    return PART.sub(lambda found: "\n".join((found[1], *tables[found[2]](), "", found[3])), page)
+
+
+def known_operations() -> list[str]:
+    """The operations of StableHLO and of chlo that the installed jaxlib knows, by their names."""
+    from jaxlib.mlir.dialects import _chlo_ops_gen, _stablehlo_ops_gen
+
+    classes = [c for module in (_stablehlo_ops_gen, _chlo_ops_gen) for c in vars(module).values() if isinstance(c, type)]
+    names = {str(c.OPERATION_NAME) for c in classes if hasattr(c, "OPERATION_NAME")}
+    return sorted(names - {"stablehlo.return"})
+
+
+def read_table() -> Iterator[str]:
+    """Which operations are read, and why others are not."""
+    read, refused = [], []
+    for name in known_operations():
+        try:
+            reader_of(name)
+        except RefusedError as error:
+            refused.append(f"| `{name}` | {error} |")
+        else:
+            read.append(f"`{name}`")
+    for dialect in ("stablehlo", "chlo"):
+        names = [name for name in read if name.startswith(f"`{dialect}.")]
+        yield from (f"{counted(len(names), 'operation')} of {dialect} are read: {', '.join(names)}.", "")
+    yield from ("| not read | it |", "|---|---|", *refused)
 
 
 def written_table() -> Iterator[str]:
@@ -75,7 +102,4 @@ def _dtypes(case: Case) -> set[str]:
 
 
 if __name__ == "__main__":
-    if PAGE.exists():
-        PAGE.write_text(renewed(PAGE.read_text()))
-    else:
-        print("\n".join(written_table()))
+    PAGE.write_text(renewed(PAGE.read_text()))
