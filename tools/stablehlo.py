@@ -1,6 +1,6 @@
 """The tables of docs/stablehlo.md: which operations are read, and what primitives are written as.
 
-They stand between comments, such as `<!-- primitives: make stablehlo -->` and `<!-- end -->`; the rest of the page is written by hand.
+They stand between comments, `<!-- primitives: make stablehlo -->` and `<!-- end -->` say; the rest of the page is written by hand.
 """
 
 from __future__ import annotations

@@ -192,3 +192,17 @@ def test_gradients_of_what_is_sorted_and_scattered() -> None:
 
     found = tidu_cli.evaluate(tidu_cli.grad(of_function(function, X), "0"), {"0": X})["0@-1"]
     np.testing.assert_allclose(found, jax.grad(function)(X), rtol=1e-12)
+
+
+def test_a_map_over_elements() -> None:
+    body = """  %r = "stablehlo.map"(%x, %y) <{dimensions = array<i64: 0, 1>}> ({
+  ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+    %two = stablehlo.constant dense<2.0> : tensor<f64>
+    %c = stablehlo.multiply %a, %two : tensor<f64>
+    %d = stablehlo.compare GT, %c, %b, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %e = stablehlo.select %d, %c, %b : tensor<i1>, tensor<f64>
+    stablehlo.return %e : tensor<f64>
+  }) : (tensor<3x4xf64>, tensor<3x4xf64>) -> tensor<3x4xf64>
+  return %r : tensor<3x4xf64>"""
+    text = main("%x: tensor<3x4xf64>, %y: tensor<3x4xf64>", "tensor<3x4xf64>", body)
+    np.testing.assert_array_equal(values(of_text(text), X, X + 1)[0], by_xla(text, [X, X + 1])[0])

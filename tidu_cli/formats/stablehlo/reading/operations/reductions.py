@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from tidu_cli.formats.stablehlo.reading.reducers import comparison, pair_reducer, reducer, separate
 from tidu_cli.formats.stablehlo.reading.site import Reader, RefusedError, Site
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import COMPLEXES, FLOATS, TensorType
+from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.terms import Term
 
@@ -187,7 +188,27 @@ def _select_and_scatter(site: Site, x: Term, source: Term, start: Term) -> Term:
     return started(site, "sum", start, found)
 
 
+def _map(site: Site, *arrays: Term) -> Term:
+    """A region on each element: its operations, on whole arrays."""
+    graph = region_of(site, 0, "region")
+    inner, values, shape = graph.graph, list(arrays), site.result.shape
+    for code, args, _, _ in forwards(inner, inner.args):
+        case = inner.cases[code]
+        if case.op == "constant":
+            found = [
+                site.emit("broadcast_in_dim", *site.recording.apply(case.op, case.attrs, []), shape=shape, broadcast_dimensions=())
+            ]
+        else:
+            found = list(site.recording.apply(case.op, case.attrs, [values[a] for a in args]))
+        if any(t.value_type != r.with_shape(shape) for t, r in zip(found, case.results, strict=True) if isinstance(r, TensorType)):
+            raise RefusedError(f"its region has {case.op}, which is no operation on elements")
+        values += found
+    (output,) = inner.outputs
+    return values[cast(int, output.value)]
+
+
 OPERATIONS: dict[str, Reader] = {
+    "stablehlo.map": _map,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.select_and_scatter": _select_and_scatter,

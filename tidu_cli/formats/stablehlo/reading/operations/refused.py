@@ -17,7 +17,8 @@ REASONS = {
     **dict.fromkeys(["after_all", "create_token", "infeed", "outfeed", "trace"], EFFECT),
     **dict.fromkeys(["async_start", "async_done"], ASYNCHRONOUS),
     **dict.fromkeys(["tuple", "get_tuple_element"], "is of tuples, for which tidu has no type; return arrays one by one"),
-    **dict.fromkeys(["rng", "rng_bit_generator"], RANDOM),
+    "rng": RANDOM,
+    "rng_bit_generator": "makes bits by an algorithm of the device's; keys of threefry, JAX's default, are arithmetic",
     **dict.fromkeys(["uniform_quantize", "uniform_dequantize"], "is of quantized numbers, for which tidu has no type"),
 }  # fmt: skip
 """By the name after the dialect's."""
