@@ -17,7 +17,7 @@ from tidu_cli import api
 from tidu_cli.api import load, save
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import ArgumentError, DocumentError
-from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.formats.stablehlo.own import CHECKSUM, DOCUMENT, checksum, claimed
 from tidu_cli.formats.stablehlo.writing.files import stablehlo_artifact
 from tidu_cli.formats.stablehlo.writing.values import UnwrittenError, quoted
@@ -217,3 +217,10 @@ def test_without_jax_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(DocumentError, match=r"pip install 'tidu\[jax\]'"):
         text_of(sample("f.json"))
+
+
+def test_users_are_told_that_a_module_was_changed() -> None:
+    text = text_of(sample("f.json"))
+    changed = text.replace("stablehlo.multiply", "stablehlo.subtract").encode()
+    assert "changed since tidu wrote it" in parse_imported(changed, "f")[0].notes[0]
+    assert not parse_imported(text.encode(), "f")[0].notes

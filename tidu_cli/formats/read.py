@@ -135,8 +135,8 @@ def _module(
         raise DocumentError(f"{where}: is StableHLO; for models of ONNX only: {', '.join(choices.chosen)}")
     watch("parsing")
     with no_collection():
-        document = read_stablehlo(source.read(), kind, where, lambda plain: _read(plain, primitives))
-    return Imported(document, {}), "mlir" if kind == "text" else "mlirbc"
+        document, notes = read_stablehlo(source.read(), kind, where, lambda plain: _read(plain, primitives))
+    return Imported(document, {}, notes), "mlir" if kind == "text" else "mlirbc"
 
 
 @contextmanager

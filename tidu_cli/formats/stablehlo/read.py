@@ -21,8 +21,11 @@ FromPlain = Callable[[Any], Document]
 """Reads a document from the plain data that msgpack would have. Raises TiduError."""
 
 
-def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | None = None) -> Document:
-    """The document of a module, text, bytecode or a file of jax.export, as `child.kind_of` tells.
+CHANGED = "it has been changed since tidu wrote it, so it is read as it computes, without roles and passes"
+
+
+def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | None = None) -> tuple[Document, tuple[str, ...]]:
+    """The document of a module, text, bytecode or a file of jax.export, as `child.kind_of` tells; and what users should know.
 
     With `from_plain` a module that tidu wrote is the document that it was. Raises DocumentError, one line that begins with `where`
     and the line in it, and names the operation; LimitError.
@@ -30,7 +33,8 @@ def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | N
     try:
         module = parsed(data, kind)
         own = _own(module, from_plain) if from_plain is not None else None
-        return own or import_module(module)
+        notes = (CHANGED,) if own is None and from_plain is not None and "tidu.document" in module.attributes else ()
+        return own or import_module(module), notes
     except TiduError as error:
         raise (type(error) if isinstance(error, LimitError) else DocumentError)(_placed(where, str(error))) from None
 
