@@ -22,8 +22,8 @@ test: demo  ## the same, then the tests
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,jax]'
 	touch $@
 
-jax: .venv/.jax  ## every primitive against JAX, which this installs
-	$(BIN)/python -m pytest -m jax tests/jax
+jax: .venv/.jax  ## every primitive against JAX, which this installs; functions of JAX and modules of StableHLO
+	$(BIN)/python -m pytest -m jax tests/jax tests/stablehlo tests/docs
 
 .venv/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,docs]'

@@ -72,7 +72,14 @@ def by_mpmath(function, shape_of, dtype=complex):
 
 singular_values = by_mpmath(lambda x: mpmath.svd_c(x, compute_uv=False), lambda s: (min(s),), float)
 hermitian_values = by_mpmath(lambda x: mpmath.eighe(x, eigvals_only=True), lambda s: s[:1], float)
-general_values = by_mpmath(lambda x: mpmath.eig(x, left=False, right=False), lambda s: s[:1])
+
+
+def _eigenvalues(x):
+    found = mpmath.eig(x, left=False, right=False)
+    return found[0] if isinstance(found, tuple) else found  # mpmath 1.3 gives vectors, too, of a matrix of one number
+
+
+general_values = by_mpmath(_eigenvalues, lambda s: s[:1])
 
 
 def ordered(w):

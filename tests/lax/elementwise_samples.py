@@ -223,6 +223,8 @@ def bitcasts():
             return np.array(parts, target).reshape(shape)
 
         yield Sample("bitcast_convert_type", [draw(old, shape)], {"new_dtype": new}, reference)
+    for shape in ((), (1,), (0, 2), (2, 1, 3), (1, 2, 3, 2)):
+        yield Sample("bitcast_convert_type", [draw("f64", shape)], {"new_dtype": "i64"}, lambda x: x.view("i8"))
 
 
 FAMILIES = (functions, rounding, clamping, bits, bitcasts)

@@ -309,7 +309,7 @@ def test_help_says_which_operator_set_is_written():
         ("convert FILE --cut ", ["h0", "h1", "h2", "s", "score"]),
         ("convert FILE --cut h1 --cut h", ["h0", "h2"]),
         ("convert FILE --cast ", ["f64", "f32"]),
-        ("convert FILE --format ", ["json", "msgpack", "onnx"]),
+        ("convert FILE --format ", ["json", "msgpack", "onnx", "mlir", "mlirbc"]),
         ("check FILE --against ", ["onnxruntime"]),
         ("grad FILE --output ", ["score"]),
         ("info tests/cli/cases/onnx/m", ["tests/cli/cases/onnx/mlp.onnx"]),

@@ -39,7 +39,7 @@ SPECIAL = (
 FOREIGN = "complex fft field imag real record"
 """What is of complex numbers or records by nature."""
 
-OTHERS = "nextafter"
+OTHERS = "bitcast_convert_type nextafter"
 
 REFUSED = frozenset(f"{ITERATIVE} {SPECIAL} {FOREIGN} {OTHERS}".split())
 """Primitives that have no meaning in ONNX, whatever their operands."""

@@ -9,20 +9,21 @@ from tests.jax.functions import numpy_functions, other_functions
 from tests.jax.functions.comparing import differences
 from tidu_cli.errors import TiduError
 
+pytestmark = pytest.mark.jax
+
 FUNCTIONS = numpy_functions.FUNCTIONS | other_functions.FUNCTIONS
 
 STEPS = "how often it runs is not known before"
 
 REFUSED = {
     ("lax.betainc", "StableHLO"): STEPS,
-    ("lax.linalg.tridiagonal_solve", "StableHLO"): "@lapack_dgtsv_ffi",
     ("special.betainc", "StableHLO"): STEPS,
     ("special.expi", "StableHLO"): STEPS,
     ("special.gammainc", "StableHLO"): STEPS,
     ("special.gammaincc", "StableHLO"): STEPS,
 }
 """What is refused: the function, and from what; with what the message says. JAX lowers incomplete gamma and beta functions to loops
-that run until they converge, which have no reverse mode, and for LAPACK's tridiagonal systems there is no operation."""
+that run until they converge, which have no reverse mode."""
 
 LOST = {
     ("jnp.ldexp", "StableHLO"): "JAX has a rule of its own for it, and a module only its bits",

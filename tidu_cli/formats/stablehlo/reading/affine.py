@@ -41,9 +41,16 @@ def affine_values(graph: ClosedGraph, counts: Mapping[int, Affine], length: int)
                 truths[first] = truth
         elif result.dtype in INTEGERS:
             value = _value(case, args, found, truths, length)
-            if value is not None:
+            if value is not None and fits(value, result.dtype, length):
                 found[first] = value
     return found
+
+
+def fits(value: Affine, dtype: str, length: int) -> bool:
+    """Whether a dtype of integers has the numbers of all steps, so that none wraps round."""
+    low, high = value.range(length)
+    n = int(dtype[1:]) - (dtype[0] == "i")
+    return (-(2**n) if dtype[0] == "i" else 0) <= low and high < 2**n
 
 
 def _truth(case: Case, operands: list[Affine | None], length: int) -> bool | None:

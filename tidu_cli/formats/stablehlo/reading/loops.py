@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.formats.stablehlo.reading.affine import Affine, affine_values
+from tidu_cli.formats.stablehlo.reading.affine import Affine, affine_values, fits
 from tidu_cli.formats.stablehlo.reading.recording import Recording, inlined
 from tidu_cli.formats.stablehlo.reading.site import Site
 from tidu_cli.graph.closed import ClosedGraph
@@ -107,6 +107,8 @@ def _counted(
     if length == 0:
         return list(first)
     counts = _counts(site, body, len(consts), first)
+    if not all(fits(c, first[k].type.dtype, length + 1) for k, c in counts.items()):
+        return None
     return _Scan(site, body, consts, first, counts, length).emitted()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import ClosedGraph, closed_graphs
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
@@ -99,9 +99,9 @@ class Recording(Trace):
         node = self._node(slot)
         if node is None or self.nodes[node].n_results != 1:
             return None
-        results = self.cases[self.nodes[node].code].results
-        small = all(isinstance(t, TensorType) and t.size <= MOST_KNOWN for t in results)
-        return self.nodes[node].reads if small else None
+        case = self.cases[self.nodes[node].code]
+        small = all(isinstance(t, TensorType) and t.size <= MOST_KNOWN for t in case.results)
+        return self.nodes[node].reads if small and not closed_graphs(case.attrs) else None  # a loop may have no end
 
     def _computed(self, slot: int) -> Any:
         import numpy as np

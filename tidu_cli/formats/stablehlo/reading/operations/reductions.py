@@ -134,6 +134,13 @@ def _cumulative(window: dict[str, Any], x: TensorType) -> tuple[int, bool] | Non
     return None if reverse is None else (axis, reverse)
 
 
+def _cumulative_or_moved(window: dict[str, Any]) -> bool:
+    """Whether windows are not those at each element, one by one."""
+    return any(pair != (0, 0) for pair in window["padding"]) or any(
+        s != 1 for name in ("window_strides", "base_dilation") for s in window[name]
+    )
+
+
 def _reduce_window(site: Site, *operands: Term) -> Sequence[Term]:
     n = len(operands) // 2
     arrays, starts = operands[:n], operands[n:]
@@ -158,6 +165,8 @@ def _windowed(site: Site, kind: str, x: Term, start: Term, window: dict[str, Any
             raise RefusedError("its start is not -inf")
         found = site.emit(CUMULATIVE[kind], x, axis=axis, reverse=reverse)
         return found if kind == "logsumexp" else started(site, kind_of_start, start, found)
+    if set(window["window_dimensions"]) <= {1} and not _cumulative_or_moved(window):
+        return started(site, kind, start, x)
     if kind in WINDOWED and x.type.dtype != "bool":
         return started(site, kind, start, site.emit(f"reduce_window_{kind}", x, **window))
     raise RefusedError(f"takes windows by {kind}, which is read of sums, maxima and minima of numbers")
