@@ -198,24 +198,10 @@ def test_every_primitive_in_double_precision(name: str) -> None:
     assert not any(v.error is not None and math.isnan(v.error) for v in verdicts)
 
 
-NO_TANGENT = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "is_finite",
-        "nextafter",
-        "constant",
-        "iota",
-        "argmax",
-        "argmin",
-        "schur",
-        "bitcast_convert_type",
-    ]
-)
+NO_TANGENT = {
+    *("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "nextafter", "constant", "iota", "argmax", "argmin", "schur"),
+    "bitcast_convert_type",
+}
 """Primitives of floats whose results, or operands, carry no tangent."""
 
 
