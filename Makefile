@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 .PHONY: demo test jax docs lint types campaign index schemas catalogue onnx stablehlo commands man clean
 
 $(STAMP): pyproject.toml
-	@echo "Installing tidu and what its tests need into .venv, about 400 MB: a minute or two, once."
+	@echo "Installing tidu and what its tests need into .venv, about 2 GB: a few minutes, once."
 	$(PYTHON) -m venv .venv || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
 	touch $@
