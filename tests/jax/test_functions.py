@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -86,15 +87,39 @@ def at(value: Any, path: tuple[str, ...]) -> Any:
 
 OPS = sorted(p.name for p in BUILTIN)
 
+SPECIAL = {
+    op
+    for name in ("gamma", "bessel", "integrals", "hypergeometric", "matrices")
+    for op in import_module(f"tidu_cli.runtime.jax.special.{name}").FUNCTIONS
+}
+"""These have tests of their own: test_special_functions.py."""
 
-@pytest.mark.parametrize("op", OPS)
-def test_values_are_those_of_numpy(op: str, jax: Any) -> None:
+
+FEW = {"i32", "bf16", "c64"}
+"""Dtypes that are tried each time; modules of StableHLO are made of these functions, and tried in others (tests/stablehlo)."""
+
+
+def require_values_of_numpy(op: str, jax: Any, dtypes: set[str] | None = None) -> None:
+    """Raises AssertionError where values of an operation's examples, of some dtypes or all, are not NumPy's."""
     for k, (case, operands) in enumerate(problems(op)):
+        if dtypes is not None and not dtypes & {getattr(t, "dtype", "") for t in case.operands}:
+            continue
         ours, function = of_numpy(case, operands), jax_function(case)
         given = [as_jax(t, x) for t, x in zip(case.operands, operands, strict=True)]
         compare(case, ours, jax.jit(function)(*given))
         if k % 5 == 0:  # as JAX compiles each operation of these
             compare(case, ours, function(*given))
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op not in SPECIAL])
+def test_values_are_those_of_numpy(op: str, jax: Any) -> None:
+    require_values_of_numpy(op, jax, FEW)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("op", OPS)
+def test_values_of_all_dtypes_are_those_of_numpy(op: str, jax: Any) -> None:
+    require_values_of_numpy(op, jax)
 
 
 ONE = ("igamma", "bessel_j", "bessel_ie", "bessel_ke", "expn")
