@@ -16,7 +16,7 @@ from tidu_cli.build.errors import BuildError
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -114,7 +114,7 @@ def compare(name: str, document: Document, operands: tuple[Any, ...], function: 
     shape = document.head.outputs[0].type.shape
     weight = RNG.uniform(0.5, 1, shape)
     # A jaxpr may have a while, which has no reverse mode.
-    forward_only = name in VALUE_AND_JVP or BUILTIN.is_irreversible(document.cases.cases)
+    forward_only = name in VALUE_AND_JVP or vocabulary(document.cases).is_irreversible(document.cases.cases)
     kinds = ("value", "jvp") if forward_only else ("value", "jvp", "vjp", "hvp")
     ours = results(document, operands, directions, weight, kinds)
     theirs = of_jax(function, operands, directions, weight, kinds)

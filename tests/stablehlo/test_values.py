@@ -43,6 +43,7 @@ NEAR = {
     "igammac": (64, "differences of near numbers in f32"),
     "regularized_incomplete_beta": (256, "a continued fraction in f32"),
     "igamma_grad_a": (256, "a series whose terms cancel"),
+    "solve_sylvester": (512, "rounding times the condition of the equations, 22 in f32"),
     "expm": (512, "other orders of Padé's approximation, squared more often"),
 }
 """Primitives that XLA computes less exactly, by how many units, and why."""

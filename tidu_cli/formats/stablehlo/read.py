@@ -15,6 +15,7 @@ from tidu_cli.formats.stablehlo.reading.importer import import_module
 from tidu_cli.graph.graph import Document
 
 _LINE = re.compile(r"\d+:\d+: ")
+_NO_LINE = "0:0: "  # MLIR's, of bytecode
 
 
 FromPlain = Callable[[Any], Document]
@@ -48,4 +49,5 @@ def _own(module: Module, from_plain: FromPlain) -> Document | None:
 
 
 def _placed(where: str, message: str) -> str:
+    message = message.removeprefix(_NO_LINE)
     return one_line(f"{where}:{message}" if _LINE.match(message) else f"{where}: {message}")
