@@ -62,6 +62,7 @@ __all__ = [
     "resolve",
     "save",
     "scan",
+    "show",
     "switch",
     "to_dot",
     "to_jax",

@@ -52,6 +52,36 @@ to_dot = checked()(_to_dot)
 
 
 @checked()
+def show(document: Document, every: bool = False, formula: bool = False) -> str:
+    """A document as text that people read, all nodes of it if `every`; or the head, a graph of numbers, as a formula.
+
+    Raises BuildError for a graph that no formula has.
+    """
+    if formula:
+        from tidu_cli.build.formulas.writing import formula_of
+
+        return formula_of(document)
+    from tidu_cli.render.listing.lines import listing
+
+    return "\n".join(listing(document, every=every))
+
+
+def _in_notebooks(method: str) -> Callable[[Document], str | None]:
+    def shown(document: Document) -> str | None:
+        from tidu_cli.render.listing import notebook
+
+        found: str | None = getattr(notebook, method)(document)
+        return found
+
+    return shown
+
+
+# Documents are of a layer that knows nothing of pictures and listings, which notebooks look for on them.
+setattr(Document, "_repr_html_", _in_notebooks("html_of"))  # noqa: B010
+setattr(Document, "_repr_svg_", _in_notebooks("svg_of"))  # noqa: B010
+
+
+@checked()
 def load(file: str | PurePath, plugins: str | Sequence[str] = ()) -> Document:
     """Read and check a document, JSON or msgpack, or a model of ONNX (`load_onnx` has more of it). Raises DocumentError.
 

@@ -86,8 +86,11 @@ MOST_HINTS = 1000
 """As many names are compared with a misspelt one, the first of about its length."""
 
 
-def did_you_mean(word: str, known: "list[str]") -> str:
-    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string. Bounded, whatever the names."""
+def did_you_mean(word: str, known: "list[str]", alike: float = 0.6) -> str:
+    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string. Bounded, whatever the names.
+
+    `alike`, up to 1, says how close: of short words with a meaning of their own it had better be close to 1.
+    """
     import difflib  # slow to import, and only wanted on the way to an error
     from itertools import islice
 
@@ -95,7 +98,7 @@ def did_you_mean(word: str, known: "list[str]") -> str:
         return ""
     # Two names of which one is twice as long as the other are never close.
     likely = (name for name in known if len(word) <= 2 * len(name) <= 4 * len(word))
-    close = difflib.get_close_matches(word, list(islice(likely, MOST_HINTS)), n=1)
+    close = difflib.get_close_matches(word, list(islice(likely, MOST_HINTS)), n=1, cutoff=alike)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -36,6 +36,7 @@ COMMANDS = (
     "dot",
     "view",
     "check",
+    "show",
     "info",
     "diff",
     "convert",
