@@ -1,0 +1,314 @@
+"""Identities of what only moves elements: movements that are none, that undo one another, or are one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, TensorType
+from tidu_cli.lax.identities.arithmetic import FINITE, NO_SIGNED_ZEROS
+from tidu_cli.rules.identities import Identity, Operand, Site
+from tidu_cli.rules.terms import Term, op
+
+broadcast_in_dim, concatenate, convert, pad, reshape, slice_, transpose = map(
+    op, ("broadcast_in_dim", "concatenate", "convert_element_type", "pad", "reshape", "slice", "transpose")
+)
+_RESHAPING = ("reshape", "expand_dims", "squeeze")
+_DIGITS = {"f16": (11, 5), "bf16": (8, 8), "f32": (24, 8), "f64": (53, 11)}
+"""The digits and the bits of the exponent of floats."""
+
+
+def _only(site: Site) -> Term:
+    return site.operands[0].term
+
+
+def _unchanged(site: Site) -> Term | None:
+    """The operand of a movement of all elements that changes no axis."""
+    return _only(site) if site.operands[0].type == site.type else None
+
+
+def _whole(site: Site) -> Term | None:
+    """The operand of a slice that takes all of it."""
+    return _unchanged(site)
+
+
+def _reshape_of_reshape(site: Site) -> Term | None:
+    (y,) = site.operands
+    if y.op not in _RESHAPING:
+        return None
+    x = y.operands[0]
+    return x.term if x.type == site.type else reshape(x.term, new_sizes=site.type.shape)
+
+
+def _moved_repeated_scalar(site: Site) -> Term | None:
+    y = site.operands[0]
+    if y.op != "broadcast_in_dim" or y.operands[0].type.rank or site.type == y.type:
+        return None
+    return broadcast_in_dim(y.operands[0].term, shape=site.type.shape, broadcast_dimensions=())
+
+
+def _straight(site: Site) -> Term | None:
+    permutation = site.attrs.permutation
+    return _only(site) if list(permutation) == sorted(permutation) else None
+
+
+def _transpose_of_transpose(site: Site) -> Term | None:
+    (y,) = site.operands
+    if y.op != "transpose":
+        return None
+    permutation = tuple(y.attrs.permutation[k] for k in site.attrs.permutation)
+    x = y.operands[0].term
+    return x if list(permutation) == sorted(permutation) else transpose(x, permutation=permutation)
+
+
+def _repeated_again(site: Site) -> Term | None:
+    (y,) = site.operands
+    if y.op != "broadcast_in_dim":
+        return None
+    axes = tuple(site.attrs.broadcast_dimensions[k] for k in y.attrs.broadcast_dimensions)
+    return broadcast_in_dim(y.operands[0].term, shape=site.attrs.shape, broadcast_dimensions=axes)
+
+
+def _reversed_nowhere(site: Site) -> Term | None:
+    return _only(site) if all(site.type.shape[axis] <= 1 for axis in site.attrs.dimensions) else None
+
+
+def _reversed_twice(site: Site) -> Term | None:
+    (y,) = site.operands
+    if y.op != "rev" or {*y.attrs.dimensions} != {*site.attrs.dimensions}:
+        return None
+    return y.operands[0].term
+
+
+def _padded_by_nothing(site: Site) -> Term | None:
+    shape = site.operands[0].type.shape
+    config = zip(site.attrs.padding_config, shape, strict=True)
+    return _only(site) if all(low == high == 0 and (not gap or n <= 1) for (low, high, gap), n in config) else None
+
+
+def _joined_with_nothing(site: Site) -> Term | None:
+    axis = site.attrs.dimension
+    some = [x.term for x in site.operands if x.type.shape[axis]]
+    if len(some) == len(site.operands) > 1:
+        return None
+    return concatenate(*some, dimension=axis) if len(some) > 1 else (some or [_only(site)])[0]
+
+
+def _limits(attrs: Any, part: TensorType, whole: TensorType, axis: int) -> tuple[int, int] | None:
+    """Where a slice begins and ends along an axis, if it takes all along the others and leaves no gaps."""
+    if any(stride > 1 for stride in attrs.strides or ()):
+        return None
+    if any(m != n for k, (m, n) in enumerate(zip(part.shape, whole.shape, strict=True)) if k != axis):
+        return None
+    return attrs.start_indices[axis], attrs.limit_indices[axis]
+
+
+def _stretch(x: Operand, axis: int) -> tuple[int, int, int] | None:
+    """Of a part of an array along an axis, and whole along all others: the array, and where the part begins and ends."""
+    if x.op == "split" and x.attrs.axis == axis:
+        ends = [0, *accumulate(x.attrs.sizes)]
+        return x.operands[0].number, ends[x.slot], ends[x.slot + 1]
+    found = _limits(x.attrs, x.type, x.operands[0].type, axis) if x.op == "slice" else None
+    return None if found is None else (x.operands[0].number, *found)
+
+
+def _joined_parts(site: Site) -> Term | None:
+    """Parts of one array, in order and without gaps, are a larger part of it."""
+    axis = site.attrs.dimension
+    parts = [_stretch(x, axis) for x in site.operands]
+    if len(parts) < 2 or None in parts:
+        return None
+    if any((one[0], one[2]) != other[:2] for one, other in pairwise(parts)):  # type: ignore[index]
+        return None
+    x, first, end = site.operands[0].operands[0], parts[0][1], parts[-1][2]  # type: ignore[index]
+    return x.term if (first, end) == (0, x.type.shape[axis]) else _part(x, axis, first, end)
+
+
+def _part(x: Operand, axis: int, first: int, end: int) -> Term:
+    starts, limits = [0] * x.type.rank, list(x.type.shape)
+    starts[axis], limits[axis] = first, end
+    return slice_(x.term, start_indices=tuple(starts), limit_indices=tuple(limits))
+
+
+def _part_of_joined(site: Site) -> Term | None:
+    """A part of what was joined that is of one operand alone is a part of that."""
+    (y,), attrs = site.operands, site.attrs
+    if y.op != "concatenate":
+        return None
+    axis = y.attrs.dimension
+    found = _limits(attrs, site.type, y.type, axis)
+    if found is None:
+        return None
+    first, end = found
+    starts = list(accumulate((x.type.shape[axis] for x in y.operands), initial=0))
+    for x, start in zip(y.operands, starts, strict=False):
+        size = x.type.shape[axis]
+        if start <= first < end <= start + size:
+            return x.term if end - first == size else _part(x, axis, first - start, end - start)
+    return None
+
+
+def _split_of_joined(site: Site) -> Sequence[Term] | None:
+    (y,), attrs = site.operands, site.attrs
+    if y.op != "concatenate" or y.attrs.dimension != attrs.axis:
+        return None
+    sizes = [x.type.shape[attrs.axis] for x in y.operands]
+    return [x.term for x in y.operands] if sizes == list(attrs.sizes) else None
+
+
+def _split_in_one(site: Site) -> Term | None:
+    return _only(site) if len(site.types) == 1 else None
+
+
+def _unpadded(site: Site) -> Term | None:
+    """A slice that takes out just what was padded."""
+    (y,), attrs = site.operands, site.attrs
+    if y.op != "pad" or y.operands[0].type != site.type:
+        return None
+    strides = attrs.strides or (1,) * site.type.rank
+    for n, (low, _, gap), start, stride in zip(site.type.shape, y.attrs.padding_config, attrs.start_indices, strides, strict=True):
+        if n and (low < 0 or start != low or (n > 1 and stride != gap + 1)):
+            return None
+    edges = all(low >= 0 and high >= 0 for low, high, _ in y.attrs.padding_config)
+    return y.operands[0].term if edges and site.type.size else None
+
+
+def _sum_of_padded(site: Site) -> Term | None:
+    """Neighbours that were padded with zeros and added up are joined, and then padded."""
+    x, y = site.operands
+    if x.op != "pad" or y.op != "pad" or not all(p.operands[1].equals(0.0) for p in (x, y)) or x.dtype not in INEXACT:
+        return None
+    if any(gap for p in (x, y) for _, _, gap in p.attrs.padding_config):
+        return None
+    differing = [k for k, (a, b) in enumerate(zip(x.attrs.padding_config, y.attrs.padding_config, strict=True)) if a != b]
+    if len(differing) != 1:
+        return None
+    (axis,) = differing
+    one, other = sorted((x, y), key=lambda p: p.attrs.padding_config[axis][0])
+    low, high = one.attrs.padding_config[axis][0], other.attrs.padding_config[axis][1]
+    met = one.attrs.padding_config[axis][0] + one.operands[0].type.shape[axis] == other.attrs.padding_config[axis][0]
+    config = [*one.attrs.padding_config]
+    if not met or low < 0 or high < 0 or any(edge < 0 for edges in config for edge in edges[:2]):
+        return None
+    config[axis] = (low, high, 0)
+    joined = concatenate(one.operands[0].term, other.operands[0].term, dimension=axis)
+    return pad(joined, one.operands[1].term, padding_config=tuple(config))
+
+
+def _holds(wide: str, narrow: str) -> bool:
+    """Whether a dtype has all values of another, so that a conversion there and back changes none."""
+    if narrow in FLOATS and wide in FLOATS:
+        return all(a >= b for a, b in zip(_DIGITS[wide], _DIGITS[narrow], strict=True))
+    if narrow in INTEGERS and wide in INTEGERS:
+        more = int(wide[1:]) - int(narrow[1:])
+        return more > 0 if (wide[0], narrow[0]) == ("i", "u") else more >= 0 and wide[0] == narrow[0]
+    if wide in COMPLEXES:
+        part = {"c64": "f32", "c128": "f64"}
+        return _holds(part[wide], part.get(narrow, narrow)) if narrow in FLOATS | COMPLEXES else False
+    return narrow == "bool" and (wide in INTEGERS or wide in FLOATS)
+
+
+def _there_and_back(site: Site) -> Term | None:
+    (y,) = site.operands
+    if y.op != "convert_element_type" or y.operands[0].type != site.type:
+        return None
+    return y.operands[0].term if _holds(y.dtype, site.type.dtype) else None
+
+
+def _by_way_of_wider(site: Site) -> Term | None:
+    (y,) = site.operands
+    if y.op != "convert_element_type" or not {y.operands[0].dtype, y.dtype, site.type.dtype} <= FLOATS:
+        return None
+    x = y.operands[0]
+    return convert(x.term, new_dtype=site.type.dtype) if _holds(y.dtype, x.dtype) and x.type != site.type else None
+
+
+def _reduced_nowhere(site: Site) -> Term | None:
+    """A reduction along axes of one element each."""
+    (x,) = site.operands
+    if site.op in _OF_BITS and x.dtype != "bool":  # which have no tangents, as those of integers
+        return None
+    if any(x.type.shape[axis] != 1 for axis in site.attrs.axes):
+        return None
+    return x.term if x.type == site.type else reshape(x.term, new_sizes=site.type.shape)
+
+
+def _slice_at_known_place(site: Site) -> Term | None:
+    x, *indices = site.operands
+    places = [_index(i) for i in indices]
+    if None in places:
+        return None
+    sizes = site.attrs.slice_sizes
+    starts = tuple(min(max(i, 0), n - size) for i, n, size in zip(places, x.type.shape, sizes, strict=True))  # type: ignore[type-var]
+    limits = tuple(start + size for start, size in zip(starts, sizes, strict=True))
+    return slice_(x.term, start_indices=starts, limit_indices=limits) if sizes != x.type.shape else None
+
+
+def _index(x: Operand) -> int | None:
+    if x.known is None or x.known.kind != "uniform" or x.known.element is None:
+        return None
+    literal = x.known.element
+    return int.from_bytes(literal.data, "little", signed=literal.type.dtype[0] == "i")
+
+
+def _written_over(site: Site) -> Term | None:
+    x, update, *_ = site.operands
+    return update.term if update.type == x.type else None
+
+
+def _by_unit_matrix(site: Site) -> Term | None:
+    """A product with a unit matrix that sums one of its axes: the other operand, the axis of the sum in another place."""
+    (contract, batch), (x, y) = site.attrs.dimension_numbers, site.operands
+    if batch[0] or len(contract[0]) != 1 or site.type.dtype != x.dtype or x.dtype != y.dtype:
+        return None
+    for k, unit, other in ((0, x, y), (1, y, x)):
+        if unit.known is None or unit.known.kind != "unit" or unit.type.rank != 2:
+            continue
+        (axis,), rest = contract[1 - k], [a for a in range(other.type.rank) if a != contract[1 - k][0]]
+        if unit.type.shape[0] != unit.type.shape[1]:
+            continue
+        order = (axis, *rest) if k == 0 else (*rest, axis)
+        return other.term if list(order) == sorted(order) else transpose(other.term, permutation=order)
+    return None
+
+
+def _field_of_record(site: Site) -> Term | None:
+    (y,) = site.operands
+    if y.op != "record":
+        return None
+    names = y.attrs.fields or [name for name, _ in y.attrs.type.fields]
+    return dict(zip(names, (x.term for x in y.operands), strict=True)).get(site.attrs.name)
+
+
+_OF_BITS = ("reduce_and", "reduce_or", "reduce_xor")
+_REDUCTIONS = ("sum", "prod", "max", "min", "and", "or", "xor")
+_MOVED = ("reshape", "expand_dims", "squeeze", "transpose", "rev")
+
+IDENTITIES = (
+    *(Identity(o, "of the same shape: x", _unchanged, in_place=True) for o in (*_RESHAPING, "broadcast_in_dim", "slice", "copy")),
+    *(Identity(o, "reshape of reshape: one, or x", _reshape_of_reshape) for o in _RESHAPING),
+    *(Identity(o, "of a number repeated: the number repeated", _moved_repeated_scalar, in_place=True) for o in _MOVED),
+    Identity("transpose", "axes in order: x", _straight, in_place=True),
+    Identity("transpose", "transpose of transpose: one, or x", _transpose_of_transpose, in_place=True),
+    Identity("broadcast_in_dim", "broadcast of broadcast: one", _repeated_again, in_place=True),
+    Identity("rev", "along axes of one element: x", _reversed_nowhere),
+    Identity("rev", "rev of rev along the same axes: x", _reversed_twice, in_place=True),
+    Identity("pad", "pad by nothing: x", _padded_by_nothing),
+    Identity("concatenate", "with arrays of no elements: without", _joined_with_nothing),
+    Identity("concatenate", "neighbouring parts of x: a part of x", _joined_parts),
+    Identity("slice", "of what was joined: of one operand", _part_of_joined),
+    Identity("slice", "what was padded: x", _unpadded),
+    Identity("split", "in one: x", _split_in_one, in_place=True),
+    Identity("split", "of what was joined: the operands", _split_of_joined),
+    Identity("add", "x and y padded with zeros, side by side: x and y joined", _sum_of_padded, NO_SIGNED_ZEROS),
+    Identity("convert_element_type", "to the same dtype: x", _unchanged),
+    Identity("convert_element_type", "to a wider dtype and back: x", _there_and_back),
+    Identity("convert_element_type", "by way of a wider float: at once", _by_way_of_wider),
+    *(Identity(f"reduce_{name}", "along axes of one element: reshape", _reduced_nowhere) for name in _REDUCTIONS),
+    Identity("dynamic_slice", "of the operand's shape: x", _unchanged),
+    Identity("dynamic_slice", "at a constant place: slice", _slice_at_known_place),
+    Identity("dynamic_update_slice", "with an update of the operand's shape: the update", _written_over),
+    Identity("dot_general", "1 X = X, for the unit matrix 1", _by_unit_matrix, NO_SIGNED_ZEROS | FINITE),
+    Identity("field", "the field of a record that is put together", _field_of_record),
+)

@@ -1,0 +1,220 @@
+"""Simplifying: nodes give way to what equals them, by the primitives' table of identities.
+
+One walk forwards, in which each node is looked at with what its operands, simplified before, are made of; and so is what stands for it.
+A kind of node is decided upon once. Nodes within loops and branches are simplified by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cache
+
+from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.closed import ClosedGraph, closed_graphs
+from tidu_cli.graph.columns.large import no_collection
+from tidu_cli.graph.graph import Document, Graph, Meta
+from tidu_cli.graph.walk import backwards, forwards
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.identities.constants import known_result, tells
+from tidu_cli.lax.identities.layout import ROW_MAJOR, UNKNOWN, layout, passes_on
+from tidu_cli.lax.identities.table import LOOKED_AT, may_change
+from tidu_cli.rules.identities import Known
+from tidu_cli.rules.recording.linearity import zeros_due
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.rewriting.sites import Kind, Replacement, replacement
+from tidu_cli.watching import listening, watch
+
+Numbers = tuple[int, ...]
+
+DEEP = 32
+"""So deep what stands for nodes is simplified again within one walk."""
+WIDE = 64
+"""Of the makers of a node's operands so many operands are looked at, in all."""
+ROUNDS = 64
+"""So many walks are made at most: the second finds what the merging of equal values left, and mostly nothing."""
+
+
+def simplify(document: Document, assumptions: Collection[str] = ()) -> Document:
+    """A materialized document whose nodes are simplified by identities that hold bit for bit, provided what is assumed.
+
+    Inputs, outputs and their types stay. What is simplified so is not changed by doing it again.
+    """
+    return _simplified(document, frozenset(assumptions), ROW_MAJOR, outputs_tell=False)[0]
+
+
+def _simplified(document: Document, granted: frozenset[str], inputs: int, *, outputs_tell: bool) -> tuple[Document, Sequence[int]]:
+    """Likewise, and how the outputs lie in memory if all inputs lie as is said. `outputs_tell`: readers of outputs may sum them up."""
+    for _ in range(ROUNDS):
+        run = _Rewriting(document.head, vocabulary(document.cases), granted, inputs)
+        with no_collection():
+            graph, levels = run.run(outputs_tell)
+        if graph is document.head:
+            break
+        with listening(None):
+            document = materialize(replace(document, graphs=(graph,)))
+    return document, levels
+
+
+class _Rewriting:
+    """A graph anew. Values are known by their numbers in it."""
+
+    def __init__(self, graph: Graph, primitives: PrimitiveSet, assumptions: frozenset[str], inputs: int) -> None:
+        self.graph, self.primitives, self.assumptions = graph, primitives, assumptions
+        self.cases = graph.cases
+        self.builder = GraphBuilder(graph.cases, graph.inputs)
+        self.maker = [-1] * len(graph.inputs)
+        self.known = [0] * len(graph.inputs)
+        self.level = bytearray([inputs]) * len(graph.inputs)
+        self.firsts: list[int] = []
+        self.reads: list[Numbers] = []
+        self.first_of: dict[Numbers, int] = {}
+        """By case and arguments: the first result of a node."""
+        self.replaced: dict[tuple[Numbers, bool], Numbers] = {}
+        """By the same, and whether its readers may sum up: what stands for its results."""
+        self.decided: dict[Numbers, Replacement | None] = {}
+        self.facts: list[Known | None] = [None]
+        """What is known of values, by the numbers in `known`."""
+        self._number: dict[Known | None, int] = {None: 0}
+        self.changed = False
+        self.has_rules = cache(lambda code: primitives.constant != self.cases[code].op and may_change(self.cases[code].op, assumptions))
+        self.is_looked_at = cache(lambda code: self.cases[code].op in LOOKED_AT)
+        self.tells = cache(lambda code: tells(self.cases[code].op))
+        self.layout_of = cache(lambda code, levels: layout(self.cases[code], levels))
+        self.known_of = cache(self._known_of)
+        self.body_of = cache(self._body_of)
+
+    def run(self, outputs_tell: bool) -> tuple[Graph, Sequence[int]]:
+        """The graph with what stands for its nodes, itself where nothing does; and how its outputs lie in memory."""
+        graph = self.graph
+        tell = _told(graph, outputs_tell)
+        new = [*range(len(graph.inputs))]
+        node_meta: dict[int, Meta] = {}
+        nodes = forwards(graph, graph.args)
+        for node, (code, args, first, end) in enumerate(watch("simplifying", graph.n_nodes)(nodes)):
+            reads = tuple([new[a] for a in args])
+            before = len(self.reads)
+            new += self.append(self.body_of(code, min([self.level[a] for a in reads], default=ROW_MAJOR)), reads, any(tell[first:end]))
+            if node in graph.node_meta and len(self.reads) > before and self.firsts[-1] in new[first:end]:
+                node_meta[len(self.reads) - 1] = graph.node_meta[node]
+        levels = [ROW_MAJOR if o.value is None else self.level[new[o.value]] for o in graph.outputs]
+        if not self.changed:
+            return graph, levels
+        outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
+        return self.builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta), levels
+
+    def append(self, code: int, args: Numbers, tell: bool, depth: int = 0) -> Sequence[int]:
+        """The results of a node of a case that reads these values: of one, or of what stands for it."""
+        node = (code, *args)
+        first, n = self.first_of.get(node), self.cases.n_results[code]
+        if first is not None:
+            return range(first, first + n)
+        if depth < DEEP and len(args) <= WIDE and self.has_rules(code):
+            found = self.replaced.get((node, tell)) or self._stand_in(code, args, tell, depth)
+            if found is not None:
+                self.replaced[node, tell] = found
+                self.changed = True
+                return found
+        self.first_of[node] = first = self.builder.append(code, args)
+        self.maker += [len(self.reads)] * n
+        self.firsts.append(first)
+        self.reads.append(args)
+        known = self.known_of(code, tuple([self.known[a] for a in args])) if self.tells(code) else 0
+        self.known += [known] * n
+        self.level += bytes([self._level(code, args)]) * n
+        return range(first, first + n)
+
+    def _level(self, code: int, args: Numbers) -> int:
+        return self.layout_of(code, bytes([self.level[a] for a in args]))
+
+    def _stand_in(self, code: int, args: Numbers, tell: bool, depth: int) -> Numbers | None:
+        """What stands for the results of a node; None if nothing does, or if readers could tell by how it lies in memory."""
+        key, sources, makers = [code], [*args], list[int]()
+        for a in args:
+            made_by = self.maker[a]
+            if made_by >= 0 and (not self.is_looked_at(self.builder.code[made_by]) or len(sources) + len(self.reads[made_by]) > WIDE):
+                made_by = -1
+            makers.append(made_by)
+            if made_by < 0:
+                key.append(-1)
+            else:
+                key += self.builder.code[made_by], a - self.firsts[made_by]
+                sources += self.reads[made_by]
+        number: dict[int, int] = {}
+        key += [self.known[v] for v in sources]
+        key += [number.setdefault(v, len(number)) for v in sources]
+        kind = tuple(key)
+        if kind not in self.decided:
+            self.decided[kind] = self._decision(code, args, makers, sources)
+        decision = self.decided[kind]
+        if decision is None:
+            return None
+        found = self._stamped(decision, sources, tell, depth + 1)
+        as_before = decision.in_place or not tell or self._level(code, args) == ROW_MAJOR == min(self.level[v] for v in found)
+        return found if as_before else None
+
+    def _decision(self, code: int, args: Numbers, makers: Sequence[int], sources: Sequence[int]) -> Replacement | None:
+        cases, number = self.cases, dict[int, int]()
+        made_by = [
+            None if node < 0 else (cases[self.builder.code[node]], a - self.firsts[node]) for a, node in zip(args, makers, strict=True)
+        ]
+        numbers = [number.setdefault(v, len(number)) for v in sources]
+        known = [self.facts[self.known[v]] for v in sources]
+        kind = Kind(cases[code], tuple(made_by), tuple(numbers), tuple(known))
+        return replacement(self.primitives, cases, kind, self.assumptions)
+
+    def _stamped(self, decision: Replacement, sources: Sequence[int], tell: bool, depth: int) -> Numbers:
+        """The results of a template, each node of which may be stood for in turn. Readers of all but the last may sum up."""
+        template, values = decision.template, [*sources]
+        nodes = [*template.closed, *template.nodes]
+        for k, node in enumerate(nodes):
+            last = k == len(nodes) - 1
+            values += self.append(node.code, tuple([values[slot] for slot in node.reads]), tell or not last, depth)
+        return tuple([values[slot] for slot in template.results if slot is not None])
+
+    def _known_of(self, code: int, operands: Numbers) -> int:
+        known = known_result(self.cases[code], [self.facts[k] for k in operands])
+        if known not in self._number:
+            self._number[known] = len(self.facts)
+            self.facts.append(known)
+        return self._number[known]
+
+    def _body_of(self, code: int, operands: int) -> int:
+        """The case with the graphs in it simplified, where operands lie so at least."""
+        case = self.cases[code]
+        if not closed_graphs(case.attrs):
+            return code
+        attrs = case.attrs.with_graphs(lambda graph: self._closed(graph, operands))  # type: ignore[attr-defined]
+        if attrs == case.attrs:
+            return code
+        found = replace(case, attrs=attrs)
+        if case.mask is not None and zeros_due(self.primitives, found) != zeros_due(self.primitives, case):
+            return code
+        self.changed = True
+        return self.cases.intern(found)
+
+    def _closed(self, graph: ClosedGraph, operands: int) -> ClosedGraph:
+        """A graph of a node simplified. What it carries lies as its outputs, or its operands, do."""
+        inputs = ROW_MAJOR if operands == ROW_MAJOR else UNKNOWN
+        document, levels = _simplified(graph.document, self.assumptions, inputs, outputs_tell=True)
+        if inputs == ROW_MAJOR and min(levels, default=ROW_MAJOR) < ROW_MAJOR:
+            document, _ = _simplified(graph.document, self.assumptions, UNKNOWN, outputs_tell=True)
+        unchanged = document.head.code == graph.graph.code and document.head.args == graph.graph.args
+        found = graph if unchanged else ClosedGraph.of(document.head)
+        return found
+
+
+def _told(graph: Graph, outputs_tell: bool) -> bytearray:
+    """Of each value whether some reader may round by how it lies in memory."""
+    found = bytearray(graph.n_values)
+    if outputs_tell:
+        for output in graph.outputs:
+            if output.value is not None:
+                found[output.value] = 1
+    passes = cache(lambda code: passes_on(graph.cases[code]))
+    for code, args, first, end in backwards(graph, graph.args):
+        if not passes(code) or any(found[first:end]):
+            for a in args:
+                found[a] = 1
+    return found
