@@ -11,7 +11,6 @@ from math import prod
 
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, TensorType
 from tidu_cli.lax.arrays.structural import literal_array
-from tidu_cli.lax.identities.constants import power_of_two
 from tidu_cli.rules.identities import Assumption, Identity, Operand, Rewriting, Site
 from tidu_cli.rules.terms import Term, op
 
@@ -136,12 +135,6 @@ def _negative_of_scaled(site: Site) -> Term | None:
     return None
 
 
-def _by_power_of_two(site: Site) -> Term | None:
-    x, y = site.operands
-    back = power_of_two(y.known)
-    return mul(x.term, back) if back is not None and back != 1 and x.type == y.type else None
-
-
 def _swapped_difference(site: Site) -> Term | None:
     (d,) = site.operands
     return sub(d.operands[1].term, d.operands[0].term) if d.op == "sub" and d.operands[0].dtype in INEXACT else None
@@ -236,7 +229,6 @@ IDENTITIES = (
     Identity("div", "x / 1 = x", _neutral(1, FLOATS, first=False)),
     Identity("div", "(-x) / (-y) = x / y", _of_negatives),
     Identity("div", "(-x) / c = x / (-c)", _scaled_negative),
-    Identity("div", "x / 2ᵏ = x 2⁻ᵏ", _by_power_of_two),
     Identity("neg", "-(-x) = x", _of_own("neg", _own)),
     Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", _negative_of_scaled),
     Identity("neg", "-(x - y) = y - x", _swapped_difference, NO_SIGNED_ZEROS),

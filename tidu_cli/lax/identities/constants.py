@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, ITEMSIZE, TensorType
+from tidu_cli.graph.types import ALL, COMPLEXES, ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.rules.contract import Types
 from tidu_cli.rules.identities import Known
@@ -80,12 +80,12 @@ def _moved(case: Case, known: Known, result: TensorType) -> Known | None:
 
 
 def folded(primitives: PrimitiveSet, case: Case, operands: Sequence[Known | None]) -> Literal | None:
-    """The result of a primary case on constants, as NumPy computes it where the graph is evaluated; None where it is to stay.
+    """The result of a case on constants, as NumPy computes it where the graph is evaluated; None where it is to stay.
 
     Only of arithmetic that rounds alike on every machine: documents do not depend on where they were simplified.
     """
     types = [*case.operands, *case.results]
-    if case.mask or len(case.results) != 1 or not operands or not _is_exact(case):
+    if len(case.results) != 1 or not operands or not _is_exact(case):
         return None
     if any(k is None or k.kind not in ("uniform", "small") for k in operands):
         return None
@@ -112,16 +112,3 @@ def _array(np: Any, known: Known, type_: TensorType) -> Any:
     assert known.element is not None
     return np.broadcast_to(literal_array(np, known.element), type_.shape)[()]
 
-
-def power_of_two(known: Known | None) -> float | None:
-    """The reciprocal of a uniform float that is a power of two and has one, exactly, of either sign."""
-    if known is None or known.kind != "uniform" or known.element is None or known.element.type.dtype not in FLOATS:
-        return None
-    import numpy as np
-
-    x = literal_array(np, known.element)
-    mantissa, _ = np.frexp(np.float64(x))
-    with np.errstate(all="ignore"):
-        back = (np.ones((), x.dtype) / x)[()]
-    fits = abs(float(mantissa)) == 0.5 and 0 < abs(float(back)) < float("inf")
-    return float(back) if fits else None

@@ -17,7 +17,7 @@ from tidu_cli.graph.graph import Document, Graph, Meta
 from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.lax.identities.constants import known_result, tells
-from tidu_cli.lax.identities.layout import ROW_MAJOR, UNKNOWN, layout, passes_on
+from tidu_cli.lax.identities.layout import ROW_MAJOR, Layout, layout, passes_on
 from tidu_cli.lax.identities.table import LOOKED_AT, may_change
 from tidu_cli.rules.identities import Known
 from tidu_cli.rules.recording.linearity import zeros_due
@@ -44,29 +44,31 @@ def simplify(document: Document, assumptions: Collection[str] = ()) -> Document:
     return _simplified(document, frozenset(assumptions), ROW_MAJOR, outputs_tell=False)[0]
 
 
-def _simplified(document: Document, granted: frozenset[str], inputs: int, *, outputs_tell: bool) -> tuple[Document, Sequence[int]]:
+def _simplified(
+    document: Document, granted: frozenset[str], inputs: Layout, *, outputs_tell: bool
+) -> tuple[Document, Sequence[Layout]]:
     """Likewise, and how the outputs lie in memory if all inputs lie as is said. `outputs_tell`: readers of outputs may sum them up."""
     for _ in range(ROUNDS):
         run = _Rewriting(document.head, vocabulary(document.cases), granted, inputs)
         with no_collection():
-            graph, levels = run.run(outputs_tell)
+            graph, layouts = run.run(outputs_tell)
         if graph is document.head:
             break
         with listening(None):
             document = materialize(replace(document, graphs=(graph,)))
-    return document, levels
+    return document, layouts
 
 
 class _Rewriting:
     """A graph anew. Values are known by their numbers in it."""
 
-    def __init__(self, graph: Graph, primitives: PrimitiveSet, assumptions: frozenset[str], inputs: int) -> None:
+    def __init__(self, graph: Graph, primitives: PrimitiveSet, assumptions: frozenset[str], inputs: Layout) -> None:
         self.graph, self.primitives, self.assumptions = graph, primitives, assumptions
         self.cases = graph.cases
         self.builder = GraphBuilder(graph.cases, graph.inputs)
         self.maker = [-1] * len(graph.inputs)
         self.known = [0] * len(graph.inputs)
-        self.level = bytearray([inputs]) * len(graph.inputs)
+        self.layout = [inputs] * len(graph.inputs)
         self.firsts: list[int] = []
         self.reads: list[Numbers] = []
         self.first_of: dict[Numbers, int] = {}
@@ -81,11 +83,12 @@ class _Rewriting:
         self.has_rules = cache(lambda code: primitives.constant != self.cases[code].op and may_change(self.cases[code].op, assumptions))
         self.is_looked_at = cache(lambda code: self.cases[code].op in LOOKED_AT)
         self.tells = cache(lambda code: tells(self.cases[code].op))
-        self.layout_of = cache(lambda code, levels: layout(self.cases[code], levels))
+        self.layout_of = cache(lambda code, operands: layout(self.cases[code], operands))
         self.known_of = cache(self._known_of)
         self.body_of = cache(self._body_of)
+        self.holds_graphs = cache(lambda code: bool(closed_graphs(self.cases[code].attrs)))
 
-    def run(self, outputs_tell: bool) -> tuple[Graph, Sequence[int]]:
+    def run(self, outputs_tell: bool) -> tuple[Graph, Sequence[Layout]]:
         """The graph with what stands for its nodes, itself where nothing does; and how its outputs lie in memory."""
         graph = self.graph
         tell = _told(graph, outputs_tell)
@@ -95,14 +98,14 @@ class _Rewriting:
         for node, (code, args, first, end) in enumerate(watch("simplifying", graph.n_nodes)(nodes)):
             reads = tuple([new[a] for a in args])
             before = len(self.reads)
-            new += self.append(self.body_of(code, min([self.level[a] for a in reads], default=ROW_MAJOR)), reads, any(tell[first:end]))
+            new += self.append(self._with_bodies(code, reads), reads, any(tell[first:end]))
             if node in graph.node_meta and len(self.reads) > before and self.firsts[-1] in new[first:end]:
                 node_meta[len(self.reads) - 1] = graph.node_meta[node]
-        levels = [ROW_MAJOR if o.value is None else self.level[new[o.value]] for o in graph.outputs]
+        layouts = [ROW_MAJOR if o.value is None else self.layout[new[o.value]] for o in graph.outputs]
         if not self.changed:
-            return graph, levels
+            return graph, layouts
         outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
-        return self.builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta), levels
+        return self.builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta), layouts
 
     def append(self, code: int, args: Numbers, tell: bool, depth: int = 0) -> Sequence[int]:
         """The results of a node of a case that reads these values: of one, or of what stands for it."""
@@ -122,11 +125,11 @@ class _Rewriting:
         self.reads.append(args)
         known = self.known_of(code, tuple([self.known[a] for a in args])) if self.tells(code) else 0
         self.known += [known] * n
-        self.level += bytes([self._level(code, args)]) * n
+        self.layout += [self._layout(code, args)] * n
         return range(first, first + n)
 
-    def _level(self, code: int, args: Numbers) -> int:
-        return self.layout_of(code, bytes([self.level[a] for a in args]))
+    def _layout(self, code: int, args: Numbers) -> Layout:
+        return self.layout_of(code, tuple([self.layout[a] for a in args]))
 
     def _stand_in(self, code: int, args: Numbers, tell: bool, depth: int) -> Numbers | None:
         """What stands for the results of a node; None if nothing does, or if readers could tell by how it lies in memory."""
@@ -151,8 +154,11 @@ class _Rewriting:
         if decision is None:
             return None
         found = self._stamped(decision, sources, tell, depth + 1)
-        as_before = decision.in_place or not tell or self._level(code, args) == ROW_MAJOR == min(self.level[v] for v in found)
-        return found if as_before else None
+        if tell and not decision.in_place:
+            due = self._layout(code, args)
+            if not due.dense or any(self.layout[v] != due for v in found):
+                return None
+        return found
 
     def _decision(self, code: int, args: Numbers, makers: Sequence[int], sources: Sequence[int]) -> Replacement | None:
         cases, number = self.cases, dict[int, int]()
@@ -180,29 +186,32 @@ class _Rewriting:
             self.facts.append(known)
         return self._number[known]
 
-    def _body_of(self, code: int, operands: int) -> int:
-        """The case with the graphs in it simplified, where operands lie so at least."""
-        case = self.cases[code]
-        if not closed_graphs(case.attrs):
+    def _with_bodies(self, code: int, args: Numbers) -> int:
+        """The case with the graphs in it simplified."""
+        if not self.holds_graphs(code):
             return code
-        attrs = case.attrs.with_graphs(lambda graph: self._closed(graph, operands))  # type: ignore[attr-defined]
+        found = self.body_of(code, all(self.layout[a] == ROW_MAJOR for a in args))
+        self.changed |= found != code
+        return found
+
+    def _body_of(self, code: int, row_major: bool) -> int:
+        case = self.cases[code]
+        attrs = case.attrs.with_graphs(lambda graph: self._closed(graph, row_major))  # type: ignore[attr-defined]
         if attrs == case.attrs:
             return code
         found = replace(case, attrs=attrs)
         if case.mask is not None and zeros_due(self.primitives, found) != zeros_due(self.primitives, case):
             return code
-        self.changed = True
         return self.cases.intern(found)
 
-    def _closed(self, graph: ClosedGraph, operands: int) -> ClosedGraph:
+    def _closed(self, graph: ClosedGraph, row_major: bool) -> ClosedGraph:
         """A graph of a node simplified. What it carries lies as its outputs, or its operands, do."""
-        inputs = ROW_MAJOR if operands == ROW_MAJOR else UNKNOWN
-        document, levels = _simplified(graph.document, self.assumptions, inputs, outputs_tell=True)
-        if inputs == ROW_MAJOR and min(levels, default=ROW_MAJOR) < ROW_MAJOR:
-            document, _ = _simplified(graph.document, self.assumptions, UNKNOWN, outputs_tell=True)
+        inputs = ROW_MAJOR if row_major else Layout()
+        document, layouts = _simplified(graph.document, self.assumptions, inputs, outputs_tell=True)
+        if row_major and any(x != ROW_MAJOR for x in layouts):
+            document, _ = _simplified(graph.document, self.assumptions, Layout(), outputs_tell=True)
         unchanged = document.head.code == graph.graph.code and document.head.args == graph.graph.args
-        found = graph if unchanged else ClosedGraph.of(document.head)
-        return found
+        return graph if unchanged else ClosedGraph.of(document.head)
 
 
 def _told(graph: Graph, outputs_tell: bool) -> bytearray:

@@ -89,8 +89,7 @@ def _recorded(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, identity: 
     if found is None:
         return None
     results: Sequence[Term] = [found] if isinstance(found, Term) else found
-    linear = kind.case.mask is not None and any(kind.case.mask)
-    if [t.value_type for t in results] != list(kind.case.results) or any(t.linear != linear for t in results):
+    if [t.value_type for t in results] != list(kind.case.results):
         return None
     template = trace.template(n_sources, results)
     return template if _is_linear(primitives, cases, template) else None
@@ -118,15 +117,11 @@ def _site(trace: Trace, kind: Kind) -> Site:
             operands.append(Operand(term, kind.numbers[k], kind.known[k]))
             continue
         made_by, slot = maker
-        # What a linear node reads of a primary one it takes for a tangent: of that one's operands nobody says which are.
-        flags = made_by.mask if mask[k] else (False,) * len(made_by.operands)
+        # A tangent that a primary node made, of a constant say, counts as one from its operands on.
+        flags = (made_by.mask or (True,) * len(made_by.operands)) if mask[k] else (False,) * len(made_by.operands)
         inner = []
-        for j, t in enumerate(made_by.operands):
-            source = trace.source(t, linear=flags is not None and flags[j])
-            inner.append(Operand(source, kind.numbers[rest + j], kind.known[rest + j]))
+        for j, (t, a) in enumerate(zip(made_by.operands, flags, strict=True)):
+            inner.append(Operand(trace.source(t, linear=a), kind.numbers[rest + j], kind.known[rest + j]))
         rest += len(inner)
-        if flags is None:
-            operands.append(Operand(term, kind.numbers[k], kind.known[k]))
-        else:
-            operands.append(Operand(term, kind.numbers[k], kind.known[k], made_by.op, made_by.attrs, slot, tuple(inner)))
+        operands.append(Operand(term, kind.numbers[k], kind.known[k], made_by.op, made_by.attrs, slot, tuple(inner)))
     return Site(case.op, case.attrs, tuple(operands), case.results)  # type: ignore[arg-type]
