@@ -165,21 +165,33 @@ def materialize(
     set: Mapping[Any, object] | None = None,
     inline: bool = False,
     needed_inputs: bool = False,
+    simplify: bool = False,
+    assume: str | Sequence[str] = (),
 ) -> Document:
     """One self-contained graph with the head's outputs (or `output`), and with all inputs that the document declares.
 
     Inputs of `set` are made constants; with `inline` the document's own ops are written out; with `needed_inputs` inputs that no
-    output depends on go.
+    output depends on go. With `simplify` nodes are replaced by simpler ones that give the same bits, and constants are computed;
+    where `assume` says "no-signed-zeros" or "finite" (that nothing is infinite or NaN), also by what holds then.
     Raises UnknownNameError, TransformError, EvaluationError for a constant of another type than the input.
     """
+    if assume and not simplify:
+        raise ArgumentError("argument 'assume' says what simplify may take for granted; add simplify=True")
     if set:
         from tidu_cli.runtime.inputs import input_constant
 
         require_inputs(document, set)
         constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
         document = bind_constants(document, constants)
-    found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs)
-    return _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs) if inline else found
+    found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs and not simplify)
+    if inline:
+        found = _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs and not simplify)
+    if not simplify:
+        return found
+    from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
+
+    found = simplified(found, assume)
+    return _materialize.materialize(found, needed_inputs=True) if needed_inputs else found
 
 
 @checked()

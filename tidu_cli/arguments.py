@@ -15,6 +15,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
 from tidu_cli.limits import parse_size
+from tidu_cli.rules.identities import ASSUMPTIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Check = Callable[[str, Any], Any]
@@ -187,15 +188,38 @@ _VALUES = "the name of a value, or a list of names"
 _NAMES = "a list of names, text, one for each argument"
 _PACKAGES = "the name of a package, or a list of names"
 
+_GRANTED = f"one of {', '.join(map(repr, ASSUMPTIONS))}, or a list of these"
+
+
+def _assumption(name: str, value: Any) -> Any:
+    if value not in ASSUMPTIONS:
+        raise ArgumentError(f"argument '{name}' takes {_GRANTED}, not {value!r}")
+    return value
+
+
 CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("document", "documents"), _document),
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
     **dict.fromkeys(
-        ("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse", "weights", "rules"), _flag
+        (
+            "value",
+            "detach",
+            "inline",
+            "needed_inputs",
+            "simplify",
+            "holomorphic",
+            "reverse",
+            "types",
+            "collapse",
+            "weights",
+            "rules",
+        ),
+        _flag,
     ),
     **dict.fromkeys(("pass_number", "order", "length"), _count),
     "tangent": _tangents,
+    "assume": _list_of(_assumption, _GRANTED, str),
     "by": text,
     "weights": _flag,
     "cast": text,

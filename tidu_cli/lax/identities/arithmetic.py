@@ -7,10 +7,10 @@ a tangent of integers, which division does not have, or give one that is not the
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import frexp, isnan, ldexp, prod
 
-from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, TensorType
-from tidu_cli.lax.arrays.structural import literal_array
+from tidu_cli.graph.literals import NONFINITE, literal_to_numbers
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
 from tidu_cli.rules.identities import Assumption, Identity, Operand, Rewriting, Site
 from tidu_cli.rules.terms import Term, op
 
@@ -101,10 +101,9 @@ def _constant(x: Operand, sign: int = -1) -> float | None:
     """The number that all elements of a float are, times the sign; None for NaN."""
     if x.known is None or x.known.kind != "uniform" or x.known.element is None or x.dtype not in FLOATS:
         return None
-    import numpy as np
-
-    number = sign * float(literal_array(np, x.known.element))
-    return number if number == number else None
+    (text,) = literal_to_numbers(x.known.element)
+    number = NONFINITE.get(text) if isinstance(text, str) else text
+    return sign * number if isinstance(number, float) and not isnan(number) else None
 
 
 def _scaled_negative(site: Site) -> Term | None:
@@ -146,15 +145,12 @@ def _sum_of_equals(site: Site) -> Term | None:
     number, n = _constant(x, 1), prod(x.type.shape[axis] for axis in site.attrs.axes)
     if number is None or not n or abs(number) == float("inf"):
         return None
-    import numpy as np
-
-    digits = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}[x.dtype]
-    mantissa, exponent = np.frexp(abs(number))
-    whole = int(np.ldexp(mantissa, digits))
+    digits, greatest = {"f16": (11, 15), "bf16": (8, 127), "f32": (24, 127), "f64": (53, 1023)}[x.dtype]
+    mantissa, exponent = frexp(abs(number))
+    whole = int(ldexp(mantissa, digits))
     while whole and not whole % 2:
         whole //= 2
-    greatest = {"f16": 15, "bf16": 127, "f32": 127, "f64": 1023}[x.dtype]
-    if whole * n >= 2**digits or int(exponent) + n.bit_length() > greatest:
+    if whole * n >= 2**digits or exponent + n.bit_length() > greatest:
         return None
     found: Term = site.trace.full(number * n, site.type)
     return found

@@ -20,8 +20,34 @@ MOVING = frozenset({"broadcast_in_dim", "reshape", "transpose", "expand_dims", "
 """The ops whose results have elements of operand 0 and no others."""
 
 _ANY_DTYPE = frozenset(
-    "neg abs sign max min eq ne lt le gt ge not and or xor select_n conj real imag complex convert_element_type "
-    "floor ceil is_finite add sub".split()
+    [
+        "neg",
+        "abs",
+        "sign",
+        "max",
+        "min",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "not",
+        "and",
+        "or",
+        "xor",
+        "select_n",
+        "conj",
+        "real",
+        "imag",
+        "complex",
+        "convert_element_type",
+        "floor",
+        "ceil",
+        "is_finite",
+        "add",
+        "sub",
+    ]
 )
 """The ops that are exact, or round once as IEEE 754 says; so do the next of real numbers."""
 _REAL = frozenset({"mul", "div", "sqrt", "square"})
@@ -111,4 +137,3 @@ def _is_exact(case: Case) -> bool:
 def _array(np: Any, known: Known, type_: TensorType) -> Any:
     assert known.element is not None
     return np.broadcast_to(literal_array(np, known.element), type_.shape)[()]
-

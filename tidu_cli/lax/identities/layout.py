@@ -33,7 +33,17 @@ ROW_MAJOR, ORDERED, REPEATED = Layout("C", True), Layout("C"), Layout("")
 _ELEMENTWISE = frozenset(op for family, ops in FAMILIES.items() if family.startswith("elementwise.") for op in ops.split())
 _ELEMENTWISE = _ELEMENTWISE - {"real", "imag", "bitcast_convert_type"} | {"convert_element_type"}
 _FRESH = frozenset({"pad", "constant", "concatenate", "reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "dynamic_slice"})
-_MOVING = MOVING | {"pad", "concatenate", "split", "gather", "dynamic_slice", "real", "imag", "optimization_barrier", "stop_gradient"}
+_MOVING = MOVING | {
+    "pad",
+    "concatenate",
+    "split",
+    "gather",
+    "dynamic_slice",
+    "real",
+    "imag",
+    "optimization_barrier",
+    "stop_gradient",
+}
 
 
 def layout(case: Case, operands: Sequence[Layout]) -> Layout:

@@ -27,7 +27,29 @@ def may_change(op: str, assumptions: frozenset[str]) -> bool:
 
 
 LOOKED_AT = frozenset(
-    "neg mul div sub abs not conj complex real imag convert_element_type reshape expand_dims squeeze broadcast_in_dim transpose rev "
-    "slice split concatenate pad record".split()
+    [
+        "neg",
+        "mul",
+        "div",
+        "sub",
+        "abs",
+        "not",
+        "conj",
+        "complex",
+        "real",
+        "imag",
+        "convert_element_type",
+        "reshape",
+        "expand_dims",
+        "squeeze",
+        "broadcast_in_dim",
+        "transpose",
+        "rev",
+        "slice",
+        "split",
+        "concatenate",
+        "pad",
+        "record",
+    ]
 )
 """The ops of makers of operands that identities ask for."""

@@ -80,7 +80,9 @@ class _Rewriting:
         """What is known of values, by the numbers in `known`."""
         self._number: dict[Known | None, int] = {None: 0}
         self.changed = False
-        self.has_rules = cache(lambda code: primitives.constant != self.cases[code].op and may_change(self.cases[code].op, assumptions))
+        self.has_rules = cache(
+            lambda code: primitives.constant != self.cases[code].op and may_change(self.cases[code].op, assumptions)
+        )
         self.is_looked_at = cache(lambda code: self.cases[code].op in LOOKED_AT)
         self.tells = cache(lambda code: tells(self.cases[code].op))
         self.layout_of = cache(lambda code, operands: layout(self.cases[code], operands))
@@ -136,7 +138,9 @@ class _Rewriting:
         key, sources, makers = [code], [*args], list[int]()
         for a in args:
             made_by = self.maker[a]
-            if made_by >= 0 and (not self.is_looked_at(self.builder.code[made_by]) or len(sources) + len(self.reads[made_by]) > WIDE):
+            if made_by >= 0 and (
+                not self.is_looked_at(self.builder.code[made_by]) or len(sources) + len(self.reads[made_by]) > WIDE
+            ):
                 made_by = -1
             makers.append(made_by)
             if made_by < 0:
@@ -163,7 +167,8 @@ class _Rewriting:
     def _decision(self, code: int, args: Numbers, makers: Sequence[int], sources: Sequence[int]) -> Replacement | None:
         cases, number = self.cases, dict[int, int]()
         made_by = [
-            None if node < 0 else (cases[self.builder.code[node]], a - self.firsts[node]) for a, node in zip(args, makers, strict=True)
+            None if node < 0 else (cases[self.builder.code[node]], a - self.firsts[node])
+            for a, node in zip(args, makers, strict=True)
         ]
         numbers = [number.setdefault(v, len(number)) for v in sources]
         known = [self.facts[self.known[v]] for v in sources]
