@@ -1,7 +1,7 @@
 """Identities: what a simplifier may put in the place of a node, as lines of a table.
 
-A rule sees a *site*: a node, what made its operands, and which values are known or the same. It gives what the node's result equals,
-in terms of these, or None. What it sees is the same for all nodes of one kind, so that it is asked once for each kind of site.
+A rule sees a *site*: a node, what made its operands, and which values are known or the same. It gives what the node's result
+equals, in terms of these, or None. What it sees is the same for all nodes of one kind, so that it is asked once for each kind.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import copysign
 from typing import Any, get_args
 from typing import Literal as OneOf
 
@@ -65,12 +66,12 @@ class Operand:
         if self.known is None or self.known.kind != "uniform":
             return False
         assert self.known.element is not None
-        return self.known.element.data == _scalar(self.dtype, number)
+        return self.known.element.data == _scalar(self.dtype, number, copysign(1, number))
 
 
 @cache
-def _scalar(dtype: str, number: float) -> bytes:
-    """The bytes of a number in a dtype."""
+def _scalar(dtype: str, number: float, sign: float) -> bytes:
+    """The bytes of a number in a dtype. The sign tells the zeros apart, which are one to a dictionary."""
     exact: complex = number
     if dtype in COMPLEXES and number == 0:
         exact = complex(number, number)
@@ -105,7 +106,7 @@ Rewriting = Callable[[Site], "Sequence[Term] | Term | None"]
 class Identity:
     """A line of the table: nodes of `op` for which `rewrite` has something are that, bit for bit, provided what it `assumes`.
 
-    Bit for bit means every element but the bits of NaNs, which IEEE 754 leaves open, at the same places. `statement` is the equation.
+    The bits of NaNs, which IEEE 754 leaves open, may differ, and not their places. `statement` is the equation.
     `in_place` says that what is put there is in memory where and as the node's result would be, so that no reader can tell.
     """
 

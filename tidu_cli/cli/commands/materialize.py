@@ -91,8 +91,8 @@ def command(
     Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
     that are not bound, in order, needed or not, so that a pipeline works the same for every function.
 
-    With --simplify, products with 1, changes of shape that undo one another and the like go, and arithmetic on constants is done, in
-    loops and branches, too. As tidu evaluates it no value changes by a bit, but for the bits of NaNs.
+    With --simplify, products with 1, changes of shape that undo one another and the like go, and arithmetic on constants is done,
+    in loops and branches, too. As tidu evaluates it no value changes by a bit, but for the bits of NaNs.
 
     With --recompute, values that a reverse sweep would hold for long are computed a second time instead. A note tells the peak of
     memory and the operations, with and without; where the peak is no lower, the graph is as it is without. No value changes.

@@ -1,7 +1,7 @@
 """Identities of arithmetic.
 
-Negation only turns a sign, and rounding to nearest does not look at signs: so it moves through products and into sums. What would take
-a tangent of integers, which division does not have, or give one that is not there, is no identity here.
+Negation only turns a sign, and rounding to nearest does not look at signs: so it moves through products and into sums. What has
+other derivatives than the node that it would stand for is no identity here, such as n / 1 = n of integers, which steps.
 """
 
 from __future__ import annotations

@@ -19,36 +19,10 @@ MOST_BYTES = 1024
 MOVING = frozenset({"broadcast_in_dim", "reshape", "transpose", "expand_dims", "squeeze", "rev", "slice", "copy"})
 """The ops whose results have elements of operand 0 and no others."""
 
-_ANY_DTYPE = frozenset(
-    [
-        "neg",
-        "abs",
-        "sign",
-        "max",
-        "min",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "not",
-        "and",
-        "or",
-        "xor",
-        "select_n",
-        "conj",
-        "real",
-        "imag",
-        "complex",
-        "convert_element_type",
-        "floor",
-        "ceil",
-        "is_finite",
-        "add",
-        "sub",
-    ]
-)
+_ANY_DTYPE = frozenset({
+    "neg", "abs", "sign", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "xor", "select_n", "conj", "real",
+    "imag", "complex", "convert_element_type", "floor", "ceil", "is_finite", "add", "sub",
+})  # fmt: skip
 """The ops that are exact, or round once as IEEE 754 says; so do the next of real numbers."""
 _REAL = frozenset({"mul", "div", "sqrt", "square"})
 

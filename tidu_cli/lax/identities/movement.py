@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, TensorType
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, REALS, TensorType
 from tidu_cli.lax.identities.arithmetic import FINITE, NO_SIGNED_ZEROS
-from tidu_cli.rules.identities import Identity, Operand, Site
+from tidu_cli.rules.identities import Identity, Operand, Rewriting, Site
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, concatenate, convert, pad, reshape, slice_, transpose = map(
@@ -43,8 +43,10 @@ def _reshape_of_reshape(site: Site) -> Term | None:
 
 def _moved_repeated_scalar(site: Site) -> Term | None:
     y = site.operands[0]
-    if y.op != "broadcast_in_dim" or y.operands[0].type.rank or site.type == y.type:
+    if y.op != "broadcast_in_dim" or y.operands[0].type.rank:
         return None
+    if site.type == y.type:
+        return y.term
     return broadcast_in_dim(y.operands[0].term, shape=site.type.shape, broadcast_dimensions=())
 
 
@@ -234,6 +236,10 @@ def _reduced_nowhere(site: Site) -> Term | None:
     return x.term if x.type == site.type else reshape(x.term, new_sizes=site.type.shape)
 
 
+def _of_dtypes(dtypes: frozenset[str], rewrite: Rewriting) -> Rewriting:
+    return lambda site: rewrite(site) if site.type.dtype in dtypes else None
+
+
 def _slice_at_known_place(site: Site) -> Term | None:
     x, *indices = site.operands
     places = [_index(i) for i in indices]
@@ -282,7 +288,7 @@ def _field_of_record(site: Site) -> Term | None:
 
 
 _OF_BITS = ("reduce_and", "reduce_or", "reduce_xor")
-_REDUCTIONS = ("sum", "prod", "max", "min", "and", "or", "xor")
+_REDUCTIONS = ("max", "min", "and", "or", "xor")
 _MOVED = ("reshape", "expand_dims", "squeeze", "transpose", "rev")
 
 IDENTITIES = (
@@ -306,6 +312,9 @@ IDENTITIES = (
     Identity("convert_element_type", "to a wider dtype and back: x", _there_and_back),
     Identity("convert_element_type", "by way of a wider float: at once", _by_way_of_wider),
     *(Identity(f"reduce_{name}", "along axes of one element: reshape", _reduced_nowhere) for name in _REDUCTIONS),
+    Identity("reduce_sum", "of integers, along axes of one element: reshape", _of_dtypes(INTEGERS, _reduced_nowhere)),
+    Identity("reduce_sum", "along axes of one element: reshape", _reduced_nowhere, NO_SIGNED_ZEROS),
+    Identity("reduce_prod", "of reals, along axes of one element: reshape", _of_dtypes(REALS, _reduced_nowhere)),
     Identity("dynamic_slice", "of the operand's shape: x", _unchanged),
     Identity("dynamic_slice", "at a constant place: slice", _slice_at_known_place),
     Identity("dynamic_update_slice", "with an update of the operand's shape: the update", _written_over),

@@ -26,30 +26,8 @@ def may_change(op: str, assumptions: frozenset[str]) -> bool:
     return op in identities(assumptions) or may_fold(op)
 
 
-LOOKED_AT = frozenset(
-    [
-        "neg",
-        "mul",
-        "div",
-        "sub",
-        "abs",
-        "not",
-        "conj",
-        "complex",
-        "real",
-        "imag",
-        "convert_element_type",
-        "reshape",
-        "expand_dims",
-        "squeeze",
-        "broadcast_in_dim",
-        "transpose",
-        "rev",
-        "slice",
-        "split",
-        "concatenate",
-        "pad",
-        "record",
-    ]
-)
+LOOKED_AT = frozenset({
+    "neg", "mul", "div", "sub", "abs", "not", "conj", "complex", "real", "imag", "convert_element_type", "reshape", "expand_dims",
+    "squeeze", "broadcast_in_dim", "transpose", "rev", "slice", "split", "concatenate", "pad", "record",
+})  # fmt: skip
 """The ops of makers of operands that identities ask for."""

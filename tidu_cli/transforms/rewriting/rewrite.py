@@ -1,7 +1,7 @@
 """Simplifying: nodes give way to what equals them, by the primitives' table of identities.
 
-One walk forwards, in which each node is looked at with what its operands, simplified before, are made of; and so is what stands for it.
-A kind of node is decided upon once. Nodes within loops and branches are simplified by themselves.
+One walk forwards, in which each node is looked at with what its operands, simplified before, are made of; and so is what stands for
+it. A kind of node is decided upon once. Nodes within loops and branches are simplified by themselves.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def simplify(document: Document, assumptions: Collection[str] = ()) -> Document:
 def _simplified(
     document: Document, granted: frozenset[str], inputs: Layout, *, outputs_tell: bool
 ) -> tuple[Document, Sequence[Layout]]:
-    """Likewise, and how the outputs lie in memory if all inputs lie as is said. `outputs_tell`: readers of outputs may sum them up."""
+    """Likewise, and how the outputs lie in memory if all inputs lie as is said. `outputs_tell`: their readers may sum up."""
     for _ in range(ROUNDS):
         run = _Rewriting(document.head, vocabulary(document.cases), granted, inputs)
         with no_collection():
@@ -129,6 +129,9 @@ class _Rewriting:
         self.known += [known] * n
         self.layout += [self._layout(code, args)] * n
         return range(first, first + n)
+
+    def _is_looked_at(self, node: int) -> bool:
+        return node >= 0 and self.is_looked_at(self.builder.code[node])
 
     def _layout(self, code: int, args: Numbers) -> Layout:
         return self.layout_of(code, tuple([self.layout[a] for a in args]))

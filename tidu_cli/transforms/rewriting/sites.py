@@ -20,7 +20,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a rule may ask of a node: its case; of each value that it, or the maker of an operand, reads, what is known, and a number.
+    """What a rule may ask of a node: its case; of values that it, or the maker of an operand, reads, what is known and a number.
 
     `makers` are, of each operand, the case that made it and which result it is; None where that is not looked at. Values are those
     of the operands, and then what their makers read, in order: those of one number are the same.
