@@ -154,9 +154,8 @@ def _padded_by_nothing(d: Draw) -> Value:
 def _with_nothing(d: Draw) -> Value:
     axis = d.axis()
     nothing = _part(d, d.y, axis, 0, 0)
-    return d.op(
-        "concatenate", *d.one_of([d.x], [d.x, nothing], [nothing, d.x], [d.x, nothing, d.y], [nothing, nothing]), dimension=axis
-    )
+    parts = d.one_of([d.x], [d.x, nothing], [nothing, d.x], [d.x, nothing, d.y], [nothing, nothing])
+    return d.op("concatenate", *parts, dimension=axis)
 
 
 def _neighbours(d: Draw) -> Value:
@@ -322,7 +321,7 @@ SITES: Mapping[tuple[str, str], Sites] = {
     ("div", "x / 1 = x"): Sites(lambda d: d.x / d.full(1), FLOATS),
     ("div", "(-x) / (-y) = x / y"): Sites(lambda d: -d.x / -d.y, FLOATS),
     ("div", "(-x) / c = x / (-c)"): Sites(_scaled("div"), FLOATS),
-    ("neg", "-(-x) = x"): Sites(lambda d: -(-d.x)),
+    ("neg", "-(-x) = x"): Sites(lambda d: d.op("neg", -d.x)),
     ("neg", "-(x c) = x (-c), -(x / c) = x / (-c)"): Sites(_negative_scaled, FLOATS),
     ("neg", "-(x - y) = y - x"): Sites(lambda d: -(d.x - d.y), INEXACT),
     ("integer_pow", "x¹ = x"): Sites(lambda d: d.op("integer_pow", d.x, y=1)),
@@ -382,7 +381,7 @@ SITES: Mapping[tuple[str, str], Sites] = {
             ("and", frozenset({"bool"})),
             ("or", frozenset({"bool"})),
             ("xor", frozenset({"bool"})),
-        )  # fmt: skip
+        )
     },
     ("reduce_sum", "of integers, along axes of one element: reshape"): Sites(_reduced("reduce_sum"), INTEGERS),
     ("reduce_prod", "of reals, along axes of one element: reshape"): Sites(_reduced("reduce_prod"), REALS),
