@@ -257,6 +257,37 @@ def _field(d: Draw) -> Value:
     return d.op("field", d.op("record", d.x, d.y, type=type_), name=d.one_of("a", "b"))
 
 
+def _got_axes(d: Draw) -> Value:
+    y = d.op("expand_dims", d.x, dimensions=d.one_of([0], [d.type.rank], [0, d.type.rank + 1]))
+    shape = [2 if n == 1 else n for n in y.type.shape]
+    return d.op("broadcast_in_dim", y, shape=(*shape, 2), broadcast_dimensions=list(range(len(shape))))
+
+
+def _reshaped_alike(name: str) -> Maker:
+    def make(d: Draw) -> Value:
+        shape = d.same_size()
+        x, y = (d.op("reshape", v, new_sizes=shape) for v in (d.x, d.y))
+        c = d.full(3, x.type)
+        return d.op(name, x) if name == "neg" else d.op(name, *d.one_of((x, y), (x, c), (c, y), (x, x)))
+
+    return make
+
+
+def _sliced_twice(d: Draw) -> Value:
+    x = d.x
+    for _ in range(2):
+        ends = [sorted((d.draw(st.integers(0, n)), d.draw(st.integers(0, n)))) for n in x.type.shape]
+        steps = d.one_of(None, [d.one_of(1, 2, 3) for _ in ends])
+        x = d.op("slice", x, start_indices=[a for a, _ in ends], limit_indices=[b for _, b in ends], strides=steps)
+    return x
+
+
+def _joined_twice(d: Draw) -> Value:
+    axis = d.axis()
+    inner = d.op("concatenate", d.x, d.y, dimension=axis)
+    return d.op("concatenate", *d.one_of([inner, d.x], [d.y, inner], [inner, inner], [inner]), dimension=axis)
+
+
 def _scaled(name: str) -> Maker:
     def make(d: Draw) -> Value:
         operands = d.op("neg", d.x), d.full(d.one_of(0.5, 3.0, 0.0, -0.0, float("inf"), 1e-300))
@@ -340,6 +371,7 @@ SITES: Mapping[tuple[str, str], Sites] = {
         frozenset({"f32", "f64"}),
     ),
     ("complex", "Re z + i Im z = z"): Sites(lambda d: d.op("complex", d.op("real", d.x), d.op("imag", d.x)), COMPLEXES),
+    ("reduce_sum", "Σ -x = -Σ x"): Sites(lambda d: d.op("reduce_sum", -d.x, axes=d.order()[:1]), INEXACT),
     ("reduce_sum", "Σ c = n c, where no partial sum rounds"): Sites(_sum_of_equals, FLOATS),
     **{
         (o, "of the same shape: x"): Sites(_unchanged(o), ANY)
@@ -355,6 +387,13 @@ SITES: Mapping[tuple[str, str], Sites] = {
         lambda d: d.op("transpose", d.op("transpose", d.x, permutation=d.order()), permutation=d.order()), ANY
     ),
     ("broadcast_in_dim", "broadcast of broadcast: one"): Sites(_broadcast_twice, ANY),
+    ("broadcast_in_dim", "of what got axes of one element: of what had none"): Sites(_got_axes, ANY),
+    **{
+        (o, "of what was reshaped alike: reshaped once"): Sites(_reshaped_alike(o), FLOATS if o == "div" else NUMERIC)
+        for o in ("add", "sub", "mul", "div", "neg")
+    },
+    ("concatenate", "of what was joined along the axis: all at once"): Sites(_joined_twice, ANY, rank=1),
+    ("slice", "slice of slice: one"): Sites(_sliced_twice, ANY),
     ("rev", "along axes of one element: x"): Sites(
         lambda d: d.op("rev", d.x, dimensions=[k for k, n in enumerate(d.type.shape) if n <= 1]), ANY
     ),

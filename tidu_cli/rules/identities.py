@@ -40,7 +40,7 @@ class Known:
 class Operand:
     """An operand at a site: its term, what made it (`op` is empty for an input, and for what is not looked at), what is known.
 
-    Two operands are the same value where their `number` is the same.
+    Two operands are the same value where their `number` is the same. `alone` says that nobody else reads it.
     """
 
     term: Term
@@ -49,6 +49,7 @@ class Operand:
     op: str = ""
     attrs: Any = None
     slot: int = 0
+    alone: bool = False
     operands: tuple[Operand, ...] = ()
 
     @property

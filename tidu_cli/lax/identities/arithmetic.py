@@ -14,9 +14,7 @@ from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, 
 from tidu_cli.rules.identities import Assumption, Identity, Operand, Rewriting, Site
 from tidu_cli.rules.terms import Term, op
 
-abs_, add, broadcast_in_dim, convert, imag, integer_pow, mul, neg, real, sub = map(
-    op, ("abs", "add", "broadcast_in_dim", "convert_element_type", "imag", "integer_pow", "mul", "neg", "real", "sub")
-)
+abs_, add, imag, neg, real, reduce_sum, sub = map(op, ("abs", "add", "imag", "neg", "real", "reduce_sum", "sub"))
 NO_SIGNED_ZEROS: frozenset[Assumption] = frozenset({"no-signed-zeros"})
 FINITE: frozenset[Assumption] = frozenset({"finite"})
 
@@ -112,7 +110,7 @@ def _scaled_negative(site: Site) -> Term | None:
     if x.type != y.type:
         return None
     for one, other, swapped in ((x, y, False), (y, x, True)):
-        of, number = _negated(one), _constant(other)
+        of, number = _negated(one) if one.alone else None, _constant(other)
         if of is not None and number is not None and not (site.op == "div" and swapped):
             c = trace.full(number, other.type)
             found: Term = trace.emit(site.op, *((c, of) if swapped else (of, c)))
@@ -123,7 +121,7 @@ def _scaled_negative(site: Site) -> Term | None:
 def _negative_of_scaled(site: Site) -> Term | None:
     """-(x c) is x (-c), for a number c."""
     (y,), trace = site.operands, site.trace
-    if y.op not in ("mul", "div"):
+    if y.op not in ("mul", "div") or not y.alone:
         return None
     for k, other in enumerate(y.operands):
         number = _constant(other)
@@ -137,6 +135,11 @@ def _negative_of_scaled(site: Site) -> Term | None:
 def _swapped_difference(site: Site) -> Term | None:
     (d,) = site.operands
     return sub(d.operands[1].term, d.operands[0].term) if d.op == "sub" and d.operands[0].dtype in INEXACT else None
+
+
+def _negative_of_sum(site: Site) -> Term | None:
+    (x,) = site.operands
+    return neg(reduce_sum(x.operands[0].term, axes=site.attrs.axes)) if x.op == "neg" and x.alone and x.dtype in INEXACT else None
 
 
 def _sum_of_equals(site: Site) -> Term | None:
@@ -241,5 +244,6 @@ IDENTITIES = (
     Identity("imag", "Im conj z = -Im z", _negative_imaginary),
     Identity("real", "Re (x + 0i) = x", _real_of_real),
     Identity("complex", "Re z + i Im z = z", _of_parts),
+    Identity("reduce_sum", "Σ -x = -Σ x", _negative_of_sum, NO_SIGNED_ZEROS),
     Identity("reduce_sum", "Σ c = n c, where no partial sum rounds", _sum_of_equals),
 )

@@ -72,6 +72,69 @@ def _repeated_again(site: Site) -> Term | None:
     return broadcast_in_dim(y.operands[0].term, shape=site.attrs.shape, broadcast_dimensions=axes)
 
 
+def _repeated_reshaped(site: Site) -> Term | None:
+    """A broadcast of what only got axes of one element: of what had none."""
+    (y,) = site.operands
+    if y.op not in _RESHAPING:
+        return None
+    x, axes = y.operands[0], [k for k, n in enumerate(y.type.shape) if n != 1]
+    if [y.type.shape[k] for k in axes] != list(x.type.shape):
+        return None
+    return broadcast_in_dim(
+        x.term, shape=site.type.shape, broadcast_dimensions=tuple(site.attrs.broadcast_dimensions[k] for k in axes)
+    )
+
+
+def _reshaped_operands(site: Site) -> Term | None:
+    """Arithmetic on what was reshaped alike, and is read by nobody else: reshaped once."""
+    of = [_before_reshape(x, site.type) for x in site.operands]
+    types = {x.type for x in of if x is not None}
+    if not any(x is not None for x in of) or len(types) != 1:
+        return None
+    (type_,) = types
+    terms = []
+    for x, before in zip(site.operands, of, strict=True):
+        if before is not None:
+            terms.append(before.term)
+        elif x.op == "broadcast_in_dim" and not x.operands[0].type.rank and x.type == site.type:
+            terms.append(broadcast_in_dim(x.operands[0].term, shape=type_.shape, broadcast_dimensions=()))
+        else:
+            return None
+    return reshape(site.trace.emit(site.op, *terms), new_sizes=site.type.shape)
+
+
+def _before_reshape(x: Operand, due: TensorType) -> Operand | None:
+    return x.operands[0] if x.op in _RESHAPING and x.alone and x.type == due else None
+
+
+def _slice_of_slice(site: Site) -> Term | None:
+    (y,), attrs = site.operands, site.attrs
+    if y.op != "slice":
+        return None
+    x, rank = y.operands[0], site.type.rank
+    inner, outer = y.attrs.strides or (1,) * rank, attrs.strides or (1,) * rank
+    starts = [a + s * b for a, s, b in zip(y.attrs.start_indices, inner, attrs.start_indices, strict=True)]
+    strides = [s * t for s, t in zip(inner, outer, strict=True)]
+    limits = [a + (n - 1) * t + 1 if n else a for a, n, t in zip(starts, site.type.shape, strides, strict=True)]
+    starts = [min(a, m) for a, m in zip(starts, x.type.shape, strict=True)]
+    limits = [max(a, min(b, m)) for a, b, m in zip(starts, limits, x.type.shape, strict=True)]
+    return slice_(
+        x.term,
+        start_indices=tuple(starts),
+        limit_indices=tuple(limits),
+        strides=tuple(strides) if max(strides, default=1) > 1 else None,
+    )
+
+
+def _joined_at_once(site: Site) -> Term | None:
+    """What was joined along the same axis, and is read by nobody else, is joined with the rest."""
+    axis, terms = site.attrs.dimension, []
+    for x in site.operands:
+        inner = x.op == "concatenate" and x.alone and x.attrs.dimension == axis
+        terms += [y.term for y in x.operands] if inner else [x.term]
+    return concatenate(*terms, dimension=axis) if len(terms) > len(site.operands) else None
+
+
 def _reversed_nowhere(site: Site) -> Term | None:
     return _only(site) if all(site.type.shape[axis] <= 1 for axis in site.attrs.dimensions) else None
 
@@ -298,11 +361,15 @@ IDENTITIES = (
     Identity("transpose", "axes in order: x", _straight, in_place=True),
     Identity("transpose", "transpose of transpose: one, or x", _transpose_of_transpose, in_place=True),
     Identity("broadcast_in_dim", "broadcast of broadcast: one", _repeated_again, in_place=True),
+    Identity("broadcast_in_dim", "of what got axes of one element: of what had none", _repeated_reshaped, in_place=True),
+    *(Identity(o, "of what was reshaped alike: reshaped once", _reshaped_operands) for o in ("add", "sub", "mul", "div", "neg")),
     Identity("rev", "along axes of one element: x", _reversed_nowhere),
     Identity("rev", "rev of rev along the same axes: x", _reversed_twice, in_place=True),
     Identity("pad", "pad by nothing: x", _padded_by_nothing),
     Identity("concatenate", "with arrays of no elements: without", _joined_with_nothing),
     Identity("concatenate", "neighbouring parts of x: a part of x", _joined_parts),
+    Identity("concatenate", "of what was joined along the axis: all at once", _joined_at_once),
+    Identity("slice", "slice of slice: one", _slice_of_slice),
     Identity("slice", "of what was joined: of one operand", _part_of_joined),
     Identity("slice", "what was padded: x", _unpadded),
     Identity("split", "in one: x", _split_in_one, in_place=True),

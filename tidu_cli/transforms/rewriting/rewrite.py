@@ -6,6 +6,7 @@ it. A kind of node is decided upon once. Nodes within loops and branches are sim
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
@@ -69,6 +70,8 @@ class _Rewriting:
         self.maker = [-1] * len(graph.inputs)
         self.known = [0] * len(graph.inputs)
         self.layout = [inputs] * len(graph.inputs)
+        self.uses = [0] * len(graph.inputs)
+        """How often values are read, as far as is known yet: by nodes and outputs of the graph that is rewritten."""
         self.firsts: list[int] = []
         self.reads: list[Numbers] = []
         self.first_of: dict[Numbers, int] = {}
@@ -80,9 +83,7 @@ class _Rewriting:
         """What is known of values, by the numbers in `known`."""
         self._number: dict[Known | None, int] = {None: 0}
         self.changed = False
-        self.has_rules = cache(
-            lambda code: primitives.constant != self.cases[code].op and may_change(self.cases[code].op, assumptions)
-        )
+        self.has_rules = cache(lambda code: may_change(self.cases[code].op, assumptions))
         self.is_looked_at = cache(lambda code: self.cases[code].op in LOOKED_AT)
         self.tells = cache(lambda code: tells(self.cases[code].op))
         self.layout_of = cache(lambda code, operands: layout(self.cases[code], operands))
@@ -93,14 +94,18 @@ class _Rewriting:
     def run(self, outputs_tell: bool) -> tuple[Graph, Sequence[Layout]]:
         """The graph with what stands for its nodes, itself where nothing does; and how its outputs lie in memory."""
         graph = self.graph
-        tell = _told(graph, outputs_tell)
+        tell, uses = _told(graph, outputs_tell), Counter(graph.args)
+        uses.update(o.value for o in graph.outputs if o.value is not None)
         new = [*range(len(graph.inputs))]
         node_meta: dict[int, Meta] = {}
         nodes = forwards(graph, graph.args)
         for node, (code, args, first, end) in enumerate(watch("simplifying", graph.n_nodes)(nodes)):
             reads = tuple([new[a] for a in args])
             before = len(self.reads)
-            new += self.append(self._with_bodies(code, reads), reads, any(tell[first:end]))
+            found = self.append(self._with_bodies(code, reads), reads, any(tell[first:end]))
+            for old, value in zip(range(first, end), found, strict=True):
+                self.uses[value] += uses[old]
+            new += found
             if node in graph.node_meta and len(self.reads) > before and self.firsts[-1] in new[first:end]:
                 node_meta[len(self.reads) - 1] = graph.node_meta[node]
         layouts = [ROW_MAJOR if o.value is None else self.layout[new[o.value]] for o in graph.outputs]
@@ -123,6 +128,7 @@ class _Rewriting:
                 return found
         self.first_of[node] = first = self.builder.append(code, args)
         self.maker += [len(self.reads)] * n
+        self.uses += [0] * n
         self.firsts.append(first)
         self.reads.append(args)
         known = self.known_of(code, tuple([self.known[a] for a in args])) if self.tells(code) else 0
@@ -141,15 +147,13 @@ class _Rewriting:
         key, sources, makers = [code], [*args], list[int]()
         for a in args:
             made_by = self.maker[a]
-            if made_by >= 0 and (
-                not self.is_looked_at(self.builder.code[made_by]) or len(sources) + len(self.reads[made_by]) > WIDE
-            ):
+            if not self._is_looked_at(made_by) or len(sources) + len(self.reads[made_by]) > WIDE:
                 made_by = -1
             makers.append(made_by)
             if made_by < 0:
                 key.append(-1)
             else:
-                key += self.builder.code[made_by], a - self.firsts[made_by]
+                key += self.builder.code[made_by], a - self.firsts[made_by], self.uses[a] <= 1
                 sources += self.reads[made_by]
         number: dict[int, int] = {}
         key += [self.known[v] for v in sources]
@@ -170,7 +174,7 @@ class _Rewriting:
     def _decision(self, code: int, args: Numbers, makers: Sequence[int], sources: Sequence[int]) -> Replacement | None:
         cases, number = self.cases, dict[int, int]()
         made_by = [
-            None if node < 0 else (cases[self.builder.code[node]], a - self.firsts[node])
+            None if node < 0 else (cases[self.builder.code[node]], a - self.firsts[node], self.uses[a] <= 1)
             for a, node in zip(args, makers, strict=True)
         ]
         numbers = [number.setdefault(v, len(number)) for v in sources]

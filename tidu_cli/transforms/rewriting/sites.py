@@ -12,7 +12,7 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.identities.constants import folded
 from tidu_cli.lax.identities.table import identities
 from tidu_cli.rules.identities import Identity, Known, Operand, Site
-from tidu_cli.rules.recording.linearity import is_vector, zeros_due
+from tidu_cli.rules.recording.linearity import is_vector, makes_zeros, zeros_due
 from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -22,12 +22,12 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 class Kind:
     """What a rule may ask of a node: its case; of values that it, or the maker of an operand, reads, what is known and a number.
 
-    `makers` are, of each operand, the case that made it and which result it is; None where that is not looked at. Values are those
-    of the operands, and then what their makers read, in order: those of one number are the same.
+    `makers` are, of each operand, the case that made it, which result it is, and whether nobody else reads it; None where that is
+    not looked at. Values are those of the operands, and then what their makers read, in order: those of one number are the same.
     """
 
     case: Case
-    makers: tuple[tuple[Case, int] | None, ...]
+    makers: tuple[tuple[Case, int, bool] | None, ...]
     numbers: tuple[int, ...]
     known: tuple[Known | None, ...]
 
@@ -92,18 +92,26 @@ def _recorded(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, identity: 
     if [t.value_type for t in results] != list(kind.case.results):
         return None
     template = trace.template(n_sources, results)
-    return template if _is_linear(primitives, cases, template) else None
+    return template if _is_linear(primitives, cases, kind, template) else None
 
 
-def _is_linear(primitives: PrimitiveSet, cases: CaseTable, template: Template) -> bool:
-    """Whether linear nodes of a template are linear without anything that has to be a zero."""
-    for node in template.nodes:
+def _is_linear(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, template: Template) -> bool:
+    """Whether linear nodes of a template are linear, provided that zeros are seen to be such."""
+    zeros = {slot for slot, k in enumerate(kind.known) if k is not None and k.element is not None and not any(k.element.data)}
+    first = template.n_sources
+    for node in (*template.closed, *template.nodes):
+        case = cases[node.code]
         if node.linear:
             try:
-                if zeros_due(primitives, cases[node.code]) or not all(map(is_vector, cases[node.code].results)):
+                if not zeros.issuperset(node.reads[k] for k in zeros_due(primitives, case)) or not all(
+                    map(is_vector, case.results)
+                ):
                     return False
             except TypeRuleError:
                 return False
+        if zeros.issuperset(node.reads) and makes_zeros(primitives, case):
+            zeros.update(range(first, first + node.n_results))
+        first += node.n_results
     return True
 
 
@@ -116,12 +124,12 @@ def _site(trace: Trace, kind: Kind) -> Site:
         if maker is None:
             operands.append(Operand(term, kind.numbers[k], kind.known[k]))
             continue
-        made_by, slot = maker
+        made_by, slot, alone = maker
         # A tangent that a primary node made, of a constant say, counts as one from its operands on.
         flags = (made_by.mask or (True,) * len(made_by.operands)) if mask[k] else (False,) * len(made_by.operands)
         inner = []
         for j, (t, a) in enumerate(zip(made_by.operands, flags, strict=True)):
             inner.append(Operand(trace.source(t, linear=a), kind.numbers[rest + j], kind.known[rest + j]))
         rest += len(inner)
-        operands.append(Operand(term, kind.numbers[k], kind.known[k], made_by.op, made_by.attrs, slot, tuple(inner)))
+        operands.append(Operand(term, kind.numbers[k], kind.known[k], made_by.op, made_by.attrs, slot, alone, tuple(inner)))
     return Site(case.op, case.attrs, tuple(operands), case.results)  # type: ignore[arg-type]
