@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.control_flow.laws import assert_alike, hold
+from tests.control_flow.laws import run as run_plainly
+from tests.docs.blocks import ROOT
 from tests.identities.sites import SITES, site
 from tests.identities.values import edgy, same
-from tests.interpret import evaluate
+from tests.interpret import evaluate, random_inputs
 from tests.sketch import Sketch, Value, document
-from tidu_cli.lax.identities import table
-from tidu_cli.lax.identities.table import IDENTITIES
+from tests.strategies import seeds
+from tidu_cli.graph.types import INTEGERS, moves
+from tidu_cli.lax.identities import arithmetic, movement, selection
+from tidu_cli.lax.identities.table import IDENTITIES, looked_at
 from tidu_cli.runtime.evaluate import evaluate as run
+from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.rewriting.rewrite import simplify
+from tools.identities import to_markdown
 
 TABLE = {(identity.op, identity.statement): identity for identity in IDENTITIES}
 
@@ -35,7 +45,6 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
         sketch, results = found
         before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
-        monkeypatch.setattr(table, "identities", lambda assumptions: {identity.op: (identity,)})
         monkeypatch.setattr("tidu_cli.transforms.rewriting.sites.identities", lambda assumptions: {identity.op: (identity,)})
         after = simplify(before, identity.assumes)
         applied.append(after is not before and after.head.n_nodes)
@@ -51,3 +60,38 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
 
     law()
     assert any(a is not False for a in applied), "it never applied"
+
+
+@pytest.mark.parametrize("key", TABLE, ids=lambda key: f"{key[0]}: {key[1]}")
+def test_what_stands_for_a_node_has_its_derivative(key: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    identity = TABLE[key]
+    monkeypatch.setattr("tidu_cli.transforms.rewriting.sites.identities", lambda assumptions: {identity.op: (identity,)})
+
+    def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
+        sketch, results = found
+        before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
+        after = simplify(before, identity.assumes)
+        x, y, *_ = before.head.inputs
+        if not moves(x.type) or after is before:
+            return
+        derived, of_simplified = (linearize(d, [x.key, y.key]) for d in (before, after))
+        at = random_inputs(derived, seed)
+        due = run_plainly(derived, at)
+        if all(np.all(np.isfinite(np.asarray(v).astype(complex))) for v in due.values()):  # constants may be infinite
+            assert_alike(run_plainly(of_simplified, at), due, _TOLERANCE[x.type.dtype])
+
+    hold(20, law, site(key), seeds)
+
+
+_TOLERANCE = {"f16": 1e-2, "bf16": 1e-1, "f32": 1e-5, "c64": 1e-5} | dict.fromkeys(["f64", "c128", *INTEGERS], 1e-12)
+
+
+def test_the_page_is_current() -> None:
+    assert (ROOT / "docs" / "identities.md").read_text() == to_markdown(), "make identities writes it anew"
+
+
+def test_what_identities_look_at_is_looked_at() -> None:
+    """What rules ask of makers is in the table of what is looked at, or they would never apply."""
+    for module in (arithmetic, movement, selection):
+        asked = set(re.findall(r"\bop == \"(\w+)\"", Path(module.__file__).read_text()))
+        assert asked <= frozenset().union(*map(looked_at, {i.op for i in IDENTITIES})), module

@@ -26,8 +26,31 @@ def may_change(op: str, assumptions: frozenset[str]) -> bool:
     return op in identities(assumptions) or may_fold(op)
 
 
-LOOKED_AT = frozenset({
-    "neg", "mul", "div", "sub", "abs", "not", "conj", "complex", "real", "imag", "convert_element_type", "reshape", "expand_dims",
-    "squeeze", "broadcast_in_dim", "transpose", "rev", "slice", "split", "concatenate", "pad", "record",
-})  # fmt: skip
-"""The ops of makers of operands that identities ask for."""
+_RESHAPED = frozenset({"reshape", "expand_dims", "squeeze"})
+_MOVED = _RESHAPED | {"broadcast_in_dim"}
+_LOOKED_AT: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("add", "sub", "mul", "div"), _MOVED | {"neg"}),
+    "neg": _RESHAPED | {"neg", "mul", "div", "sub"},
+    "abs": frozenset({"neg", "abs"}),
+    "conj": frozenset({"conj"}),
+    "real": frozenset({"complex", "conj", "convert_element_type"}),
+    "imag": frozenset({"complex", "conj"}),
+    "complex": frozenset({"real", "imag"}),
+    "reduce_sum": frozenset({"neg"}),
+    **dict.fromkeys(_MOVED, _MOVED),
+    "transpose": frozenset({"broadcast_in_dim", "transpose"}),
+    "rev": frozenset({"broadcast_in_dim", "rev"}),
+    "concatenate": frozenset({"concatenate", "slice", "split"}),
+    "slice": frozenset({"concatenate", "pad", "slice"}),
+    "split": frozenset({"concatenate"}),
+    "convert_element_type": frozenset({"convert_element_type"}),
+    "field": frozenset({"record"}),
+    "select_n": frozenset({"not"}),
+    "not": frozenset({"not"}),
+}
+_LOOKED_AT["add"] |= {"pad"}
+
+
+def looked_at(op: str) -> frozenset[str]:
+    """What may have made operands of an op, where that is of importance to an identity."""
+    return _LOOKED_AT.get(op, frozenset())

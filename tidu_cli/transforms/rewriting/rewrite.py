@@ -19,7 +19,7 @@ from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.lax.identities.constants import known_result, tells
 from tidu_cli.lax.identities.layout import ROW_MAJOR, Layout, layout, passes_on
-from tidu_cli.lax.identities.table import LOOKED_AT, may_change
+from tidu_cli.lax.identities.table import looked_at, may_change
 from tidu_cli.rules.identities import Known
 from tidu_cli.rules.recording.linearity import zeros_due
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -70,6 +70,7 @@ class _Rewriting:
         self.maker = [-1] * len(graph.inputs)
         self.known = [0] * len(graph.inputs)
         self.layout = [inputs] * len(graph.inputs)
+        self.op = [""] * len(graph.inputs)
         self.uses = [0] * len(graph.inputs)
         """How often values are read, as far as is known yet: by nodes and outputs of the graph that is rewritten."""
         self.firsts: list[int] = []
@@ -84,7 +85,7 @@ class _Rewriting:
         self._number: dict[Known | None, int] = {None: 0}
         self.changed = False
         self.has_rules = cache(lambda code: may_change(self.cases[code].op, assumptions))
-        self.is_looked_at = cache(lambda code: self.cases[code].op in LOOKED_AT)
+        self.looked_at = cache(lambda code: looked_at(self.cases[code].op))
         self.tells = cache(lambda code: tells(self.cases[code].op))
         self.layout_of = cache(lambda code, operands: layout(self.cases[code], operands))
         self.known_of = cache(self._known_of)
@@ -128,6 +129,7 @@ class _Rewriting:
                 return found
         self.first_of[node] = first = self.builder.append(code, args)
         self.maker += [len(self.reads)] * n
+        self.op += [self.cases[code].op] * n
         self.uses += [0] * n
         self.firsts.append(first)
         self.reads.append(args)
@@ -136,29 +138,17 @@ class _Rewriting:
         self.layout += [self._layout(code, args)] * n
         return range(first, first + n)
 
-    def _is_looked_at(self, node: int) -> bool:
-        return node >= 0 and self.is_looked_at(self.builder.code[node])
-
     def _layout(self, code: int, args: Numbers) -> Layout:
         return self.layout_of(code, tuple([self.layout[a] for a in args]))
 
     def _stand_in(self, code: int, args: Numbers, tell: bool, depth: int) -> Numbers | None:
         """What stands for the results of a node; None if nothing does, or if readers could tell by how it lies in memory."""
-        key, sources, makers = [code], [*args], list[int]()
-        for a in args:
-            made_by = self.maker[a]
-            if not self._is_looked_at(made_by) or len(sources) + len(self.reads[made_by]) > WIDE:
-                made_by = -1
-            makers.append(made_by)
-            if made_by < 0:
-                key.append(-1)
-            else:
-                key += self.builder.code[made_by], a - self.firsts[made_by], self.uses[a] <= 1
-                sources += self.reads[made_by]
-        number: dict[int, int] = {}
-        key += [self.known[v] for v in sources]
-        key += [number.setdefault(v, len(number)) for v in sources]
-        kind = tuple(key)
+        look, known, op = self.looked_at(code), self.known, self.op
+        makers = [self.maker[a] if op[a] in look and len(self.reads[self.maker[a]]) <= WIDE else -1 for a in args]
+        if any(known[a] for a in args) or max(makers, default=-1) >= 0 or len({*args}) < len(args):
+            kind, sources = self._kind(code, args, makers)
+        else:
+            kind, sources = (code,), args
         if kind not in self.decided:
             self.decided[kind] = self._decision(code, args, makers, sources)
         decision = self.decided[kind]
@@ -170,6 +160,20 @@ class _Rewriting:
             if not due.dense or any(self.layout[v] != due for v in found):
                 return None
         return found
+
+    def _kind(self, code: int, args: Numbers, makers: Sequence[int]) -> tuple[Numbers, Sequence[int]]:
+        """What distinguishes a node to identities, as numbers; and the values that it and the makers of its operands read."""
+        key, sources = [code], [*args]
+        for a, made_by in zip(args, makers, strict=True):
+            if made_by < 0:
+                key.append(-1)
+            else:
+                key += self.builder.code[made_by], a - self.firsts[made_by], self.uses[a] <= 1
+                sources += self.reads[made_by]
+        number: dict[int, int] = {}
+        key += [self.known[v] for v in sources]
+        key += [number.setdefault(v, len(number)) for v in sources]
+        return tuple(key), sources
 
     def _decision(self, code: int, args: Numbers, makers: Sequence[int], sources: Sequence[int]) -> Replacement | None:
         cases, number = self.cases, dict[int, int]()
