@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "formats": COMMON | {"graph", "rules", "lax", "custom", "runtime", "build"},
     "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime"},
     "cli": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "checking", "build"},
-    "arguments": {"errors", "graph", "limits", "rules"},
+    "arguments": {"errors", "graph", "limits"},
     "api": COMMON | {"arguments", "graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "build"},
     "__init__": {"api"},
     "__main__": {"cli"},

@@ -10,7 +10,20 @@ from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, named, one_key, several_functions, size, text, whole
+from tidu_cli.arguments import (
+    a_function,
+    a_key,
+    among,
+    by_key,
+    checked,
+    mapping,
+    named,
+    one_key,
+    several_functions,
+    size,
+    text,
+    whole,
+)
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.formats.files import reading
@@ -24,6 +37,7 @@ from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.dot import to_dot as _to_dot
+from tidu_cli.rules.identities import ASSUMPTIONS
 from tidu_cli.transforms import linearize as _linearize
 from tidu_cli.transforms import materialize as _materialize
 from tidu_cli.transforms import matrix as _matrix
@@ -158,7 +172,7 @@ def matrix(document: Document, holomorphic: bool = False) -> Document:
     return _matrix.matrix(document, holomorphic=holomorphic)
 
 
-@checked()
+@checked(assume=among(ASSUMPTIONS))
 def materialize(
     document: Document,
     output: KeyTexts = (),

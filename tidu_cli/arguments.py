@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import chain, repeat
 from pathlib import PurePath
@@ -15,7 +15,6 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
 from tidu_cli.limits import parse_size
-from tidu_cli.rules.identities import ASSUMPTIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Check = Callable[[str, Any], Any]
@@ -188,13 +187,17 @@ _VALUES = "the name of a value, or a list of names"
 _NAMES = "a list of names, text, one for each argument"
 _PACKAGES = "the name of a package, or a list of names"
 
-_GRANTED = f"one of {', '.join(map(repr, ASSUMPTIONS))}, or a list of these"
 
+def among(choices: Sequence[str]) -> Check:
+    """A check: one of these words, or a list of such."""
+    expected = f"one of {', '.join(map(repr, choices))}, or a list of these"
 
-def _assumption(name: str, value: Any) -> Any:
-    if value not in ASSUMPTIONS:
-        raise ArgumentError(f"argument '{name}' takes {_GRANTED}, not {value!r}")
-    return value
+    def word(name: str, value: Any) -> str:
+        if value not in choices:
+            raise ArgumentError(f"argument '{name}' takes {expected}, not {value!r}")
+        return str(value)
+
+    return _list_of(word, expected, str)
 
 
 CHECKS: Mapping[str, Check] = {
@@ -219,7 +222,6 @@ CHECKS: Mapping[str, Check] = {
     ),
     **dict.fromkeys(("pass_number", "order", "length"), _count),
     "tangent": _tangents,
-    "assume": _list_of(_assumption, _GRANTED, str),
     "by": text,
     "weights": _flag,
     "cast": text,

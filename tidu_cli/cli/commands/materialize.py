@@ -65,6 +65,7 @@ def _per_byte(text: str) -> float:
     "graph=NAME: an output, a graph; these two repeat.",
 )
 @click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
+@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
 @click.option("--simplify", is_flag=True, help="Replace nodes by simpler ones that give the same bits, and compute constants.")
 @click.option(
     "--assume",
@@ -73,7 +74,6 @@ def _per_byte(text: str) -> float:
     type=click.Choice(ASSUMPTIONS),
     help="With --simplify: also by what holds where zeros have no sign, or nothing is infinite or NaN; repeats.",
 )
-@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
 @document_output_options
 @on_document
 def command(
@@ -82,9 +82,9 @@ def command(
     settings: tuple[str, ...],
     policy: Policy | None,
     inline: bool,
+    needed_inputs: bool,
     simplify: bool,
     assumptions: tuple[str, ...],
-    needed_inputs: bool,
 ) -> Document:
     """Make one self-contained graph of a document.
 
