@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from tidu_cli.lax.identities import arithmetic, movement, selection
+from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.rules.identities import Identity
 
-_TITLES = {"Arithmetic": arithmetic, "Movement of elements": movement, "Choices and logic": selection}
+_TITLES = {
+    "Arithmetic": arithmetic,
+    "Movement of elements": movement,
+    "Parts of arrays": joining,
+    "Conversions": conversion,
+    "Choices and logic": selection,
+}
 
 _BEGIN = """# Identities
 

@@ -19,7 +19,7 @@ from tests.interpret import evaluate, random_inputs
 from tests.sketch import Sketch, Value, document
 from tests.strategies import seeds
 from tidu_cli.graph.types import INTEGERS, moves
-from tidu_cli.lax.identities import arithmetic, movement, selection
+from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.lax.identities.table import IDENTITIES, looked_at
 from tidu_cli.runtime.evaluate import evaluate as run
 from tidu_cli.transforms.linearize import linearize
@@ -83,6 +83,25 @@ def test_what_stands_for_a_node_has_its_derivative(key: tuple[str, str], monkeyp
     hold(20, law, site(key), seeds)
 
 
+@pytest.mark.parametrize(("key", "assumed"), [(k, a) for k, i in TABLE.items() for a in sorted(i.assumes)], ids=str)
+def test_what_is_assumed_is_needed(key: tuple[str, str], assumed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    identity, differing = TABLE[key], []
+    monkeypatch.setattr("tidu_cli.transforms.rewriting.sites.identities", lambda assumptions: {identity.op: (identity,)})
+
+    def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
+        sketch, results = found
+        before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
+        finite = "finite" in identity.assumes and assumed != "finite"
+        at = {i.key: edgy(i.type, np.random.default_rng(seed), finite=finite) for i in before.head.inputs}
+        signed = "no-signed-zeros" not in identity.assumes or assumed == "no-signed-zeros"
+        with np.errstate(all="ignore"):
+            ours, theirs = evaluate(simplify(before, identity.assumes), at), evaluate(before, at)
+        differing.append(any(not same(value, ours[k], signed_zeros=signed) for k, value in theirs.items()))
+
+    hold(100, law, site(key), seeds)
+    assert any(differing), "it holds without"
+
+
 _TOLERANCE = {"f16": 1e-2, "bf16": 1e-1, "f32": 1e-5, "c64": 1e-5} | dict.fromkeys(["f64", "c128", *INTEGERS], 1e-12)
 
 
@@ -92,6 +111,6 @@ def test_the_page_is_current() -> None:
 
 def test_what_identities_look_at_is_looked_at() -> None:
     """What rules ask of makers is in the table of what is looked at, or they would never apply."""
-    for module in (arithmetic, movement, selection):
+    for module in (arithmetic, conversion, joining, movement, selection):
         asked = set(re.findall(r"\bop == \"(\w+)\"", Path(module.__file__).read_text()))
         assert asked <= frozenset().union(*map(looked_at, {i.op for i in IDENTITIES})), module

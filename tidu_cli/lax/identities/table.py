@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
-from tidu_cli.lax.identities import arithmetic, movement, selection
+from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.lax.identities.constants import may_fold
 from tidu_cli.rules.identities import Identity
 
-IDENTITIES: tuple[Identity, ...] = (*arithmetic.IDENTITIES, *movement.IDENTITIES, *selection.IDENTITIES)
+IDENTITIES: tuple[Identity, ...] = (
+    *arithmetic.IDENTITIES,
+    *movement.IDENTITIES,
+    *joining.IDENTITIES,
+    *conversion.IDENTITIES,
+    *selection.IDENTITIES,
+)
 
 
 @cache
