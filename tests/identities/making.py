@@ -303,7 +303,7 @@ def negative_scaled(d: Draw) -> Value:
 
 def sum_of_equals(d: Draw) -> Value:
     axes = d.draw(st.lists(st.integers(0, d.type.rank - 1), unique=True, min_size=1)) if d.type.rank else []
-    c = d.one_of(1.0, 0.5, -3.0, 0.1, 1e30, float("inf"), 0.0, 2.0**-1060, 65504.0, 2049.0)
+    c = d.one_of(1.0, 0.5, -3.0, 0.1, 1e30, float("inf"), 0.0, -0.0, 2.0**-1060, 65504.0, 2049.0)
     return d.op("reduce_sum", d.full(c), axes=axes)
 
 

@@ -21,6 +21,7 @@ from tests.strategies import seeds
 from tidu_cli.graph.types import INTEGERS, moves
 from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.lax.identities.table import IDENTITIES, looked_at
+from tidu_cli.rules.identities import ASSUMPTIONS
 from tidu_cli.runtime.evaluate import evaluate as run
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -114,3 +115,15 @@ def test_what_identities_look_at_is_looked_at() -> None:
     for module in (arithmetic, conversion, joining, movement, selection):
         asked = set(re.findall(r"\bop == \"(\w+)\"", Path(module.__file__).read_text()))
         assert asked <= frozenset().union(*map(looked_at, {i.op for i in IDENTITIES})), module
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n", "shrinks"), [("u8", 256, True), ("u8", 300, False), ("f16", 2100, False), ("i32", 300, True)]
+)
+def test_counting_that_wraps_makes_no_unit_matrix(dtype: str, n: int, shrinks: bool) -> None:
+    s = Sketch({"x": f"f64[{n}]"})
+    rows, columns = (s.apply("iota", dtype=dtype, shape=(n, n), dimension=k) for k in (0, 1))
+    unit = s.apply("convert_element_type", s.apply("eq", rows, columns), new_dtype="f64")
+    y = s.apply("dot_general", unit, s.inputs[0], dimension_numbers=[[[1], [0]], [[], []]])
+    found = simplify(document(s.build("f", {"y": y})), ASSUMPTIONS)
+    assert (found.head.n_nodes == 0) == shrinks

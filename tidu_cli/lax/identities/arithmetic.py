@@ -7,7 +7,7 @@ other derivatives than the node that it would stand for is no identity here, suc
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, isnan, ldexp, prod
+from math import copysign, frexp, isinf, isnan, ldexp, prod
 
 from tidu_cli.graph.literals import NONFINITE, literal_to_numbers
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
@@ -146,7 +146,7 @@ def _sum_of_equals(site: Site) -> Term | None:
     """Where all partial sums are multiples of a last digit, and not too large, whatever the order, none of them rounds."""
     (x,) = site.operands
     number, n = _constant(x, 1), prod(x.type.shape[axis] for axis in site.attrs.axes)
-    if number is None or not n or abs(number) == float("inf"):
+    if number is None or not n or isinf(number) or copysign(1, number) < 0 == number:  # NumPy's sum of -0 is 0
         return None
     digits, greatest = {"f16": (11, 15), "bf16": (8, 127), "f32": (24, 127), "f64": (53, 1023)}[x.dtype]
     mantissa, exponent = frexp(abs(number))

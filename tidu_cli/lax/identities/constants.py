@@ -27,6 +27,9 @@ _ANY_DTYPE = frozenset({
 _REAL = frozenset({"mul", "div", "sqrt", "square"})
 
 
+_COUNTS = {"i8": 2**7, "u8": 2**8, "bf16": 2**8, "f16": 2**11, "i16": 2**15, "u16": 2**16}
+"""So far dtypes count without wrapping or rounding, those of 32 bits and more at least to 2²⁴."""
+
 _TELLING = MOVING | {"constant", "iota", "eq", "convert_element_type"}
 
 
@@ -48,7 +51,8 @@ def known_result(case: Case, operands: Sequence[Known | None]) -> Known | None:
     if case.op == "constant":
         return _of_literal(case.attrs.value)  # type: ignore[attr-defined]
     if case.op == "iota":
-        return Known("count", axes=(case.attrs.dimension,))  # type: ignore[attr-defined]
+        axis: int = case.attrs.dimension  # type: ignore[attr-defined]
+        return Known("count", axes=(axis,)) if result.shape[axis] <= _COUNTS.get(result.dtype, 2**24) else None
     if case.op == "eq" and all(k is not None and k.kind == "count" for k in operands):
         (one,), (other,) = (cast(Known, k).axes for k in operands)
         return Known("unit", axes=tuple(sorted((one, other)))) if one != other else None

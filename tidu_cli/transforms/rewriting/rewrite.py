@@ -11,10 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
+from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs
 from tidu_cli.graph.columns.large import no_collection
-from tidu_cli.graph.graph import Document, Graph, Meta
+from tidu_cli.graph.graph import Case, Document, Graph, Meta
 from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.lax.identities.constants import known_result, tells
@@ -216,16 +217,22 @@ class _Rewriting:
         if attrs == case.attrs:
             return code
         found = replace(case, attrs=attrs)
-        if case.mask is not None and zeros_due(self.primitives, found) != zeros_due(self.primitives, case):
-            return code
-        return self.cases.intern(found)
+        return self.cases.intern(found) if case.mask is None or self._is_as_linear(found, case) else code
+
+    def _is_as_linear(self, found: Case, before: Case) -> bool:
+        """Whether a loop or branch is seen to be linear in what it says, as it was."""
+        try:
+            return zeros_due(self.primitives, found) == zeros_due(self.primitives, before)
+        except TypeRuleError:
+            return False
 
     def _closed(self, graph: ClosedGraph, row_major: bool) -> ClosedGraph:
         """A graph of a node simplified. What it carries lies as its outputs, or its operands, do."""
         inputs = ROW_MAJOR if row_major else Layout()
-        document, layouts = _simplified(graph.document, self.assumptions, inputs, outputs_tell=True)
-        if row_major and any(x != ROW_MAJOR for x in layouts):
-            document, _ = _simplified(graph.document, self.assumptions, Layout(), outputs_tell=True)
+        with listening(None):
+            document, layouts = _simplified(graph.document, self.assumptions, inputs, outputs_tell=True)
+            if row_major and any(x != ROW_MAJOR for x in layouts):
+                document, _ = _simplified(graph.document, self.assumptions, Layout(), outputs_tell=True)
         unchanged = document.head.code == graph.graph.code and document.head.args == graph.graph.args
         return graph if unchanged else ClosedGraph.of(document.head)
 
