@@ -10,7 +10,20 @@ from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, named, one_key, several_functions, size, text, whole
+from tidu_cli.arguments import (
+    a_function,
+    a_key,
+    among,
+    by_key,
+    checked,
+    mapping,
+    named,
+    one_key,
+    several_functions,
+    size,
+    text,
+    whole,
+)
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.formats.files import reading
@@ -24,6 +37,7 @@ from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.dot import to_dot as _to_dot
+from tidu_cli.rules.identities import ASSUMPTIONS
 from tidu_cli.transforms import linearize as _linearize
 from tidu_cli.transforms import materialize as _materialize
 from tidu_cli.transforms import matrix as _matrix
@@ -188,28 +202,40 @@ def matrix(document: Document, holomorphic: bool = False) -> Document:
     return _matrix.matrix(document, holomorphic=holomorphic)
 
 
-@checked()
+@checked(assume=among(ASSUMPTIONS))
 def materialize(
     document: Document,
     output: KeyTexts = (),
     set: Mapping[Any, object] | None = None,
     inline: bool = False,
     needed_inputs: bool = False,
+    simplify: bool = False,
+    assume: str | Sequence[str] = (),
 ) -> Document:
     """One self-contained graph with the head's outputs (or `output`), and with all inputs that the document declares.
 
     Inputs of `set` are made constants; with `inline` the document's own ops are written out; with `needed_inputs` inputs that no
-    output depends on go.
+    output depends on go. With `simplify` nodes are replaced by simpler ones that give the same bits, and constants are computed;
+    where `assume` says "no-signed-zeros" or "finite" (that nothing is infinite or NaN), also by what holds then.
     Raises UnknownNameError, TransformError, EvaluationError for a constant of another type than the input.
     """
+    if assume and not simplify:
+        raise ArgumentError("argument 'assume' says what simplify may take for granted; add simplify=True")
     if set:
         from tidu_cli.runtime.inputs import input_constant
 
         require_inputs(document, set)
         constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
         document = bind_constants(document, constants)
-    found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs)
-    return _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs) if inline else found
+    found = _materialize.materialize(document, outputs=_keys(output), needed_inputs=needed_inputs and not simplify)
+    if inline:
+        found = _materialize.materialize(_inline.inline(found), needed_inputs=needed_inputs and not simplify)
+    if not simplify:
+        return found
+    from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
+
+    found = simplified(found, assume)
+    return _materialize.materialize(found, needed_inputs=True) if needed_inputs else found
 
 
 @checked()

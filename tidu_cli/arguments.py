@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import chain, repeat
 from pathlib import PurePath
@@ -187,12 +187,38 @@ _VALUES = "the name of a value, or a list of names"
 _NAMES = "a list of names, text, one for each argument"
 _PACKAGES = "the name of a package, or a list of names"
 
+
+def among(choices: Sequence[str]) -> Check:
+    """A check: one of these words, or a list of such."""
+    expected = f"one of {', '.join(map(repr, choices))}, or a list of these"
+
+    def word(name: str, value: Any) -> str:
+        if value not in choices:
+            raise ArgumentError(f"argument '{name}' takes {expected}, not {value!r}")
+        return str(value)
+
+    return _list_of(word, expected, str)
+
+
 CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("document", "documents"), _document),
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
     **dict.fromkeys(
-        ("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse", "weights", "rules"), _flag
+        (
+            "value",
+            "detach",
+            "inline",
+            "needed_inputs",
+            "simplify",
+            "holomorphic",
+            "reverse",
+            "types",
+            "collapse",
+            "weights",
+            "rules",
+        ),
+        _flag,
     ),
     **dict.fromkeys(("pass_number", "order", "length"), _count),
     "tangent": _tangents,

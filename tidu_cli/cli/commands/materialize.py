@@ -14,6 +14,7 @@ from tidu_cli.cli.value_options import given_constants, set_option
 from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.rules.identities import ASSUMPTIONS
 
 if TYPE_CHECKING:
     from tidu_cli.transforms.memory.checkpoints import Policy
@@ -65,6 +66,14 @@ def _per_byte(text: str) -> float:
 )
 @click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
 @click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
+@click.option("--simplify", is_flag=True, help="Replace nodes by simpler ones that give the same bits, and compute constants.")
+@click.option(
+    "--assume",
+    "assumptions",
+    multiple=True,
+    type=click.Choice(ASSUMPTIONS),
+    help="With --simplify: also by what holds where zeros have no sign, or nothing is infinite or NaN; repeats.",
+)
 @document_output_options
 @on_document
 def command(
@@ -74,17 +83,24 @@ def command(
     policy: Policy | None,
     inline: bool,
     needed_inputs: bool,
+    simplify: bool,
+    assumptions: tuple[str, ...],
 ) -> Document:
     """Make one self-contained graph of a document.
 
     Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
     that are not bound, in order, needed or not, so that a pipeline works the same for every function.
 
+    With --simplify, products with 1, changes of shape that undo one another and the like go, and arithmetic on constants is done,
+    in loops and branches, too. As tidu evaluates it no value changes by a bit, but for the bits of NaNs.
+
     With --recompute, values that a reverse sweep would hold for long are computed a second time instead. A note tells the peak of
     memory and the operations, with and without; where the peak is no lower, the graph is as it is without. No value changes.
     """
     from tidu_cli.transforms.materialize import materialize
 
+    if assumptions and not simplify:
+        raise click.UsageError("--assume says what --simplify may take for granted; add --simplify")
     if settings:
         from tidu_cli.transforms.linking.bind_constants import bind_constants
 
@@ -93,6 +109,10 @@ def command(
         from tidu_cli.transforms.linking.inline import inline as inlined
 
         document, outputs = inlined(materialize(document, outputs=outputs)), ()
+    if simplify:
+        from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
+
+        document, outputs = simplified(materialize(document, outputs=outputs), assumptions), ()
     result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
     if policy is None:
         return result
