@@ -18,6 +18,7 @@ from tidu_cli.build.arrays.aliasing import require_current
 from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
+from tidu_cli.build.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph
@@ -65,7 +66,7 @@ class Recorder:
 
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
-    such values but for constants. `meta` is that of nodes, by the number of one of their results.
+    such values but for constants. `meta` is that of nodes, by the number of one of their results; `sources` tell it, where they are asked.
     """
 
     numpy = PROTOCOLS
@@ -87,6 +88,7 @@ class Recorder:
         self._scalars: dict[tuple[str, bytes], Array] = {}
         self._large: set[int] = set()
         self.meta: dict[int, Meta] = {}
+        self.sources: Sources | None = within.sources if within is not None else None
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
@@ -153,6 +155,8 @@ class Recorder:
             first = self._known[identity] = self._n_values
             self._n_values += len(results)
             self._nodes.append((code, values, first))
+            if self.sources is not None:
+                self.meta[first] = {"source": self.sources.now()}
         # Arrays of their own, as they may be changed in place.
         return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
 
