@@ -66,7 +66,8 @@ class Recorder:
 
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
-    such values but for constants. `meta` is that of nodes, by the number of one of their results; `sources` tell it, where they are asked.
+    such values but for constants. `meta` is that of nodes, by the number of one of their results.
+    `sources` say where they arise, if that is asked for.
     """
 
     numpy = PROTOCOLS

@@ -39,7 +39,7 @@ class Sources:
 
 
 def _named(code: CodeType) -> str:
-    """`FUNCTION FILE` of a user's function, '' of any other. A document goes to others: of a file elsewhere it has the name alone."""
+    """`FUNCTION FILE` of a user's function, '' of any other. Documents go to others: of a file elsewhere they have the name alone."""
     if not written_by_users(code.co_filename):
         return ""
     file = shown(code.co_filename)

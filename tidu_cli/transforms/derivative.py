@@ -35,6 +35,11 @@ class Derivative:
         self.passes_on = has_sources(logical.document.graphs)
         self.stamper = Stamper(Target(self.linear, -1, -1), Target(self.residual, logical.n_values), "the derivative, so far")
 
+    @property
+    def n_together(self) -> int:
+        """How many nodes may be looked at together: all, but where what each of them emits gets its source."""
+        return 0 if self.passes_on else self.logical.n_nodes
+
     def passing_on(self, nodes: Iterable[N], graph: Graph, base: int = 0) -> Iterable[N]:
         """These nodes of a graph, from which what is stamped while they are looked at gets its source, where they have one."""
         made = ((self.linear, self.sources), (self.residual, self.residual_sources))

@@ -62,7 +62,7 @@ def linearize(
     return replace(found, passes={**document.passes, call.number: identity})
 
 
-@by_columns("tidu_cli.transforms.columns.linearize", lambda derivative, *_: 0 if derivative.passes_on else derivative.logical.n_nodes)
+@by_columns("tidu_cli.transforms.columns.linearize", lambda derivative, *_: derivative.n_together)
 def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytearray, primitives: PrimitiveSet) -> Sequence[int]:
     """The handle of each flat id's tangent, 0 for zero."""
     logical, stamper = derivative.logical, derivative.stamper

@@ -22,9 +22,7 @@ def has_sources(graphs: Iterable[Graph]) -> bool:
     return any(SOURCE in (meta or ()) for graph in graphs for meta in graph.node_meta.values())
 
 
-def passed_on(
-    nodes: Iterable[N], graph: Graph, base: int, made: Sequence[tuple[GraphBuilder, dict[int, Meta]]]
-) -> Iterator[N]:
+def passed_on(nodes: Iterable[N], graph: Graph, base: int, made: Sequence[tuple[GraphBuilder, dict[int, Meta]]]) -> Iterator[N]:
     """These nodes, as they are; and what is written to the builders while each of them is looked at gets its source as meta.
 
     The last but one number of a node is its first result, counted from `base` on.
@@ -36,7 +34,7 @@ def passed_on(
         meta = graph.node_meta.get(graph.producer(first_result - base)[0])
         if meta and SOURCE in meta:
             for (builder, node_meta), first in zip(made, before, strict=True):
-                node_meta.update(dict.fromkeys(range(first, len(builder.code)), {SOURCE: meta[SOURCE]}))
+                node_meta.update((k, {SOURCE: meta[SOURCE]}) for k in range(first, len(builder.code)))
 
 
 def kept(before: Graph, after: Graph, new_id: Column[int]) -> Graph:

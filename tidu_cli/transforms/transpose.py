@@ -47,7 +47,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     return derivative.appended(rest, _dual_name(head.name, head.linear), head.linear, outputs)
 
 
-@by_columns("tidu_cli.transforms.columns.transpose", lambda derivative, head, *_: 0 if derivative.passes_on else head.n_nodes)
+@by_columns("tidu_cli.transforms.columns.transpose", lambda derivative, head, *_: min(derivative.n_together, head.n_nodes))
 def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> Sequence[int]:
     """The handle of the cotangent of each of the head's inputs, 0 for zero."""
     cases, logical = head.cases, derivative.logical
