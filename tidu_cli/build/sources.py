@@ -8,6 +8,8 @@ from types import CodeType
 
 from tidu_cli.build.errors import shown, written_by_users
 
+_WITHIN_LINES = frozenset({"<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"})
+
 
 class Sources:
     """The users' functions that run within a call of the function that makes this.
@@ -39,8 +41,11 @@ class Sources:
 
 
 def _named(code: CodeType) -> str:
-    """`FUNCTION FILE` of a user's function, '' of any other. Documents go to others: of a file elsewhere they have the name alone."""
-    if not written_by_users(code.co_filename):
+    """`FUNCTION FILE` of a user's function, '' of any other, and of comprehensions, which are of the line that they stand in.
+
+    A document goes to others: of a file that is not below the working directory it has the name alone.
+    """
+    if code.co_name in _WITHIN_LINES or not written_by_users(code.co_filename):
         return ""
     file = shown(code.co_filename)
     return f"{code.co_qualname.replace('<locals>.', '')} {Path(file).name if Path(file).is_absolute() else file}"
