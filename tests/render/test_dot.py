@@ -114,7 +114,7 @@ def test_collapse_draws_each_graph_but_the_head_as_one_node(reverse):
 def test_large_graphs_are_refused_with_what_to_do():
     nodes = [("neg", k) for k in range(600)]
     data = succeed("linearize", "--wrt", "x", input=document(graph(nodes, outputs=[("y", 600)])))
-    found = invoke("dot", "--format", "svg", input=data)
+    found = invoke("dot", "--format", "svg", "--expand", input=data)
     assert found.exit_code == 1
     assert "1204 inputs, nodes and outputs, more than 500; --collapse draws 6" in found.stderr
     assert "--limit 1204 draws all;" in found.stderr

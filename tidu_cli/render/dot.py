@@ -49,7 +49,8 @@ def dot_text(
 ) -> str:
     """A picture as DOT text. `label` may give items a label of their own, `numbers` are texts for edges, by the value on them.
 
-    Without `slots`, edges are not numbered by operand: where labels are formulas, these say it. It goes to the right if it is `wide`.
+    Without `slots`, edges are not numbered by operand: where labels are formulas, these say it. If it is `wide`, it goes to the
+    right.
     """
     items: dict[int, list[Item]] = {}
     for item in shown.items:
@@ -87,6 +88,7 @@ def _cluster(
 
 
 def title(shown: Picture, g: int) -> str:
+    """What stands in the frame of a graph: its name, and what it is."""
     document, frame = shown.document, shown.frames[g]
     graph = frame.graph
     if frame.part is not None:
@@ -119,6 +121,7 @@ def item_line(shown: Picture, item: Item, given: str | None) -> str:
 
 
 def item_label(shown: Picture, item: Item) -> str:
+    """What an item says where nothing else is given."""
     graph, part = shown.graph(item.graph), shown.frames[item.graph].part
     if item.kind is Kind.INPUT:
         declared = graph.inputs[item.index]
@@ -139,6 +142,7 @@ def item_label(shown: Picture, item: Item) -> str:
 
 
 def edge_line(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping[Place, str]) -> str:
+    """An edge's line: dashed from another graph, dotted to an input that is bound, and in colour if it carries the derivative."""
     if edge.binding:
         return f"  {edge.source} -> {edge.target} [style=dotted, label=is];"
     if edge.around:

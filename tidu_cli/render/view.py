@@ -59,10 +59,10 @@ def to_html(
     `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing, and
     UnknownNameError.
     """
-    words, graphs = Words(shown, owners), shown.document.graphs
+    words = Words(shown, owners)
     told = _Told(
         words,
-        *({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in (values or {}).items()} for n in (SHORT, _LONG)),
+        *_texts(shown, values or {}),
         {place: text for place, x in (values or {}).items() if (text := summary_text(x))},
     )
     inner = {f"g{g}n{node}": inside for (g, node), inside in pictures_within(shown).items()}
@@ -83,6 +83,13 @@ def to_html(
     }
     _add_reads(data["items"], pictures.values())
     return _page(shown.document.head.name, _standing(drawn), interned(data))
+
+
+def _texts(shown: Picture, values: Mapping[Place, Any]) -> tuple[Mapping[Place, str], Mapping[Place, str]]:
+    """Values in few characters and in more."""
+    graphs = shown.document.graphs
+    of_length = ({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in values.items()} for n in (SHORT, _LONG))
+    return next(of_length), next(of_length)
 
 
 def _standing(drawn: Mapping[str, str | Boxes]) -> str:
@@ -114,7 +121,7 @@ def _drawn(told: _Told, shown: Picture, of: str, *, types: bool, expand: bool) -
         (svg,) = svgs([text(False)])
         if scale(svg) < LEGIBLE:
             ((svg, _),) = laid_out(lambda wide: [text(wide)])
-        if expand or scale(svg) >= STRIP:
+        if expand or types or told.short or scale(svg) >= STRIP:  # boxes have no room for types and numbers on edges
             return svg
     return boxes(forest(shown), label, root=of, types=types)
 

@@ -77,7 +77,10 @@ def _needed(n: int, n_edges: int) -> int:
 @picture_options
 @click.option("--open", "opened", multiple=True, metavar="GROUP", help="Draw what is in the groups of this name or line; repeats.")
 @click.option(
-    "--depth", type=click.IntRange(min=0), metavar="N", help="Open groups to this depth. [default: as many as a screen has room for]"
+    "--depth",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Open groups to this depth. [default: as a screen has room for]",
 )
 @result_options(*_FORMATS, default="dot")
 def command(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Externals, Place
 from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, edge_line, item_line, quoted, title
-from tidu_cli.render.groups.scene import Box, Forest, Link, Scene
+from tidu_cli.render.groups.scene import Box, Forest, Link, Scene, Standing
 from tidu_cli.render.groups.tree import Group, Part
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, op_counts
 from tidu_cli.render.text import name, short, type_text
@@ -92,18 +92,20 @@ def is_faded(shown: Picture, part: Part) -> bool:
     return all(item.id in shown.faded for item in (part.items if isinstance(part, Group) else [part]))
 
 
-def _standing(found: Forest, standing: Sequence[object], drawn: Sequence[str], indent: str) -> Iterator[str]:
+def _standing(found: Forest, standing: Sequence[Standing], drawn: Sequence[str], indent: str) -> Iterator[str]:
     for each in standing:
         if isinstance(each, int):
             if drawn[each]:
                 yield f"{indent}{drawn[each]}"
             continue
-        group, inside = each  # type: ignore[misc]
+        group, inside = each
         yield f"{indent}subgraph cluster_{group.id} {{"
         whole = found.parents[group.id] is None
         text = title(found.shown, group.items[0].graph) if whole else group_label(found, group).partition("\n")[0]
-        look = 'style=filled; fillcolor="#f6f6f6"; color="#bbbbbb"' if whole else (
-            f'style="rounded,filled"; fillcolor="#ebebeb"; color="{COLOURS[flow_of(group)]}"'
+        look = (
+            'style=filled; fillcolor="#f6f6f6"; color="#bbbbbb"'
+            if whole
+            else (f'style="rounded,filled"; fillcolor="#ebebeb"; color="{COLOURS[flow_of(group)]}"')
         )
         yield f'{indent}  label={quoted(text)}; labelloc=t; fontname="Helvetica"; fontsize=11; {look};'
         yield from _standing(found, inside, drawn, indent + "  ")
@@ -138,5 +140,3 @@ def _type(shown: Picture, place: Place) -> str:
     if place[0] == Externals.DETACHED:
         return ""
     return type_text(shown.graph(place[0]).type_of(place[1]))
-
-

@@ -1,9 +1,10 @@
-"""How pictures are laid out so that they can be read at once: from above or from the left, and with as much open as a screen shows."""
+"""How pictures are laid out so that they can be read: from above or from the left, and with as much open as a screen shows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tidu_cli.render.graphviz import draw
 from tidu_cli.render.groups.scene import Forest, opened_to_fit
@@ -47,12 +48,16 @@ def laid_out(texts: Callable[[bool], Sequence[str]]) -> list[tuple[str, bool]]:
     return [(a, False) if scale(a) >= scale(b) else (b, True) for a, b in zip(above, beside, strict=True)]
 
 
+def _one(text: Callable[[set[str], bool], str], chosen: set[str], wide: bool) -> Sequence[str]:
+    return [text(chosen, wide)]
+
+
 def opened(found: Forest, text: Callable[[set[str], bool], str], given: Sequence[str] = ()) -> tuple[set[str], bool]:
     """The groups that are open in the overview, besides those given: as many as can be read. And whether it goes from the left."""
     best: tuple[float, set[str], bool] = (0.0, set(), False)
     for room in _ROOMS:
         chosen = opened_to_fit(found, room, given)
-        ((svg, wide),) = laid_out(lambda way, chosen=chosen: [text(chosen, way)])
+        ((svg, wide),) = laid_out(partial(_one, text, chosen))
         if scale(svg) > best[0] * 1.01:
             best = scale(svg), chosen, wide
         if best[0] >= LEGIBLE:

@@ -1,7 +1,7 @@
 """The pictures of groups for the page of `tidu view`: each group by itself, as its parts.
 
-Groups that look the same but for what stands in their boxes, as the steps of a loop do, have one drawing, a template: it has room for
-the longest texts, and the page writes those of the group into it.
+Groups that look the same but for what stands in their boxes, as the steps of a loop do, have one drawing, a template: it has room
+for the longest texts, and the page writes those of the group into it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def boxes(found: Forest, label: Callable[[Item], str | None], *, root: str = "",
             templates[look] = _Template(scene, labels.copy(), names)
         else:
             continue
-        pictures[id_] = {"template": number[look], "n": sum(box.part is not None for box in scene.boxes), "boxes": [_named(box) for box in scene.boxes], "labels": labels}
+        own = sum(box.part is not None for box in scene.boxes)
+        stand_for = [_named(box) for box in scene.boxes]
+        pictures[id_] = {"template": number[look], "n": own, "boxes": stand_for, "labels": labels}
     all_ = templates.values()
     drawn = laid_out(lambda wide: [scene_dot(found, t.scene, t.names, t.labels, types=types, wide=wide) for t in all_])
 
@@ -106,6 +108,8 @@ def _named(box: Box) -> str:
 
 def _about(found: Forest, group: Group, root: str) -> Mapping[str, object]:
     parent = found.parents[group.id]
+    if [parent] == [*found.graphs]:  # the only graph is open in the whole picture
+        parent = None
     title, *lines = group_label(found, group).split("\n")
     return {
         "name": part_name(found.shown, group),

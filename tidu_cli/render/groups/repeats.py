@@ -22,7 +22,7 @@ class Repeat(NamedTuple):
 
 
 def repeat(sequence: Sequence[Hashable], cost: Callable[[int], int], least: int = 3) -> Repeat | None:
-    """The repetition that covers most of a sequence, if it is `least` times and half of it; of equal ones that of the shortest pieces.
+    """The repetition that covers most of a sequence, if it is `least` times and half of it; of equal ones that of least period.
 
     Where pieces may begin at several places, they begin where `cost` is least: of a loop, where the fewest values go on.
     """

@@ -1,7 +1,7 @@
 """What one picture of a large graph shows: the boxes that its groups and nodes are, and the edges between them, each drawn once.
 
-`overview` is of a whole picture, with some groups open. `insides` are those of each group alone; what its parts exchange with others
-then has a box at the margin, which says what it is.
+`overview` is of a whole picture, with some groups open. `insides` are those of each group alone; what its parts exchange with
+others then has a box at the margin, which says what it is.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ class Link:
     values: set[Place] = field(default_factory=set)
 
 
+Standing = int | tuple[Group, "list[Standing]"]
+"""A box, or a group that is open, with what stands in it."""
+
+
 @dataclass(eq=False)
 class Scene:
     """Boxes and the links between them, by number. `clusters` are the groups that are open, with what stands in them."""
@@ -44,7 +48,7 @@ class Scene:
     of: Group | None
     boxes: list[Box] = field(default_factory=list)
     links: dict[tuple[int, int], Link] = field(default_factory=dict)
-    clusters: list[object] = field(default_factory=list)
+    clusters: list[Standing] = field(default_factory=list)
 
     def link(self, source: int, target: int, edge: Edge) -> None:
         """Draw an edge."""
@@ -72,8 +76,8 @@ class Forest:
         self.leaving: dict[str, set[Place]] = {}
         for edge in shown.edges:
             source, target = self.chains[edge.source], self.chains[edge.target]
-            for group in source[_common(source, target) : -1]:
-                self.leaving.setdefault(group.id, set()).add(edge.value)
+            for left in source[_common(source, target) : -1]:
+                self.leaving.setdefault(left.id, set()).add(edge.value)
         self._constant = {item.id for item in shown.items if _is_constant(shown, item)}
 
     def _around(self, item: Item) -> tuple[Part, ...]:
@@ -92,9 +96,9 @@ class Forest:
         """The whole picture, in which these groups are open."""
         scene, numbers = Scene(None), dict[str, int]()
 
-        def enter(part: Part, into: list[object]) -> None:
+        def enter(part: Part, into: list[Standing]) -> None:
             if isinstance(part, Group) and part.id in opened:
-                inside: list[object] = []
+                inside: list[Standing] = []
                 into.append((part, inside))
                 for each in part.parts:
                     enter(each, inside)
@@ -103,9 +107,10 @@ class Forest:
                 into.append(len(scene.boxes))
                 scene.boxes.append(Box(part))
 
-        found: list[object] = []
-        for part in [*self.graphs, *(item for item in self.shown.items if item.kind is Kind.DETACHED)]:
-            enter(part, found)
+        found: list[Standing] = []
+        detached: list[Part] = [item for item in self.shown.items if item.kind is Kind.DETACHED]
+        for each in [*self.graphs, *detached]:
+            enter(each, found)
         seen = {i: next(numbers[part.id] for part in chain if part.id in numbers) for i, chain in self.chains.items()}
         for edge in self.shown.edges:
             a, b = seen[edge.source], seen[edge.target]
@@ -132,13 +137,13 @@ class Forest:
                 for around, part in zip(chain[depth:], chain[depth + 1 :], strict=False):
                     beside = margins.setdefault((around.id, before), {}).setdefault(other.id, (other, []))
                     beside[1].append((number[part.id], edge))
-        for (id_, before), beside in margins.items():
-            _add_margin(scenes[id_], before, list(beside.values()))
+        for (id_, before), others in margins.items():
+            _add_margin(scenes[id_], before, list(others.values()))
         return scenes
 
 
 def opened_to_fit(forest: Forest, room: int, opened: Sequence[str] = ()) -> set[str]:
-    """The groups that are open in a picture of `room` boxes: those given, and then of any depth the largest that there is room for."""
+    """The groups that are open in a picture of `room` boxes: those given, then the largest of any depth that there is room for."""
     found = around(forest, opened)
     if len(forest.graphs) == 1:
         found.add(forest.graphs[0].id)

@@ -6,14 +6,14 @@ by repetition, and where nothing of this helps, by cuts where few values cross.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 
 from tidu_cli.graph.graph import Graph
 from tidu_cli.render.groups.labels import Label, Path, paths
 from tidu_cli.render.groups.repeats import repeat
-from tidu_cli.render.picture import Edge, Flow, Item, Kind
+from tidu_cli.render.picture import Edge, Flow, Item
 
 MOST = 12
 """A box shows no more parts than this: in a row, they are what a screen has room for in type that one can read."""
@@ -27,7 +27,7 @@ _MOST_PHASES = 6
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Items that are drawn as one box, or, where it is open, as its parts. `place` is the line that they come from, if it is one."""
+    """Items that are drawn as one box, or where it is open as its parts. `place` is the line that they come from, if it is one."""
 
     name: str
     parts: Sequence[Part]

@@ -1,0 +1,74 @@
+"""Functions whose graphs are too large to be drawn node by node: a transformer's layer, and drugs in a body by Runge and Kutta's method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidu_cli import trace, vjp
+
+SIZES = {
+    "x": "f64[4,8]",
+    "q": "f64[2,8,4]",
+    "k": "f64[2,8,4]",
+    "v": "f64[2,8,4]",
+    "o": "f64[8,8]",
+    "w": "f64[8,16]",
+    "u": "f64[16,8]",
+}
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def norm(x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
+
+
+def head(x, q, k, v):
+    return softmax((x @ q) @ (x @ k).T / 2.0) @ (x @ v)
+
+
+def attention(x, q, k, v, o):
+    return np.concatenate([head(x, q[i], k[i], v[i]) for i in range(2)], axis=-1) @ o
+
+
+def layer(x, q, k, v, o, w, u):
+    x = x + attention(norm(x), q, k, v, o)
+    return x + np.tanh(norm(x) @ w) @ u
+
+
+def attention_gradient(source=True):
+    """The gradient of the layer's output by all weights: about 230 nodes."""
+    return vjp(trace(layer, **SIZES, source=source), list("qkvowu"), value=True)
+
+
+def flow(a, c, p, rates):
+    absorbed, out, back = rates[0] * a, (rates[1] + rates[2]) * c, rates[3] * p
+    return -absorbed, absorbed - out + back, rates[2] * c - back
+
+
+def step(state, rates, h):
+    k1 = flow(*state, rates)
+    k2 = flow(*(s + h / 2 * k for s, k in zip(state, k1, strict=True)), rates)
+    k3 = flow(*(s + h / 2 * k for s, k in zip(state, k2, strict=True)), rates)
+    k4 = flow(*(s + h * k for s, k in zip(state, k3, strict=True)), rates)
+    return tuple(s + h / 6 * (a + 2 * b + 2 * c + d) for s, a, b, c, d in zip(state, k1, k2, k3, k4, strict=True))
+
+
+def concentration(theta, dose, steps):
+    state, rates = (dose, 0.0 * dose, 0.0 * dose), np.exp(theta)
+    for _ in range(steps):
+        state = step(state, rates, 0.1)
+    return state[1]
+
+
+def kinetics_gradient(steps=160, source=True):
+    """The gradient of a concentration by four rates: for 160 steps about 29,000 inputs, nodes and outputs."""
+
+    def after(theta, dose):
+        return concentration(theta, dose, steps)
+
+    return vjp(trace(after, theta="f64[4]", dose="f64[]", source=source), "theta", value=True)
