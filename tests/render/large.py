@@ -1,4 +1,4 @@
-"""Functions whose graphs are too large to be drawn node by node: a transformer's layer, and drugs in a body by Runge and Kutta's method."""
+"""Functions whose graphs are too large to be drawn node by node: a transformer's layer, and what becomes of a drug in a body."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ import numpy as np
 
 from tidu_cli import trace, vjp
 
-SIZES = {
-    "x": "f64[4,8]",
-    "q": "f64[2,8,4]",
-    "k": "f64[2,8,4]",
-    "v": "f64[2,8,4]",
-    "o": "f64[8,8]",
-    "w": "f64[8,16]",
-    "u": "f64[16,8]",
-}
+SIZES = dict.fromkeys("qkv", "f64[2,8,4]") | {"x": "f64[4,8]", "o": "f64[8,8]", "w": "f64[8,16]", "u": "f64[16,8]"}
 
 
 def softmax(x):
@@ -65,8 +57,8 @@ def concentration(theta, dose, steps):
     return state[1]
 
 
-def kinetics_gradient(steps=160, source=True):
-    """The gradient of a concentration by four rates: for 160 steps about 29,000 inputs, nodes and outputs."""
+def kinetics_gradient(steps=164, source=True):
+    """The gradient of a concentration by four rates: for 164 steps 29,000 inputs, nodes and outputs."""
 
     def after(theta, dose):
         return concentration(theta, dose, steps)

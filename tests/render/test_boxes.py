@@ -21,20 +21,23 @@ FAULTS = """(() => {
   const box = (e) => e.getBoundingClientRect(), frame = box(view), found = [];
   const drawn = [...svg.querySelectorAll('.node')].map((e) => [e.dataset.item ?? e.textContent.trim(), box(e)]);
   for (const [name, a] of drawn) {
-    if (a.left < frame.left - 1 || a.right > frame.right + 1 || a.top < frame.top - 1 || a.bottom > frame.bottom + 1) found.push(`${name} is outside`);
-    for (const [other, b] of drawn) if (name < other && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
-      found.push(`${name} and ${other} overlap`);
+    const apart = (b) => b.right < a.left + 1 || a.right < b.left + 1 || b.bottom < a.top + 1 || a.bottom < b.top + 1;
+    if (a.left < frame.left - 1 || a.right > frame.right + 1) found.push(`${name} is outside`);
+    if (a.top < frame.top - 1 || a.bottom > frame.bottom + 1) found.push(`${name} is outside`);
+    for (const [other, b] of drawn) if (name < other && !apart(b)) found.push(`${name} and ${other} overlap`);
   }
   for (const group of svg.querySelectorAll('.node')) for (const text of group.querySelectorAll('text')) {
     const a = box(text), b = box(group);
     if (a.left < b.left - 2 || a.right > b.right + 2) found.push(`${text.textContent} is wider than its box`);
   }
-  if (document.documentElement.scrollWidth > innerWidth || document.documentElement.scrollHeight > innerHeight) found.push('the page scrolls');
+  const whole = document.documentElement;
+  if (whole.scrollWidth > innerWidth || whole.scrollHeight > innerHeight) found.push('the page scrolls');
   return found;
 })()"""
 """What is wrong with the picture that is shown."""
 
-SMALLEST = "Math.min(...[...svg.querySelectorAll('.node text')].map((t) => parseFloat(t.getAttribute('font-size')) * svg.getScreenCTM().a))"
+SMALLEST = """Math.min(...[...svg.querySelectorAll('.node text')].map(
+    (text) => parseFloat(text.getAttribute('font-size')) * svg.getScreenCTM().a))"""
 HERE = "[...byId('path').children].map((b) => b.textContent).join(' > ')"
 PANEL = "byId('panel').hidden ? '' : byId('panel').innerText"
 
@@ -69,7 +72,7 @@ def test_attention_is_legible_at_opening(page, tmp_path):
     assert page.evaluate(FAULTS) == []
     assert page.evaluate(SMALLEST) >= 9
     shown = page.evaluate("svg.textContent")
-    assert all(name in shown for name in ("values", "cotangents", "layer"))
+    assert all(name in shown for name in ("values", "cotangents", "attention"))
     page.screenshot(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 20_000
 
@@ -88,18 +91,18 @@ def test_every_group_of_it_is_sound(page):
 def test_boxes_open_by_click_and_by_key_and_close(page):
     at = page.evaluate(
         "(({x, y, width, height}) => ({x: x + width / 2, y: y + height / 2}))"
-        "([...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.includes('layer')).getBoundingClientRect())"
+        "([...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.includes('attention')).getBoundingClientRect())"
     )
     for kind in ("mousePressed", "mouseReleased"):
         page.mouse(kind, at["x"], at["y"], button="left", clickCount=1)
-    assert page.evaluate(HERE).split(" > ")[-1] == "layer"
+    assert page.evaluate(HERE).split(" > ")[-1] == "attention"
     assert "nodes" in page.evaluate("byId('words').textContent")
     page.press("Escape")
     assert page.evaluate("svg.textContent").count("cotangents") == 1
     page.evaluate("enter('')")
-    page.evaluate("[...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.includes('layer')).focus()")
+    page.evaluate("[...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.includes('attention')).focus()")
     page.press("Enter")
-    assert page.evaluate(HERE).split(" > ")[-1] == "layer"
+    assert page.evaluate(HERE).split(" > ")[-1] == "attention"
     page.evaluate("byId('path').firstChild.click()")
     assert page.evaluate("here") == "" and page.evaluate("byId('path').hidden") is True
 

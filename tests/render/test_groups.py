@@ -1,4 +1,4 @@
-"""Groups of large graphs: that they are stretches of nodes, few on each level, without cycles; what they are called, and what repeats."""
+"""Groups of large graphs: that they are stretches of nodes, few on each level, without cycles; their names, and what repeats."""
 
 from __future__ import annotations
 
@@ -130,9 +130,7 @@ def test_groups_are_opened_by_name_and_by_depth():
     opened = to_boxes(made, depth=0, open_=["step 3"])
     assert 'label="step 3"' in opened and opened.count(" [label=") > closed.count(" [label=")
     assert to_boxes(made, depth=0) == closed
-    with pytest.raises(
-        UnknownNameError, match=r"no group is called 'stepp 3'; did you mean 'step 3'\? \(groups: 2 outputs|groups:"
-    ):
+    with pytest.raises(UnknownNameError, match=r"no group is called 'stepp 3'; did you mean 'step 3'\?"):
         named(grouped(made), ["stepp 3"])
 
 

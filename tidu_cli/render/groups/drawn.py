@@ -58,12 +58,12 @@ def group_label(found: Forest, group: Group) -> str:
     nodes = [item for item in group.items if item.kind in (Kind.NODE, Kind.COLLAPSED)]
     if not nodes:
         names = [part_name(shown, item) for item in group.items[:_SHOWN]]
-        return f"{group.name}\n{short(', '.join([*names, *(['…'] if len(group.items) > _SHOWN else [])]), _WIDE)}"
+        return f"{name(group.name)}\n{short(', '.join([*names, *(['…'] if len(group.items) > _SHOWN else [])]), _WIDE)}"
     graph = shown.graph(nodes[0].graph)
     counts = op_counts(graph, (n for item in nodes for n in item.nodes or (item.index,)), 2)
     types = list(dict.fromkeys(text for place in sorted(found.leaving.get(group.id, ())) if (text := _type(shown, place))))
     gives = ", ".join(types[:_SHOWN]) + (", …" if len(types) > _SHOWN else "")
-    where = f"  {group.place}" if group.place and group.place != group.name else ""
+    where = f"  {name(group.place)}" if group.place and group.place != group.name else ""
     return "\n".join([name(group.name) + where, f"{counted(len(nodes), 'node')}: {counts}", *([f"gives {gives}"] if gives else [])])
 
 
