@@ -62,5 +62,5 @@ def _path(told: tuple[str, ...] | str) -> Path:
         return tuple(Label(part) for part in _SEPARATOR.split(told) if part)
     found = [match.groups() for place in told if (match := _PLACE.fullmatch(place))]
     # A line of a function is what it calls there; of the innermost one it is the line itself.
-    called = [*(function for function, _, _ in found[1:]), ""]
+    called = [*(function for function, _, _ in found[1:]), ""][: len(found)]
     return tuple(Label(name or f"{file}:{line}", f"{file}:{line}") for name, (_, file, line) in zip(called, found, strict=True))
