@@ -114,7 +114,7 @@ def test_a_value_is_told_with_its_numbers_and_neighbours(page):
     assert "Read by" in told
     page.evaluate("[...byId('panel').querySelectorAll('li button')][0].click()")
     told = page.evaluate(PANEL)
-    assert "at layer tests/render/large.py:" in told and "Computed from" in told and "role primal" in told
+    assert "at layer samples/attention/attention.py:" in told and "Computed from" in told and "role primal" in told
     assert page.evaluate("document.querySelectorAll('.chosen').length") == 1
     assert page.evaluate(FAULTS) == []  # the panel covers nothing of the picture
     page.press("Escape")
@@ -129,7 +129,7 @@ def test_search_finds_names_ops_types_and_lines(page):
     assert "Wq" not in str(found("nothing of this name")) and found("zzz") == []
     assert found("softmax")[0].startswith("softmax")
     assert any("exp" in hit for hit in found("exp"))
-    line = found("large.py:2")
+    line = found("attention.py:2")
     assert line and found("q@-1")[0].startswith("q@-1")
     page.press("/")
     assert page.evaluate("document.activeElement.id") == "search"

@@ -81,7 +81,7 @@ def test_functions_and_lines_are_groups():
     told = {group.name for group in found.groups.values()}
     assert {"attention", "norm", "softmax", "head"} <= told
     places = {group.place.partition(":")[0] for group in found.groups.values() if group.name == "attention"}
-    assert places == {"tests/render/large.py"}
+    assert places == {"samples/attention/attention.py"}
 
 
 def test_steps_of_a_loop_are_groups():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Externals, Place
 from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, edge_line, item_line, quoted, title
+from tidu_cli.render.groups.labels import brief
 from tidu_cli.render.groups.scene import Box, Forest, Link, Scene, Standing
 from tidu_cli.render.groups.tree import Group, Part
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, op_counts
@@ -63,7 +64,7 @@ def group_label(found: Forest, group: Group) -> str:
     counts = op_counts(graph, (n for item in nodes for n in item.nodes or (item.index,)), 2)
     types = list(dict.fromkeys(text for place in sorted(found.leaving.get(group.id, ())) if (text := _type(shown, place))))
     gives = ", ".join(types[:_SHOWN]) + (", …" if len(types) > _SHOWN else "")
-    where = f"  {name(group.place)}" if group.place and group.place != group.name else ""
+    where = f"  {name(place)}" if (place := brief(group.place)) and place != group.name else ""
     return "\n".join([name(group.name) + where, f"{counted(len(nodes), 'node')}: {counts}", *([f"gives {gives}"] if gives else [])])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tidu_cli.errors import UnknownNameError, counted, did_you_mean
 from tidu_cli.graph.graph import Externals
+from tidu_cli.render.groups.labels import brief
 from tidu_cli.render.groups.scene import Forest
 from tidu_cli.render.groups.tree import MOST, Group, Part, grouped
 from tidu_cli.render.picture import Item, Kind, Picture
@@ -26,7 +27,7 @@ def named(found: Forest, names: Sequence[str]) -> list[str]:
     """The ids of the groups that have these names, or come from these lines. Raises UnknownNameError."""
     ids = []
     for name in names:
-        meant = [id_ for id_, group in found.groups.items() if name in (group.name, group.place, id_)]
+        meant = [id_ for id_, group in found.groups.items() if name in (group.name, group.place, brief(group.place), id_)]
         if not meant:
             known = list(dict.fromkeys(group.name for group in found.groups.values()))
             shown = ", ".join(known[:MOST]) + (", ..." if len(known) > MOST else "")

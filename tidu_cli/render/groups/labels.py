@@ -57,10 +57,17 @@ def given_name(meta: Meta) -> str:
     return next((name for name in names if isinstance(name, str) and name), "")
 
 
+def brief(place: str) -> str:
+    """A place without the folders of its file."""
+    return place.rpartition("/")[2]
+
+
 def _path(told: tuple[str, ...] | str) -> Path:
     if isinstance(told, str):
         return tuple(Label(part) for part in _SEPARATOR.split(told) if part)
     found = [match.groups() for place in told if (match := _PLACE.fullmatch(place))]
     # A line of a function is what it calls there; of the innermost one it is the line itself.
     called = [*(function for function, _, _ in found[1:]), ""][: len(found)]
-    return tuple(Label(name or f"{file}:{line}", f"{file}:{line}") for name, (_, file, line) in zip(called, found, strict=True))
+    return tuple(
+        Label(name or brief(f"{file}:{line}"), f"{file}:{line}") for name, (_, file, line) in zip(called, found, strict=True)
+    )

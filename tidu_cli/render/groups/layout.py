@@ -21,7 +21,7 @@ STRIP = 0.6
 PLAIN = 60
 """Pictures of more inputs, nodes and outputs than this are shown as boxes."""
 
-_ROOMS = (18, 14, 11, 8, 6)
+_ROOMS = (18, 16, 14, 12, 10, 8, 6)
 """So many boxes a picture has, or fewer, where those cannot be read."""
 
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')

@@ -143,17 +143,24 @@ class Forest:
 
 
 def opened_to_fit(forest: Forest, room: int, opened: Sequence[str] = ()) -> set[str]:
-    """The groups that are open in a picture of `room` boxes: those given, then the largest of any depth that there is room for."""
+    """The groups that are open in a picture of `room` boxes: those given, then by depth the largest ones that there is room for.
+
+    Inputs and outputs that are one box stay one.
+    """
     found = around(forest, opened)
     if len(forest.graphs) == 1:
         found.add(forest.graphs[0].id)
-    while True:
-        visible = list(_visible(forest.graphs, found))
-        closed = sorted((p for p in visible if isinstance(p, Group)), key=lambda group: -len(group.items))
-        chosen = next((group for group in closed if len(visible) - 1 + len(group.parts) <= room), None)
-        if chosen is None:
-            return found
-        found.add(chosen.id)
+    level: list[Group] = [group for group in forest.graphs]
+    while level:
+        n_shown = sum(1 for _ in _visible(forest.graphs, found))
+        for group in sorted(level, key=lambda group: -len(group.items)):
+            if group.id not in found and n_shown - 1 + len(group.parts) <= room:
+                n_shown += len(group.parts) - 1
+                found.add(group.id)
+        if any(group.id not in found for group in level):
+            break
+        level = [part for group in level for part in group.parts if isinstance(part, Group) and not part.is_port]
+    return found
 
 
 def around(forest: Forest, ids: Sequence[str]) -> set[str]:

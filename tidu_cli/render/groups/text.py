@@ -41,4 +41,4 @@ def to_boxes(
 def _to_depth(found: Forest, depth: int) -> set[str]:
     """The groups around which there are fewer than this; graphs are open where there is one only."""
     first = len(found.graphs) == 1
-    return {id_ for id_ in found.groups if len(around(found, [id_])) <= depth + first}
+    return {id_ for id_, group in found.groups.items() if len(around(found, [id_])) <= depth + first and not group.is_port}

@@ -13,7 +13,7 @@ from itertools import accumulate, groupby
 from tidu_cli.graph.graph import Graph
 from tidu_cli.render.groups.labels import Label, Path, paths
 from tidu_cli.render.groups.repeats import repeat
-from tidu_cli.render.picture import Edge, Flow, Item
+from tidu_cli.render.picture import Edge, Flow, Item, Kind
 
 MOST = 12
 """A box shows no more parts than this: in a row, they are what a screen has room for in type that one can read."""
@@ -38,6 +38,12 @@ class Group:
     def id(self) -> str:
         """What it is called in files of Graphviz and on pages."""
         return f"{self.items[0].id}to{self.items[-1].id}"
+
+    @property
+    def is_port(self) -> bool:
+        """Whether it is of inputs, or of outputs."""
+        kinds = {self.items[0].kind, self.items[-1].kind}
+        return kinds in ({Kind.INPUT}, {Kind.OUTPUT})
 
 
 Part = Group | Item
