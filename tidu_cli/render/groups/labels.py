@@ -68,6 +68,5 @@ def _path(told: tuple[str, ...] | str) -> Path:
     found = [match.groups() for place in told if (match := _PLACE.fullmatch(place))]
     # A line of a function is what it calls there; of the innermost one it is the line itself.
     called = [*(function for function, _, _ in found[1:]), ""][: len(found)]
-    return tuple(
-        Label(name or brief(f"{file}:{line}"), f"{file}:{line}") for name, (_, file, line) in zip(called, found, strict=True)
-    )
+    places = [f"{file}:{line}" for _, file, line in found]
+    return tuple(Label(name or brief(place), place) for name, place in zip(called, places, strict=True))

@@ -150,7 +150,7 @@ def opened_to_fit(forest: Forest, room: int, opened: Sequence[str] = ()) -> set[
     found = around(forest, opened)
     if len(forest.graphs) == 1:
         found.add(forest.graphs[0].id)
-    level: list[Group] = [group for group in forest.graphs]
+    level = list(forest.graphs)
     while level:
         n_shown = sum(1 for _ in _visible(forest.graphs, found))
         for group in sorted(level, key=lambda group: -len(group.items)):
