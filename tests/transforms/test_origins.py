@@ -1,4 +1,4 @@
-"""Derivatives say which lines of a user's code they come from, where their primal nodes do; and are otherwise what they would be."""
+"""Derivatives say which lines of a user's code they come from, where their primal nodes do, and are otherwise what they were."""
 
 from __future__ import annotations
 
