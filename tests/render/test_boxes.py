@@ -91,7 +91,7 @@ def test_every_group_of_it_is_sound(page):
 def test_boxes_open_by_click_and_by_key_and_close(page):
     at = page.evaluate(
         "(({x, y, width, height}) => ({x: x + width / 2, y: y + height / 2}))"
-        "([...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.includes('attention')).getBoundingClientRect())"
+        "([...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.trim().startsWith('attention ')).getBoundingClientRect())"
     )
     for kind in ("mousePressed", "mouseReleased"):
         page.mouse(kind, at["x"], at["y"], button="left", clickCount=1)
@@ -100,7 +100,7 @@ def test_boxes_open_by_click_and_by_key_and_close(page):
     page.press("Escape")
     assert page.evaluate("svg.textContent").count("cotangents") == 1
     page.evaluate("enter('')")
-    page.evaluate("[...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.includes('attention')).focus()")
+    page.evaluate("[...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.trim().startsWith('attention ')).focus()")
     page.press("Enter")
     assert page.evaluate(HERE).split(" > ")[-1] == "attention"
     page.evaluate("byId('path').firstChild.click()")

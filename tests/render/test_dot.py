@@ -123,6 +123,13 @@ def test_large_graphs_are_refused_with_what_to_do():
     assert succeed("dot", "--limit", "1204", input=data).startswith(b"digraph")
 
 
+def test_groups_have_a_limit():
+    data = document(graph([("neg", k) for k in range(100_001)], outputs=[("y", 100_001)]))
+    found = invoke("view", input=data)
+    assert found.exit_code == 1
+    assert "100,001 nodes are too many to be grouped, the most are 100,000; tidu dot -o FILE.svg groups more, and" in found.stderr
+
+
 def test_only_what_helps_is_advised():
     def complaint(nodes, inputs, limit, *options):
         data = document(graph(nodes, inputs=[(f"x{k}", "f64[]") for k in range(inputs)], outputs=[("y", inputs + len(nodes) - 1)]))

@@ -24,6 +24,9 @@ EDGES = 4
 _SLOW = 5000
 """Of so many things Graphviz takes a minute or more."""
 
+MOST = 1_000_000
+"""Groups of so many nodes take a minute or two."""
+
 _FORMATS = ("dot", "svg", "png", "pdf")
 
 
@@ -63,6 +66,14 @@ def require_drawable(document: Document, *, collapse: bool, limit: int | None) -
         f"the picture would show {shown}; {helps}; --limit {needed} draws all{', slowly' if needed > _SLOW else ''}; "
         "tidu info summarises a document of any size"
     )
+
+
+def require_groupable(document: Document, most: int, way: str = "") -> None:
+    """Raises TiduError, with what helps, if the groups of a document are those of more nodes than this."""
+    if (n := sum(graph.n_nodes for graph in document.graphs)) > most:
+        raise TiduError(
+            f"{n:,} nodes are too many to be grouped, the most are {most:,}; {way}tidu info summarises a document of any size"
+        )
 
 
 def _needed(n: int, n_edges: int) -> int:
@@ -119,6 +130,7 @@ def command(
 
         boxed = n_items(document, collapse=collapse)[0] > PLAIN
     if boxed:
+        require_groupable(document, MOST)
         from tidu_cli.render.groups.text import to_boxes
 
         text = to_boxes(document, types=types, collapse=collapse, highlight=highlight, open_=opened, depth=depth)

@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable
+from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable, require_groupable
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
-from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 
@@ -62,11 +61,8 @@ def command(
     document = load(file).document
     if expand or limit:
         require_drawable(document, collapse=collapse, limit=limit or LIMIT)
-    elif (n := sum(graph.n_nodes for graph in document.graphs)) > _LARGEST:
-        raise TiduError(
-            f"the page would tell of {n:,} nodes, and would be too large from {_LARGEST:,} on; tidu dot -o FILE.svg draws them as "
-            "boxes, and tidu info summarises a document of any size"
-        )
+    else:
+        require_groupable(document, _LARGEST, "tidu dot -o FILE.svg groups more, and ")
     shown = picture(document, collapse=collapse, highlight=highlight, inside=False)
     values = _values(document, given_values(document, settings, files)) if settings or files else {}
     owners = cotangent_owners(document)

@@ -10,7 +10,7 @@ from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, edge_line, item
 from tidu_cli.render.groups.labels import brief
 from tidu_cli.render.groups.scene import Box, Forest, Link, Scene, Standing
 from tidu_cli.render.groups.tree import Group, Part
-from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, op_counts
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts
 from tidu_cli.render.text import name, short, type_text
 
 _SHOWN = 3
@@ -63,9 +63,11 @@ def group_label(found: Forest, group: Group) -> str:
     graph = shown.graph(nodes[0].graph)
     counts = op_counts(graph, (n for item in nodes for n in item.nodes or (item.index,)), 2)
     types = list(dict.fromkeys(text for place in sorted(found.leaving.get(group.id, ())) if (text := _type(shown, place))))
-    gives = ", ".join(types[:_SHOWN]) + (", …" if len(types) > _SHOWN else "")
+    last = f"gives {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}" if types else ""
+    if found.parents[group.id] is None:
+        last = describe_graph(graph)
     where = f"  {name(place)}" if (place := brief(group.place)) and place != group.name else ""
-    return "\n".join([name(group.name) + where, f"{counted(len(nodes), 'node')}: {counts}", *([f"gives {gives}"] if gives else [])])
+    return "\n".join(filter(None, (name(group.name) + where, f"{counted(len(nodes), 'node')}: {counts}", last)))
 
 
 def part_name(shown: Picture, part: Part) -> str:
