@@ -23,6 +23,8 @@ FAULTS = """(() => {
   for (const [name, a] of drawn) {
     const apart = (b) => b.right < a.left + 1 || a.right < b.left + 1 || b.bottom < a.top + 1 || a.bottom < b.top + 1;
     if (a.left < frame.left - 1 || a.right > frame.right + 1) found.push(`${name} is outside`);
+    if (!byId('panel').hidden && a.right > box(byId('panel')).left + 1) found.push(`${name} is under the panel`);
+    if (!byId('path').hidden && a.top < box(byId('path')).bottom - 1) found.push(`${name} is under the path`);
     if (a.top < frame.top - 1 || a.bottom > frame.bottom + 1) found.push(`${name} is outside`);
     for (const [other, b] of drawn) if (name < other && !apart(b)) found.push(`${name} and ${other} overlap`);
   }
@@ -89,10 +91,9 @@ def test_every_group_of_it_is_sound(page):
 
 
 def test_boxes_open_by_click_and_by_key_and_close(page):
-    at = page.evaluate(
-        "(({x, y, width, height}) => ({x: x + width / 2, y: y + height / 2}))"
-        "([...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.trim().startsWith('attention ')).getBoundingClientRect())"
-    )
+    attention = "[...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.trim().startsWith('attention '))"
+    middle = "(({x, y, width, height}) => ({x: x + width / 2, y: y + height / 2}))"
+    at = page.evaluate(f"{middle}({attention}.getBoundingClientRect())")
     for kind in ("mousePressed", "mouseReleased"):
         page.mouse(kind, at["x"], at["y"], button="left", clickCount=1)
     assert page.evaluate(HERE).split(" > ")[-1] == "attention"
@@ -100,7 +101,7 @@ def test_boxes_open_by_click_and_by_key_and_close(page):
     page.press("Escape")
     assert page.evaluate("svg.textContent").count("cotangents") == 1
     page.evaluate("enter('')")
-    page.evaluate("[...svg.querySelectorAll('.node.opens')].find((g) => g.textContent.trim().startsWith('attention ')).focus()")
+    page.evaluate(f"{attention}.focus()")
     page.press("Enter")
     assert page.evaluate(HERE).split(" > ")[-1] == "attention"
     page.evaluate("byId('path').firstChild.click()")
