@@ -394,11 +394,16 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
 
 
 @checked(output=text)
-def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
-    """The graph of a NumPy function of inputs of these types: text, types or arrays, also nested. Raises BuildError."""
+def trace(
+    function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", source: Any = False, **inputs: Any
+) -> Document:
+    """The graph of a NumPy function of inputs of these types: text, types or arrays, also nested. Raises BuildError.
+
+    With `source=True` the meta of each node says which lines of which functions made it: pictures have boxes for these.
+    """
     from tidu_cli.build.tracing import trace as traced
 
-    return traced(function, *args, name=name, output=output, **inputs)
+    return traced(function, *args, name=name, output=output, source=source, **inputs)
 
 
 @checked(function=a_function, name=text)

@@ -19,6 +19,7 @@ from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
 from tidu_cli.build.arrays.repeats import Node, Repeats
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
+from tidu_cli.build.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph
@@ -67,6 +68,7 @@ class Recorder:
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
     such values but for constants. `meta` is that of nodes, by the number of one of their results.
+    `sources` say where they arise, if that is asked for.
     """
 
     numpy = PROTOCOLS
@@ -90,6 +92,7 @@ class Recorder:
         self.meta: dict[int, Meta] = {}
         self._repeats = Repeats(self)
         self._numbers: dict[Any, Array] = {}
+        self.sources: Sources | None = within.sources if within is not None else None
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
@@ -163,6 +166,8 @@ class Recorder:
             first = self._known[identity] = self._n_values
             self._n_values += n_results
             self._nodes.append((code, operands, first))
+            if self.sources is not None:
+                self.meta[first] = {"source": self.sources.now()}
         return first
 
     @property

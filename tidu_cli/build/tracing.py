@@ -15,22 +15,30 @@ from tidu_cli.build.errors import BuildError, called, name_of_function, signatur
 from tidu_cli.build.pytree import Tree, filled, hints_of, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, chosen, default_output, running
 from tidu_cli.build.scipy.calling import scipy_traced
+from tidu_cli.build.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 
 
-def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
+def trace(
+    function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", source: Any = False, **inputs: Any
+) -> Document:
     """The graph of a function, a document of one graph.
 
     Arguments are types: text such as "f64[3]", TensorTypes, arrays (for their type), or these in dicts, lists, tuples and
     dataclasses. Parameters left out keep their defaults, which become constants. The result gives the outputs: an array is called
-    `output`, the parts of a tuple or list `output.0`, `output.1`, ..., those of a dict or dataclass by their names.
+    `output`, the parts of a tuple or list `output.0`, `output.1`, ..., those of a dict or dataclass by their names. With
+    `source=True` the meta of each node has under `source` which lines of which functions made it, the outermost first.
     Raises BuildError, with the file and line, for what cannot be traced.
     """
     recorder = Recorder()
     signature = signature_of(function)
+    if not isinstance(source, bool):  # a parameter of that name
+        inputs["source"] = source
+    elif source:
+        recorder.sources = Sources()
     try:
         bound = signature.bind(*args, **inputs)
     except TypeError as error:
@@ -45,15 +53,18 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
     return recorder.document(name or name_of_function(function), outputs_of(recorder, result, output))
 
 
-def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None = None, outputs: Sequence[str] = ()) -> Document:
+def build_function(
+    place: str, inputs: Mapping[str, Type], *, name: str | None = None, outputs: Sequence[str] = (), source: bool = False
+) -> Document:
     """The graph of FILE.py:FUNCTION, which is run. Dots in the keys of `inputs` say how they nest.
 
-    `outputs` chooses outputs, or names the one of a function that returns one array.
+    `outputs` chooses outputs, or names the one of a function that returns one array. For `source` see `trace`.
     """
     file, _, function_name = place.rpartition(":")
     function = loaded(file, function_name)
     arguments = arguments_of(function, tree_of(inputs))
     recorder = Recorder()
+    recorder.sources = Sources() if source else None
     arrays = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
     with contextlib.redirect_stdout(sys.stderr), running(recorder), scipy_traced():
         positional, named = bound(function, arguments, arrays)

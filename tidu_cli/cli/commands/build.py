@@ -50,6 +50,7 @@ def _declaration(text: str) -> tuple[str, Type]:
 @click.option(
     "--rules", is_flag=True, help="With --jax: functions of jax.custom_jvp and custom_vjp are operations with these derivatives."
 )
+@click.option("--source", "sources", is_flag=True, help="Note in each node which lines of FILE.py made it, for tidu view and dot.")
 @result_options(*DOCUMENTS, default="json")
 def command(
     source: str,
@@ -58,6 +59,7 @@ def command(
     name: str | None,
     by_jax: bool,
     rules: bool,
+    sources: bool,
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -76,6 +78,8 @@ def command(
         types[key] = type_
     if rules and not by_jax:
         raise click.UsageError("--rules goes with --jax")
+    if sources and (by_jax or not _FUNCTION.fullmatch(source)):
+        raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
     if by_jax:
         if not _FUNCTION.fullmatch(source):
             raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
@@ -85,7 +89,7 @@ def command(
     elif _FUNCTION.fullmatch(source):
         from tidu_cli.build.tracing import build_function
 
-        document = build_function(source, types, name=name, outputs=outputs)
+        document = build_function(source, types, name=name, outputs=outputs, source=sources)
         _hint(document)
     else:
         from tidu_cli.build.formulas.formula import build_formula

@@ -9,13 +9,16 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable
+from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable, require_groupable
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
+
+_LARGEST = 100_000
+"""Pages with all that is said of so many nodes have some 40 MB."""
 
 
 @click.command(
@@ -27,6 +30,7 @@ from tidu_cli.graph.keys import Key
 @inputs_option
 @picture_options
 @out_option("html")
+@click.option("--at", metavar="GROUP", help="The group, by its name or line, that the page shows first.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
 def command(
     file: str,
@@ -36,14 +40,16 @@ def command(
     highlight: tuple[Key, ...],
     collapse: bool,
     limit: int | None,
+    expand: bool,
+    at: str | None,
     out: str | None,
     open_: bool,
 ) -> None:
     """Write a page that shows a document.
 
-    One HTML file that needs no network: the picture of tidu dot with pan and zoom, what each part is, and a slider that steps
-    through the head's nodes in the order in which they are computed, each told in words. With --set and --inputs, as in eval, the
-    numbers stand on the edges. It is drawn by Graphviz.
+    One HTML file that needs no network: the picture of tidu dot with pan and zoom, a search, all that is known of a value at a
+    click, and a slider that steps through the head's nodes in the order in which they are computed, each told in words. Large
+    graphs are boxes that open. With --set and --inputs, as in eval, it has the numbers. It is drawn by Graphviz.
     """
     from tidu_cli.checking.numeric.cotangents import cotangent_owners
     from tidu_cli.render.picture import picture
@@ -53,10 +59,14 @@ def command(
     if open_ and out in (None, "-"):
         raise click.UsageError("--open needs a file: give -o page.html")
     document = load(file).document
-    require_drawable(document, collapse=collapse, limit=limit or LIMIT)
+    if expand or limit:
+        require_drawable(document, collapse=collapse, limit=limit or LIMIT)
+    else:
+        require_groupable(document, _LARGEST, "tidu dot -o FILE.svg groups more, and ")
     shown = picture(document, collapse=collapse, highlight=highlight, inside=False)
     values = _values(document, given_values(document, settings, files)) if settings or files else {}
-    emit_bytes(to_html(shown, types=types, values=values, owners=cotangent_owners(document)).encode(), out)
+    owners = cotangent_owners(document)
+    emit_bytes(to_html(shown, types=types, values=values, owners=owners, expand=bool(expand or limit), at=at).encode(), out)
     if open_ and out is not None:
         import webbrowser
 
