@@ -51,7 +51,7 @@ def _per_byte(text: str) -> float:
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
 @file_argument
 @output_keys_option
-@set_option("Make an input a constant: its value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@set_option("Make an input a constant: its value, such as 3, .5, 1,2,3, JSON, or @FILE.npy; repeats.")
 @click.option(
     "--recompute",
     "policy",

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from tidu_cli.cli.options import SUFFIXES
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import is_model
+from tidu_cli.formats.suffixes import FORMATS as SUFFIXES
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
 
 LARGEST = 2**25
