@@ -5,10 +5,11 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False  # That of typing, which takes longer to import than all that a program does before it minds its signals.
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from tidu_cli.api import (
         Compiled,
+        Document,
+        Key,
+        TiduError,
         compile,
         compose,
         cond,
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Compiled",
+    "Document",
+    "Key",
+    "TiduError",
     "compile",
     "compose",
     "cond",
@@ -72,10 +76,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> "Any":
-    # The functions of tidu_cli.api, imported when first asked for: `tidu --version` imports nothing but click.
-    if name in __all__:
-        import importlib
+if not TYPE_CHECKING:  # which takes it for a promise that there is every name
 
-        return getattr(importlib.import_module("tidu_cli.api"), name)
-    raise AttributeError(f"module 'tidu_cli' has no attribute '{name}'")
+    def __getattr__(name):
+        # The functions of tidu_cli.api, imported when first asked for: `tidu --version` imports nothing but click.
+        if name in __all__:
+            import importlib
+
+            return getattr(importlib.import_module("tidu_cli.api"), name)
+        raise AttributeError(f"module 'tidu_cli' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, named, one_key, several_functions, size, text, whole
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
+from tidu_cli.errors import TiduError as TiduError
 from tidu_cli.formats.files import reading
 from tidu_cli.formats.onnx.choices import Choices, Imported
 from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.formats.write import write_document
-from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key
+from tidu_cli.graph.graph import Document as Document
+from tidu_cli.graph.keys import Key as Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType, Type

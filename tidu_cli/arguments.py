@@ -10,7 +10,7 @@ from itertools import chain, repeat
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from tidu_cli.errors import ArgumentError
+from tidu_cli.errors import ArgumentError, called_in_python
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
@@ -34,8 +34,9 @@ def checked(**own: Check) -> Callable[[Function], Function]:
 
         @wraps(function)
         def apply(*args: Any, **options: Any) -> Any:
-            given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
-            return function(*given, **{k: checks.get(k, _anything)(k, value) for k, value in options.items()})
+            with called_in_python():
+                given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
+                return function(*given, **{k: checks.get(k, _anything)(k, value) for k, value in options.items()})
 
         return apply  # type: ignore[return-value]
 

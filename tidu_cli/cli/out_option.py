@@ -13,7 +13,7 @@ from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SHOWN = 32
+_SHOWN = 30
 """As many characters of formats stand beside the option --format in the help; more stand in its text."""
 
 
