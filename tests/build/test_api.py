@@ -17,6 +17,7 @@ from tidu_cli.formats.write import format_document
 COMMANDS = {
     "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
     "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
+    "formula": None, "load_values": None, "save_values": None, "Document": None, "Key": None, "TiduError": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""

@@ -87,7 +87,8 @@ def named(names: Iterable[str]) -> Named:
         known = sorted({package.name for ops in announced().values() for package in ops.packages})
         if _normalized(name) not in map(_normalized, known):
             hint = did_you_mean(name, known)
-            raise UnknownNameError(f"no package '{name}' with primitives is installed{hint} (tidu ops lists what is)")
+            lists = worded(" (tidu ops lists what is)", "")
+            raise UnknownNameError(f"no package '{name}' with primitives is installed{hint}{lists}")
         found.add(_normalized(name))
     return frozenset(found)
 

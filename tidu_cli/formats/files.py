@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BytesIO
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.compression import N_MAGIC, SUFFIXES, CompressionError, Unpacked, compression_of, packed
@@ -34,7 +34,7 @@ class Source:
 
     def __init__(self, file: BinaryIO | bytes, path: str | None = None, *, unpacked: bool = False) -> None:
         """With `unpacked`, what is compressed is read as what it holds."""
-        self._file: Any = BytesIO(file) if isinstance(file, bytes) else file
+        self._file: BinaryIO | Unpacked = BytesIO(file) if isinstance(file, bytes) else file
         self._to_unpack = unpacked
         self._head = b""
         self.path = path
@@ -73,7 +73,7 @@ class Source:
 class _Resumed:
     """A file whose first bytes have been read, to be read again from its beginning."""
 
-    def __init__(self, head: bytes, file: BinaryIO) -> None:
+    def __init__(self, head: bytes, file: BinaryIO | Unpacked) -> None:
         self._head, self._file = head, file
 
     def read(self, n: int) -> bytes:

@@ -74,6 +74,27 @@ def input_value(place: str, type_: Type, value: object) -> Any:
     )
 
 
+def type_of_value(place: str, value: object) -> Type:
+    """The type of a value as `evaluate` gives it: an array or a number, of a record a dict, of a tuple a tuple.
+
+    Raises EvaluationError for what is none of these.
+    """
+    import numpy as np
+
+    if isinstance(value, Mapping):
+        return RecordType("", tuple((str(name), type_of_value(f"{place}.{name}", part)) for name, part in value.items()))
+    if isinstance(value, tuple):
+        return RecordType("", tuple((str(k), type_of_value(f"{place}.{k}", part)) for k, part in enumerate(value)))
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise EvaluationError(f"{place}: expected an array, got {_shape_text(value)}") from None
+    kind, unit = array.dtype.kind, np.datetime_data(array.dtype)[0] if array.dtype.kind == "M" else ""
+    if kind not in "biufcVM" or (kind == "V" and array.dtype.name != "bfloat16") or (unit and unit not in UNITS):
+        raise EvaluationError(f"{place}: expected an array of numbers, got {_shape_text(value)}")
+    return TensorType(f"datetime[{unit}]" if unit else dtype_name(array.dtype), array.shape)
+
+
 def is_as_declared(type_: Type, value: object) -> bool:
     """Whether a value is an array that is plainly of its declared type, so that `input_value` would give it back as it is."""
     import numpy as np

@@ -75,7 +75,7 @@ def linked_linear_head(document: Document, command: str) -> LogicalGraph:
     """
     head = document.head
     if head.linear is None:
-        linearize = worded("tidu linearize", "linearize")
+        linearize = worded("tidu linearize", "linearize()")
         raise TransformError(f"graph '{head.name}' is not a linear graph; {command} takes the output of {linearize}")
     for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
         if not key.path:

@@ -49,7 +49,7 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     and complex inputs are refused. Raises TransformError, and MissingRuleError naming the node.
     """
     primitives = vocabulary(document.cases)
-    linked_linear_head(document, worded("tidu matrix", "matrix"))
+    linked_linear_head(document, worded("tidu matrix", "matrix()"))
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)
     read = {*head.args, *(o.value for o in head.outputs)}

@@ -35,7 +35,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     """
     primitives = primitives or vocabulary(document.cases)
     head = document.head
-    logical = linked_linear_head(document, worded("tidu transpose", "transpose"))
+    logical = linked_linear_head(document, worded("tidu transpose", "transpose()"))
     primitives.require_written_out([head])
     assert head.linear is not None
     rest = replace(document, graphs=document.graphs[:-1])

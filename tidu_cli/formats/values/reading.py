@@ -15,7 +15,7 @@ from tidu_cli.formats.compression import CompressionError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import require_finite, wants_text
 from tidu_cli.formats.messages import repeated
-from tidu_cli.formats.npy import read_array
+from tidu_cli.formats.values.npy import read_array
 from tidu_cli.formats.values.spellings import as_json
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE
