@@ -22,7 +22,7 @@ N_MAGIC = 4
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
-_AT_ONCE = {"gzip": 2**16, "zstd": 2**10}
+_AT_ONCE = {"gzip": 2**14, "zstd": 2**10}
 """So many compressed bytes are read at once: none becomes more than about 1000 in gzip and 32,000 in Zstandard."""
 
 _GZIP = 31  # what zlib calls a window of 32 KiB, within gzip's header and sum

@@ -44,12 +44,14 @@ def _number(word: str) -> str | None:
     if imaginary := _IMAGINARY.fullmatch(bare):
         return f'{{"re": 0.0, "im": {_part(imaginary[1])}}}'
     if both := _COMPLEX.fullmatch(bare):
-        return f'{{"re": {_real(both[1])}, "im": {_part(both[2])}}}'
+        return f'{{"re": {_part(both[1])}, "im": {_part(both[2])}}}'
     return None
 
 
 def _part(word: str) -> str:
-    return _real(f"{word}1" if word in ("", "+", "-") else word)
+    """A part of a complex number: a float, of which zero has a sign."""
+    found = _real(f"{word}1" if word in ("", "+", "-") else word)
+    return found if any(c in found for c in '.e"') else f"{found}.0"
 
 
 def _real(word: str) -> str:
