@@ -40,7 +40,7 @@ def npy_bytes(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> bytes:
     found = members(values, types, "npy")
     if len(found) != 1:
         names = listed([member.name for member in found])
-        raise DocumentError(f"npy holds one array, and there are {len(found)} ({names}); choose one with --output, or write npz")
+        raise DocumentError(f"npy holds one array, and there are {len(found)} ({names}); ask for one of them, or write npz")
     out = io.BytesIO()
     npy.write_array(out, _named(found[0]), allow_pickle=False)
     return out.getvalue()
