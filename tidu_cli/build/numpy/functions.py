@@ -14,6 +14,7 @@ import numpy as np
 from tidu_cli.build.arrays.aliasing import changed_by, item_of, shared, view_of
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
+from tidu_cli.build.arrays.repeats import repeated
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
@@ -125,9 +126,8 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             given = args[int(place)] if place < len(args) else options.get(option)
             if not any(given is nothing for nothing in (None, False, np._NoValue)):
                 raise UntraceableError(f"np.{name} with {option}= would write into an array; leave it out and use the result")
-        if lifts and args and type(args[0]) is not Array:
-            return shared(name, function(an_array(args[0]), *args[1:], **options), args, options)
-        return shared(name, function(*args, **options), args, options)
+        given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args
+        return shared(name, repeated(name, function, given, options), args, options)
 
     return apply
 
@@ -240,7 +240,7 @@ PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
     "operator": apply_operator,
     "in place": changed_by,
-    "item": lambda x, index: item_of(x, index, indexed(x, index)),
+    "item": lambda x, index: item_of(x, index, repeated("item", indexed, (x, index), {})),
     "ufunc": call_ufunc,
     "function": call_function,
     "namespace": lambda: NAMESPACE,
