@@ -164,7 +164,9 @@ def values_by_key(name: str, value: Any) -> Any:
     return by_key(name, value)
 
 
-def _one_of(*words: str) -> Check:
+def one_of(*words: str) -> Check:
+    """A check: one of these words, or None."""
+
     def check(name: str, value: Any) -> Any:
         if value is None or (isinstance(value, str) and value in words):
             return value
@@ -232,13 +234,27 @@ _NAMES = "a list of names, text, one for each argument"
 _PACKAGES = "the name of a package, or a list of names"
 
 CHECKS: Mapping[str, Check] = {
-    **dict.fromkeys(("document", "documents"), _document),
+    **dict.fromkeys(("document", "documents", "a", "b"), _document),
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
     **dict.fromkeys(
-        ("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse", "weights", "rules"), _flag
+        (
+            "value",
+            "digests",
+            "exact",
+            "detach",
+            "inline",
+            "needed_inputs",
+            "holomorphic",
+            "reverse",
+            "types",
+            "collapse",
+            "weights",
+            "rules",
+        ),
+        _flag,
     ),
-    **dict.fromkeys(("pass_number", "order", "length", "opset"), _count),
+    **dict.fromkeys(("pass_number", "order", "length", "opset", "seed"), _count),
     "tangent": _tangents,
     "by": text,
     "weights": _flag,
@@ -250,8 +266,8 @@ CHECKS: Mapping[str, Check] = {
     "max_memory": size,
     "file": _file,
     "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
-    "format": _one_of("json", "msgpack", "onnx", "mlir", "mlirbc"),
-    "nodes": _one_of("list", "packed"),
+    "format": one_of("json", "msgpack", "onnx", "mlir", "mlirbc"),
+    "nodes": one_of("list", "packed"),
     "target_version": text,
     "recompute": _policies,
     "function": a_function,

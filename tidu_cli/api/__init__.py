@@ -30,6 +30,7 @@ from tidu_cli.api.documents import (
 )
 from tidu_cli.api.evaluation import Compiled, compile, evaluate, to_jax
 from tidu_cli.api.files import load, load_onnx, load_values, save, save_values
+from tidu_cli.api.reports import check, diff, info, schema
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -39,10 +40,12 @@ __all__ = [
     "Document",
     "Key",
     "TiduError",
+    "check",
     "compile",
     "compose",
     "cond",
     "derivative",
+    "diff",
     "evaluate",
     "fori_loop",
     "formula",
@@ -50,6 +53,7 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "info",
     "jacobian",
     "jvp",
     "linearize",
@@ -63,6 +67,7 @@ __all__ = [
     "save",
     "save_values",
     "scan",
+    "schema",
     "switch",
     "to_dot",
     "to_jax",

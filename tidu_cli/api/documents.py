@@ -174,9 +174,17 @@ def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
 
 @checked()
 def jacobian(
-    document: Document, wrt: KeyTexts, output: KeyTexts = (), reverse: bool | None = None, holomorphic: bool = False
+    document: Document,
+    wrt: KeyTexts,
+    output: KeyTexts = (),
+    reverse: bool | None = None,
+    holomorphic: bool = False,
+    forward: bool | None = None,
 ) -> Document:
-    """The Jacobian's blocks y/x; by rows if `reverse`, by columns if not, by default as is cheaper. Raises as `linearize`."""
+    """The Jacobian's blocks y/x; by rows if `reverse`, by columns if `forward`, by default as is cheaper. Raises as `linearize`."""
+    if forward is not None and reverse is forward:
+        raise ArgumentError("arguments 'reverse' and 'forward' exclude each other: the Jacobian is derived by rows, or by columns")
+    reverse = reverse if forward is None else not forward
     return _shorthands.jacobian(document, _inputs(document, wrt), _keys(output), reverse=reverse, holomorphic=holomorphic).document
 
 
