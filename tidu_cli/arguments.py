@@ -247,6 +247,7 @@ CHECKS: Mapping[str, Check] = {
             "needed_inputs",
             "holomorphic",
             "reverse",
+            "forward",
             "types",
             "collapse",
             "weights",
