@@ -36,6 +36,11 @@ def split(path: str) -> tuple[str, str | None]:
     return (os.path.splitext(stem)[1] if packed else suffix), packed
 
 
+def compressed_too(*suffixes: str) -> tuple[str, ...]:
+    """These suffixes, and each of them before that of a compression."""
+    return (*suffixes, *(suffix + packed for suffix in suffixes for packed in compression.SUFFIXES))
+
+
 def format_of(path: str | None) -> str | None:
     """The format that a path's suffix stands for; None where it has none, or one that is of no format."""
     return FORMATS.get(split(path)[0].lower()) if path else None
