@@ -4,6 +4,10 @@ The command line turns any `TiduError` into one line on stderr and status 1, so 
 wrong, where, and what to do; it never spans lines.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 
 def printable(text: str) -> str:
     """Text with line ends, what steers a terminal, and what cannot be seen escaped, as names in files may hold."""
@@ -77,6 +81,24 @@ class LimitError(TiduError):
 
 class PluginError(TiduError):
     """A package that brings primitives is broken, or clashes with another."""
+
+
+_in_python: ContextVar[bool] = ContextVar("in_python", default=False)
+
+
+@contextmanager
+def called_in_python() -> Iterator[None]:
+    """Within the block, who is told of errors has called functions of Python, and knows of no options of commands."""
+    token = _in_python.set(True)
+    try:
+        yield
+    finally:
+        _in_python.reset(token)
+
+
+def worded(command: str, python: str) -> str:
+    """A way out for who called: with a command's options, or within `called_in_python` with a function's arguments."""
+    return python if _in_python.get() else command
 
 
 LONGEST_HINT = 60

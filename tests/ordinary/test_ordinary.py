@@ -54,7 +54,7 @@ def moves(value: Any) -> bool:
 
 
 def gradient_by_differences(function: Callable[[list[Any]], float], at: list[Any]) -> list[Any]:
-    """Central differences of the eighth order: with these steps rounding and the terms left out are below 1e-9 for smooth functions."""
+    """Central differences of the eighth order: with these steps rounding and what is left out are below 1e-9 for smooth functions."""
     found = []
     for k, x in enumerate(at):
         x = np.asarray(x)

@@ -43,6 +43,7 @@ COMMANDS = (
     "schema",
     "ops",
     "completion",
+    "help",
 )
 """Every subcommand, in the order of the help: the module of that name holds it as `command`, but for the shorthands."""
 

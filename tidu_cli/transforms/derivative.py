@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, worded
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Externals, Graph, Input, Meta, Output, column
 from tidu_cli.graph.link import LogicalGraph, link
@@ -89,7 +89,8 @@ def linked_linear_head(document: Document, command: str) -> LogicalGraph:
     """
     head = document.head
     if head.linear is None:
-        raise TransformError(f"graph '{head.name}' is not a linear graph; {command} takes the output of tidu linearize")
+        linearize = worded("tidu linearize", "linearize()")
+        raise TransformError(f"graph '{head.name}' is not a linear graph; {command} takes the output of {linearize}")
     for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
         if not key.path:
             raise TransformError(f"graph '{head.name}': '{key}' is neither a tangent nor a cotangent, as a linear graph's must be")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, worded
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.walk import backwards
@@ -35,7 +35,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     """
     primitives = primitives or vocabulary(document.cases)
     head = document.head
-    logical = linked_linear_head(document, "tidu transpose")
+    logical = linked_linear_head(document, worded("tidu transpose", "transpose()"))
     primitives.require_written_out([head])
     assert head.linear is not None
     rest = replace(document, graphs=document.graphs[:-1])

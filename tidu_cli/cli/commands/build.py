@@ -8,8 +8,10 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import DOCUMENTS, Parsed, emit, example, result_options
+from tidu_cli.cli.options import Parsed, emit, example
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import TypeTextError
+from tidu_cli.formats.suffixes import DOCUMENTS
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import Type

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import KEY, chosen_format, emit_bytes, example, file_argument, load, require_printable, result_options
+from tidu_cli.cli.options import KEY, chosen_format, emit_bytes, example, file_argument, load, require_printable
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

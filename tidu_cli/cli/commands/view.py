@@ -12,7 +12,8 @@ import click
 from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable, require_groupable
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
+from tidu_cli.cli.options import emit_bytes, example, file_argument, load, require_stdin_once
+from tidu_cli.cli.out_option import out_option
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
@@ -26,7 +27,7 @@ _LARGEST = 100_000
     epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o reverse.html"),
 )
 @file_argument
-@set_option("An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy; repeats.")
 @inputs_option
 @picture_options
 @out_option("html")
