@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import chain, count
 from typing import Any, NoReturn, cast
 
@@ -16,6 +15,8 @@ import numpy as np
 
 from tidu_cli.build.arrays.aliasing import require_current
 from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
+from tidu_cli.build.arrays.elements import ElementTable
+from tidu_cli.build.arrays.running import RUNNING, innermost_running
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -41,23 +42,20 @@ FOREIGN = (
     "known outside of it only if it is returned"
 )
 
-_running: ContextVar[Recorder | None] = ContextVar("running", default=None)
-
 
 @contextmanager
 def running(recorder: Recorder | None) -> Iterator[None]:
     """Within the block this recording runs: loops and branches without traced arguments may be of values that it has."""
-    token = _running.set(recorder)
+    token = RUNNING.set(recorder)
     try:
         yield
     finally:
-        _running.reset(token)
+        RUNNING.reset(token)
 
 
 def innermost() -> Recorder | None:
     """The innermost recording that runs."""
-    recorder = _running.get()
-    return recorder.open[-1] if recorder is not None else None
+    return cast("Recorder | None", innermost_running())
 
 
 class Recorder:
@@ -75,6 +73,7 @@ class Recorder:
         self._most = most
         self.open: list[Recorder] = within.open if within is not None else [self]
         self.around = list(within.open) if within is not None else []
+        self.elements: ElementTable = within.elements if within is not None else ElementTable()
         self.taken: dict[int, tuple[int, Type]] = {}
         self.reads_traced = False
         self.cases = CaseTable()

@@ -60,6 +60,12 @@ class Recording(Protocol):
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
 
+    open: list[Any]
+    """The recordings in one another that are going on, the innermost last."""
+
+    elements: Any
+    """Of the arrays that were written into buffers, the numbers of their elements."""
+
     def emit(self, op: str, *operands: Any, **attrs: object) -> Array:
         """The first result of a node."""
 
@@ -71,6 +77,10 @@ class Recording(Protocol):
 
     def field(self, record: Any, name: str) -> Any:
         """A field of a record."""
+
+
+class WithTraced:
+    """NumPy's arrays that may hold traced values: they see to functions of both."""
 
 
 Method = Callable[..., "Array"]
@@ -282,9 +292,13 @@ class Array:
     # Protocols.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
+        if any(isinstance(x, WithTraced) for x in (*inputs, *options.get("out", ()))):
+            return NotImplemented
         return self.recorder.numpy["ufunc"](ufunc, method, inputs, options)
 
-    def __array_function__(self, function: Any, types: object, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        if any(issubclass(t, WithTraced) for t in types):
+            return NotImplemented
         return self.recorder.numpy["function"](function, args, options, self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

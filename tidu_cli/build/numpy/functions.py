@@ -13,6 +13,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.aliasing import changed_by, item_of, shared, view_of
 from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.memory import resolved
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
@@ -121,6 +122,7 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
+        args, options = resolved(args), resolved(options)
         for option, place in _places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
             if not any(given is nothing for nothing in (None, False, np._NoValue)):
@@ -236,11 +238,15 @@ class Namespace:
 NAMESPACE = Namespace()
 
 
+def _item(x: Array, index: Any) -> Array:
+    return item_of(x, index, indexed(x, index))
+
+
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
-    "operator": apply_operator,
-    "in place": changed_by,
-    "item": lambda x, index: item_of(x, index, indexed(x, index)),
+    "operator": lambda name, *operands: apply_operator(name, *resolved(operands)),
+    "in place": lambda x, name, symbol, other: changed_by(x, name, symbol, resolved(other)),
+    "item": lambda x, index: _item(x, resolved(index)),
     "ufunc": call_ufunc,
     "function": call_function,
     "namespace": lambda: NAMESPACE,
