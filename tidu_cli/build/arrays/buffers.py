@@ -149,16 +149,23 @@ class Buffer(Memory):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("real", "imag") and (is_traced(self) or holds_traced(value)):
-            z = self if name == "real" else _of(self, value).real
-            self[...] = value if self.dtype.kind != "c" and name == "real" else _complex(name, z, value, self)
+            _set_part(self, name, value)
+        elif name in ("real", "imag"):
+            getattr(np.ndarray, name).__set__(self, plain(value))
         elif name == "flat":
             self.flat[:] = value
         else:
             super().__setattr__(name, value)
 
 
-def _complex(name: str, z: Any, value: Any, x: Buffer) -> Any:
-    return value + 1j * x.imag if name == "real" else z + 1j * value
+def _set_part(x: Buffer, name: str, value: Any) -> None:
+    """x.real = value, or x.imag, of which one is traced."""
+    if x.dtype.kind == "c":
+        x[...] = value + 1j * x.imag if name == "real" else x.real + 1j * value
+    elif name == "real":
+        x[...] = value
+    else:
+        raise TypeError("array does not have imaginary part to set")
 
 
 def _now(x: Buffer) -> Any:

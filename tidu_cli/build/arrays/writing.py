@@ -61,12 +61,13 @@ def overwritten(x: Any, where: Any) -> None:
         contents.seen(x)[np.broadcast_to(where, x.shape)] = STATIC
 
 
-def into(x: Any, found: Any, where: Any, casting: str, what: str = "") -> None:
-    """Have x, the out= of a function, hold what was computed. Raises TypeError and ValueError where NumPy does."""
+def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider: bool = False) -> None:
+    """Have x, the out= of a function, hold what was computed, which is broadcast if x may be `wider`. Raises what NumPy raises."""
     if not np.can_cast(found.dtype, x.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"cannot cast output{what} from {found.dtype} to {x.dtype} with casting rule '{casting}'")
-    if np.broadcast_shapes(np.shape(found), x.shape) != x.shape:
-        raise ValueError(f"an output of shape {x.shape} is too small for {np.shape(found)}")
+    shape = np.shape(found)
+    if (np.broadcast_shapes(shape, x.shape) if wider else shape) != x.shape:
+        raise ValueError(f"an output of shape {x.shape} does not fit {shape}")
     if holds_traced(where):
         old = array_of(x) if is_traced(x) else np.ndarray.view(x, np.ndarray)
         condition = resolved(where)
@@ -84,6 +85,10 @@ def computed(ufunc: Any, method: str, inputs: Any, out: Any, options: Any) -> An
     if method == "at":
         return _at(ufunc, *inputs)
     given, others = resolved(inputs), resolved(options)
+    if ufunc is np.matmul and out and "axes" in others:  # x @= y
+        if np.ndim(given[1]) < 2:
+            raise ValueError("x @= y takes a y of two axes or more; write x = x @ y")
+        del others["axes"]
     like = first_array(*given, others)
     if not all(isinstance(x, Memory) or x is None for x in out):
         return like.recorder.numpy["ufunc"](ufunc, method, given, {**others, "out": out})
@@ -92,7 +97,7 @@ def computed(ufunc: Any, method: str, inputs: Any, out: Any, options: Any) -> An
     results = list(found) if isinstance(found, tuple) else [found]
     for k, x in enumerate(out):
         if x is not None:
-            into(x, results[k], where, options.get("casting", "same_kind"), f" of np.{ufunc.__name__}")
+            into(x, results[k], where, options.get("casting", "same_kind"), f" of np.{ufunc.__name__}", wider=method == "__call__")
             results[k] = x
     return tuple(results) if isinstance(found, tuple) else results[0]
 

@@ -97,7 +97,8 @@ def numpys(name: str) -> Any:
     if name == "sliding_window_view":
         return np.lib.stride_tricks.sliding_window_view
     module, _, function = name.rpartition(".")
-    return getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    found = getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    return getattr(found, "numpys", found)  # while something is traced, some names stand for other functions
 
 
 @lru_cache(maxsize=1024)

@@ -33,6 +33,7 @@ def _replacement(numpys: Any, ours: Callable[[tuple[Any, ...], dict[str, Any]], 
             return numpys(*args, **options)
         return ours(args, options)
 
+    function.numpys = numpys  # type: ignore[attr-defined]
     return function
 
 
