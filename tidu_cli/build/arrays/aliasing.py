@@ -34,14 +34,14 @@ _EACH = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays",
 """Functions that give a result for each argument."""
 
 WITHOUT_AXES = frozenset(
-    {"arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "cov", "cross", "empty",
-     "empty_like", "full", "full_like", "i0", "kron", "linalg.cross", "linalg.tensordot", "linalg.tensorsolve", "ones", "ones_like",
+    {"arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "copy", "cov", "cross", "empty",
+     "empty_like", "full", "full_like", "i0", "linalg.cross", "linalg.tensordot", "linalg.tensorsolve", "ones", "ones_like",
      "require", "resize", "roll", "select", "tensordot", "tile", "where", "zeros", "zeros_like"}
 )  # fmt: skip
 """Functions that in NumPy give an array even where it has no axes. All others then give a number, which cannot be changed."""
 
-OTHER_ORDER = frozenset({"asfortranarray"})
-"""Functions whose results NumPy does not lay out as C does, though all arguments are."""
+OTHER_ORDER = frozenset({"asfortranarray", "linspace"})
+"""Functions whose results NumPy may lay out otherwise than C, though it has all arguments as C has."""
 
 
 def shared(name: str, found: Any, args: Sequence[Any], options: Mapping[str, Any], numpys: Callable[..., Any] | None = None) -> Any:
@@ -90,26 +90,44 @@ def _lens(name: str, found: Array, call: Call) -> Lens | None:
     model = call.model
     if name in ("real", "imag") and model.type.complex:
         return Part(name)
-    if name == "real" or (name in OPERANDS and found is model) or (name == "nan_to_num" and not call.options.get("copy", True)):
+    copies = call.options.get("copy", name in ("astype", "nan_to_num"))
+    if name == "real" or (found is model and not copies and (name in OPERANDS or name == "nan_to_num")):
         return Same()
     if name == "meshgrid":
         return call if not call.options.get("copy", True) else None
-    shows = name in VIEWS or name in READ_ONLY or (name == "diag" and found.type.rank == 1)
+    shows = (name in VIEWS and not (name == "unstack" and not found.type.rank)) or name in READ_ONLY or (name == "diag" and found.type.rank == 1)
     shows = shows or (name == "einsum" and _only_moves(call.args))
-    return call if shows and not (name == "reshape" and call.options.get("copy")) else None
+    return call if shows and not copies else None
 
 
 def _only_moves(args: Sequence[Any]) -> bool:
     """Whether an einsum is of one array and adds nothing up."""
     before, arrow, after = args[0].partition("->") if isinstance(args[0], str) else ("", "->", "")
-    return len(args) == 2 and (set(before) <= {*after, " "} if arrow else len(set(before)) == len(before))
+    return len(args) == 2 and bool(np.ndim(args[1])) and (set(before) <= {*after, " "} if arrow else len(set(before)) == len(before))
 
 
 def _own(name: str, found: Array, operands: Sequence[Array]) -> Array:
     x = own(found)
     if x.type.rank > 1 and (name in OTHER_ORDER or not all(map(in_order, operands))):
         rooted(x, contiguous=None)
+    if name == "astype":
+        return as_kind_of(operands[0], x)
     return _as_array(name, x)
+
+
+def as_kind_of(x: Array, copy: Array) -> Array:
+    """A copy, which without axes is a number or an array as x is."""
+    if x.share is not None and not x.type.rank:
+        rooted(copy, doubt=x.share.root.doubt)
+    return copy
+
+
+def copied(x: Array, order: str = "C") -> Array:
+    """x.copy(), which unlike np.copy lays out what it gives as C does."""
+    copy = own(x)
+    if x.type.rank > 1 and order != "C":
+        rooted(copy, contiguous=None)
+    return as_kind_of(x, copy)
 
 
 def _as_array(name: str, x: Array) -> Array:
@@ -141,7 +159,8 @@ def item_of(x: Array, index: Any, found: Array) -> Array:
     if not found.type.rank and not any(e is Ellipsis for e in entries):
         return own(found)
     if is_basic(index):
-        return view_of(x, found, Item(index))
+        fixed = tuple(own(e) if isinstance(e, Array) else e for e in entries)  # as they are now
+        return view_of(x, found, Item(fixed))
     copy = own(found)
     if found.type.rank > 1 and not (in_order(x) and not isinstance(index, tuple)):
         rooted(copy, contiguous=None)  # NumPy may lay out results of several indices in any order

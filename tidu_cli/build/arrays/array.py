@@ -227,7 +227,7 @@ class Array:
 
     def copy(self, order: str = "C") -> Array:
         """An array of its own. Unlike np.copy, the method lays it out as C does."""
-        return _method("copy")(self, order)
+        return _method("copy of")(self, order)
 
     __copy__ = __deepcopy__ = lambda self, *memo: self.copy()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import item_of, shared
+from tidu_cli.build.arrays.aliasing import copied, item_of, shared
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.arrays.selection import Selection, masked_axes
@@ -184,7 +184,9 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
         if not holds_arrays(args, options):
             found = function(*args, **options)
             constant = shared(name, like.recorder.constant(found), (), {})
-            if found is args[0]:
+            if not found.flags.c_contiguous:
+                rooted(constant).root.contiguous = None
+            if args and found is args[0]:
                 rooted(constant).writable = False
             return constant
         if "array" in name:
@@ -269,6 +271,7 @@ PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
     "operator": apply_operator,
     "in place": statements.changed_by,
+    "copy of": copied,
     "item": item,
     "set item": statements.set_item,
     "set part": statements.set_part,

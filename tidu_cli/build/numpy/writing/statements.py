@@ -39,7 +39,7 @@ def _is_part(x: Array, index: Any, value: Operand) -> bool:
 
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, Array) or isinstance(b, Array):
-        return a is b
+        return isinstance(a, Array) and isinstance(b, Array) and bool(a.value == a.recorder.value_of(b))  # type: ignore[attr-defined]
     return type(a) is type(b) and bool(a == b)
 
 
