@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import require_current
 from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.arrays.memory import resolved
+from tidu_cli.build.arrays.storage import current
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TypeTextError
@@ -138,7 +138,7 @@ def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
         if found[key].recorder is not recorder:
             raise BuildError(f"output '{key}' is of another trace")
         try:
-            require_current(found[key])
+            current(found[key])
         except BuildError as error:
             raise BuildError(f"output '{key}': {error}") from None
     if not found:

@@ -13,10 +13,10 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import require_current
-from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
+from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
 from tidu_cli.build.arrays.elements import ElementTable
 from tidu_cli.build.arrays.running import RUNNING, innermost_running
+from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -117,7 +117,7 @@ class Recorder:
     def an_input(self, x: Array | Record) -> Array | Record:
         """An input, or a field of one. Without axes it may be a number or an array: NumPy's functions take both."""
         if isinstance(x, Array) and not x.type.rank:
-            x.share = Share()
+            rooted(x, doubt=A_NUMBER)
         return x
 
     def _traced(self, value: int, type_: Type) -> Array | Record:
@@ -157,12 +157,12 @@ class Recorder:
 
     def value_of(self, x: Array | Traced) -> int:
         """The number of a value here: one of a recording around this is taken in. Raises BuildError for those of others."""
+        if x.recorder is not self and x.recorder not in self.around:
+            raise BuildError(FOREIGN)
         if x.share is not None:
-            require_current(x)
+            current(x)
         if x.recorder is self:
             return x.value
-        if x.recorder not in self.around:
-            raise BuildError(FOREIGN)
         owner: Recorder = x.recorder
         outer = self.around[-1].value_of(x)
         self.reads_traced = self.reads_traced or x.value not in owner._large

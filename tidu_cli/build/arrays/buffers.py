@@ -28,6 +28,7 @@ from tidu_cli.build.arrays.memory import (
     require_here,
     resolved,
     root_of,
+    whole_of,
     write,
 )  # fmt: skip
 from tidu_cli.build.arrays.running import RUNNING, innermost_running
@@ -56,7 +57,7 @@ class Buffer(Memory):
         if self.dtype == object:
             writing.set_objects(self, index, value)
         elif holds_traced(index):
-            whole = _of(self).copy() if not is_traced(self) else array_of(self)
+            whole = whole_of(self, first_array(resolved(index)))
             whole[resolved(index)] = resolved(value)
             write(self, ..., whole)
         elif isinstance(value, Memory):

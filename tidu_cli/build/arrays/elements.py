@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, known
+from tidu_cli.build.arrays.storage import own
 
 STATIC = -1
 """The number of an element that is known: memory holds it."""
@@ -42,7 +43,7 @@ class ElementTable:
 
     def numbered(self, x: Array) -> Any:
         """The numbers of the elements of an array of no axes or more, in its shape."""
-        self.arrays.append(x)
+        self.arrays.append(own(x))
         n = len(self.arrays)
         if n == len(self._room):
             self._room = np.concatenate([self._room, np.zeros_like(self._room)])  # so that n arrays cost O(n)
@@ -56,15 +57,14 @@ class ElementTable:
         x = self.arrays[k]
         if x.size > 1:
             x = _item(x.reshaped((x.size,)), number - int(self.starts[k]))
-        return Array(x.recorder, x.reshaped(()).value, x.type.with_shape(()))
+        return own(x.reshaped(()))
 
     def joined(self, numbers: Any, plain: Any) -> Array:
         """An array of the elements of these numbers, and of those of `plain`, which has the same shape, where they are known."""
         axes = _best_axes(numbers, self.starts)
         turned, static = np.transpose(numbers, axes), np.transpose(plain, axes)
         found = self._in_a_row(turned.ravel(), static.ravel()).reshaped(turned.shape)
-        back = found.permuted(tuple(int(k) for k in np.argsort(axes)))
-        return Array(back.recorder, back.value, back.type)  # of its own: whoever changes it changes no element
+        return own(found.permuted(tuple(int(k) for k in np.argsort(axes))))
 
     def _in_a_row(self, numbers: Any, plain: Any) -> Array:
         runs = _runs(numbers, self.starts)
@@ -108,8 +108,7 @@ class ElementTable:
 
 def _item(x: Array, index: Any) -> Array:
     """x[index], which shares no elements with x."""
-    found: Array = x.recorder.numpy["item"](Array(x.recorder, x.value, x.type), index)
-    return Array(found.recorder, found.value, found.type)
+    return x.recorder.numpy["indexed"](x, index)  # type: ignore[no-any-return]
 
 
 def _breaks(numbers: Any, starts: Any) -> Any:

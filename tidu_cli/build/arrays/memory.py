@@ -11,6 +11,7 @@ from tidu_cli.build.arrays.array import Array, WithTraced
 from tidu_cli.build.arrays.contents import Contents, joined, mark_of, traced_in
 from tidu_cli.build.arrays.elements import STATIC
 from tidu_cli.build.arrays.running import innermost_running
+from tidu_cli.build.arrays.storage import own
 from tidu_cli.build.errors import UntraceableError
 
 OUTSIDE = (
@@ -124,6 +125,11 @@ def array_of(x: Memory) -> Array:
     numbers, contents = numbers_of(x), contents_of(x)
     assert numbers is not None and contents is not None
     return joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
+
+
+def whole_of(x: Memory, like: Array) -> Array:
+    """A buffer as a traced array that may be changed, also if all of it is known."""
+    return own(array_of(x) if numbers_of(x) is not None else like.recorder.constant(np.ndarray.view(x, np.ndarray)))
 
 
 def is_traced(x: object) -> bool:

@@ -23,6 +23,7 @@ from tidu_cli.build.arrays.memory import (
     plain,
     require_here,
     resolved,
+    whole_of,
     write,
 )  # fmt: skip
 from tidu_cli.build.errors import UntraceableError
@@ -109,7 +110,7 @@ def _at(ufunc: Any, x: Any, indices: Any, *values: Any) -> None:
         first_array(*given).recorder.numpy["ufunc"](ufunc, "at", given, {})
         return
     if holds_traced(indices):
-        whole = first_array(resolved(indices), x).recorder.constant(plain(x)) if not is_traced(x) else array_of(x)
+        whole = whole_of(x, first_array(resolved(indices)))
         ufunc.at(whole, resolved(indices), *resolved(values))
         write(x, ..., whole)
         return
@@ -155,8 +156,7 @@ def _writer(numpys: Any, values: str, function: Any = None) -> Callable[..., Non
             given = resolved(args), resolved(options)
             first_array(x, *given).recorder.numpy["function"](numpys, *given, first_array(x, *given))
         elif holds_traced(others):
-            like = first_array(resolved(others))
-            whole = array_of(x) if is_traced(x) else like.recorder.constant(plain(x))
+            whole = whole_of(x, first_array(resolved(others)))
             function(**{**resolved(bound.arguments), target: whole})
             write(x, ..., whole)
         else:
