@@ -98,6 +98,7 @@ class Buffer(Memory):
         return (out[0] if len(out) == 1 else out) if out else wrapped(found)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        function = getattr(function, "numpys", function)
         name = function.__name__
         if name in writing.WRITERS:
             return writing.WRITERS[name](*args, **options)

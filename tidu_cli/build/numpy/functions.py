@@ -182,6 +182,7 @@ CREATION: Mapping[Any, str] = {
 
 def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any], like: Array) -> Any:
     """What `like.__array_function__` does. Raises UnknownFunctionError for what has no counterpart."""
+    function = getattr(function, "numpys", function)
     if function in CREATION:
         name = CREATION[function]
         if not holds_arrays(args, options):

@@ -1,12 +1,13 @@
-"""NumPy's names while a function is traced: what makes arrays gives users' code buffers.
+"""The names of NumPy and `math` while a function is traced: what makes arrays gives users' code buffers.
 
-The functions that make arrays are mostly written in C, so what is replaced is the name: in NumPy's module, and in modules of users that
-imported it by itself. Code of packages, and other threads, have NumPy's own: who calls is looked at in each call.
+The functions that make arrays are mostly written in C, so it is their names that are replaced: in NumPy's module, and in modules of
+users that imported them. Code of packages, and other threads, get what NumPy gives: each call looks at who calls.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,50 +18,87 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.build.arrays.memory import holds_traced
 from tidu_cli.build.arrays.running import RUNNING
 from tidu_cli.build.errors import written_by_users
-from tidu_cli.build.numpy import creating
+from tidu_cli.build.numpy import creating, joining, mathematics
 
 _users = lru_cache(maxsize=4096)(written_by_users)
 
 
+def _calls_us(frame: Any) -> bool:
+    """Whether it is users' code, and something is traced."""
+    return RUNNING.get() is not None and _users(frame.f_code.co_filename)
+
+
 def _replacement(numpys: Any, ours: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> Any:
-    """A function of NumPy's that does something else where users' code calls it while something is traced."""
+    """A function of NumPy's that is another where users' code calls it while something is traced."""
 
     @functools.wraps(numpys)
     def function(*args: Any, **options: Any) -> Any:
-        if RUNNING.get() is None or not _users(sys._getframe(1).f_code.co_filename):
-            return numpys(*args, **options)
-        return ours(args, options)
+        return ours(args, options) if _calls_us(sys._getframe(1)) else numpys(*args, **options)
 
     function.numpys = numpys  # type: ignore[attr-defined]
     return function
 
 
-def _replacements() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in creating.MAKING:
-        numpys = getattr(np, name)
-        found[name] = _replacement(numpys, functools.partial(creating.made, numpys))
-    for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"):
-        numpys = getattr(np, name)
-        found[name] = _replacement(numpys, functools.partial(creating.array, numpys, name))
-    found["fromiter"] = _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))
-    return found
+def _mathematical(maths: Any, ours: Callable[..., Any]) -> Any:
+    """A function of `math`, which is another one of traced values."""
+
+    @functools.wraps(maths)
+    def function(*args: Any, **options: Any) -> Any:
+        return ours(*args, **options) if holds_traced(args) else maths(*args, **options)
+
+    return function
+
+
+class _Joining:
+    """np.r_ or np.c_."""
+
+    def __init__(self, numpys: Any) -> None:
+        self._numpys = numpys
+
+    def __getitem__(self, key: Any) -> Any:
+        return joining.joined(self._numpys, key) if _calls_us(sys._getframe(1)) else self._numpys[key]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._numpys, name)
+
+    def __len__(self) -> int:
+        return len(self._numpys)
+
+
+_PLAIN_CALL = np.vectorize.__call__
+
+
+def _vectorized(self: Any, *args: Any, **options: Any) -> Any:
+    return joining.vectorized(self, args, options) if holds_traced((args, options)) else _PLAIN_CALL(self, *args, **options)
+
+
+def _replacements() -> list[tuple[Any, str, Any]]:
+    """What is replaced: where, by what name, and by what."""
+    found = [(np, k, _replacement(f := getattr(np, k), functools.partial(creating.made, f))) for k in creating.MAKING]
+    found += [
+        (np, k, _replacement(f := getattr(np, k), functools.partial(creating.array, f, k == "array"))) for k in creating.NESTED
+    ]
+    found.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
+    found += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
+    found.append((np.vectorize, "__call__", _vectorized))
+    return found + [(math, k, _mathematical(getattr(math, k), f)) for k, f in mathematics.FUNCTIONS.items() if hasattr(math, k)]
 
 
 class _Names:
-    """NumPy's names and those of users' modules, and how many traces want them replaced."""
+    """The names, and how many traces want them replaced."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._traces = 0
         self._ours = _replacements()
-        self._numpys = {name: getattr(np, name) for name in self._ours}
-        self._by_numpys = {id(self._numpys[name]): ours for name, ours in self._ours.items()}
-        self._by_ours = {id(ours): self._numpys[name] for name, ours in self._ours.items()}
-        self._modules: dict[str, tuple[ModuleType, int, list[str]]] = {}
-        self._seen: dict[str, int] = {}
+        self._plain = [(owner, name, getattr(owner, name)) for owner, name, _ in self._ours]
+        pairs = [(theirs, ours) for (_, _, theirs), (_, _, ours) in zip(self._plain, self._ours, strict=True)]
+        self._to_ours = {id(theirs): ours for theirs, ours in pairs}
+        self._to_plain = {id(ours): theirs for theirs, ours in pairs}
+        self._users: dict[str, bool] = {}
 
     @contextmanager
     def during(self) -> Iterator[None]:
@@ -68,19 +106,19 @@ class _Names:
         with self._lock:
             self._traces += 1
             if self._traces == 1:
-                vars(np).update(self._ours)
-            self._exchange(self._by_numpys)
+                _put(self._ours)
+            self._exchange(self._to_ours)
         try:
             yield
         finally:
             with self._lock:
                 self._traces -= 1
                 if not self._traces:
-                    vars(np).update(self._numpys)
-                    self._exchange(self._by_ours)
+                    _put(self._plain)
+                    self._exchange(self._to_plain)
 
     def _exchange(self, table: dict[int, Any]) -> None:
-        """Exchange what users' modules have by names of their own."""
+        """Exchange what users' modules have imported by its name."""
         for name, module in list(sys.modules.items()):
             if self._of_users(name, module):
                 names = vars(module)
@@ -88,12 +126,15 @@ class _Names:
                     names[key] = table[id(names[key])]
 
     def _of_users(self, name: str, module: Any) -> bool:
-        known = self._seen.get(name)
-        if known is None:
-            file = getattr(module, "__file__", None)
-            users = name == "__main__" or (isinstance(file, str) and file.endswith(".py") and written_by_users(file))
-            known = self._seen[name] = int(users and isinstance(module, ModuleType))
-        return bool(known)
+        if name not in self._users:
+            file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
+            self._users[name] = name == "__main__" or (isinstance(file, str) and file.endswith(".py") and written_by_users(file))
+        return self._users[name]
+
+
+def _put(names: list[tuple[Any, str, Any]]) -> None:
+    for owner, name, value in names:
+        setattr(owner, name, value)
 
 
 _NAMES = _Names()
