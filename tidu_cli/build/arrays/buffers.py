@@ -31,7 +31,7 @@ from tidu_cli.build.arrays.memory import (
     whole_of,
     write,
 )  # fmt: skip
-from tidu_cli.build.arrays.running import RUNNING, innermost_running
+from tidu_cli.build.arrays.running import buffers_wanted, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 
@@ -281,12 +281,11 @@ Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
 
 
 def wrapped(found: Any) -> Any:
-    """What NumPy gave as a buffer: a view of one, or an array of its own. Views of other memory remain what they are."""
-    if type(found) is np.ndarray:
-        owner = root_of(found)
-        if type(owner) is Buffer:
-            return found.view(Buffer)
-        return owned(found) if found.base is None and RUNNING.get() is not None else found
+    """What NumPy gave as a buffer: a view, or an array of its own."""
+    if type(found) is np.ndarray and buffers_wanted():
+        return owned(found) if found.base is None else found.view(Buffer)
+    if type(found) is np.ndarray and type(root_of(found)) is Buffer:
+        return found.view(Buffer)
     if isinstance(found, list | tuple):
         parts = [wrapped(x) for x in found]
         return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.build.arrays.buffers import Buffer
 from tidu_cli.build.arrays.memory import holds_traced
-from tidu_cli.build.arrays.running import RUNNING
+from tidu_cli.build.arrays.running import LOADING, buffers_wanted
 from tidu_cli.build.errors import written_by_users
 from tidu_cli.build.numpy import creating, joining, mathematics
 
@@ -28,7 +29,7 @@ _users = lru_cache(maxsize=4096)(written_by_users)
 
 def _calls_us(frame: Any) -> bool:
     """Whether it is users' code, and something is traced."""
-    return RUNNING.get() is not None and _users(frame.f_code.co_filename)
+    return buffers_wanted() and _users(frame.f_code.co_filename)
 
 
 def _replacement(numpys: Any, ours: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> Any:
@@ -107,7 +108,7 @@ class _Names:
             self._traces += 1
             if self._traces == 1:
                 _put(self._ours)
-            self._exchange(self._to_ours)
+                self._exchange(self._to_ours, traced=True)
         try:
             yield
         finally:
@@ -115,21 +116,36 @@ class _Names:
                 self._traces -= 1
                 if not self._traces:
                     _put(self._plain)
-                    self._exchange(self._to_plain)
+                    self._exchange(self._to_plain, traced=False)
 
-    def _exchange(self, table: dict[int, Any]) -> None:
-        """Exchange what users' modules have imported by its name."""
+    def _exchange(self, table: dict[int, Any], *, traced: bool) -> None:
+        """Exchange what users' modules have imported by its name, and show arrays in them as buffers, or no longer."""
+        before, after = (np.ndarray, _shown) if traced else (Buffer, _hidden)
         for name, module in list(sys.modules.items()):
             if self._of_users(name, module):
                 names = vars(module)
-                for key in [k for k, v in list(names.items()) if id(v) in table]:
-                    names[key] = table[id(names[key])]
+                for key, value in list(names.items()):
+                    if id(value) in table:
+                        names[key] = table[id(value)]
+                    elif type(value) is before:
+                        names[key] = after(value)
 
     def _of_users(self, name: str, module: Any) -> bool:
         if name not in self._users:
             file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
             self._users[name] = name == "__main__" or (isinstance(file, str) and file.endswith(".py") and written_by_users(file))
         return self._users[name]
+
+
+def _shown(x: Any) -> Any:
+    """An array of a module as a buffer, which cannot be written into with traced values, but its copies can."""
+    shown = x.view(Buffer)
+    shown.hides = x
+    return shown
+
+
+def _hidden(x: Any) -> Any:
+    return getattr(x, "hides", x)
 
 
 def _put(names: list[tuple[Any, str, Any]]) -> None:
@@ -139,6 +155,17 @@ def _put(names: list[tuple[Any, str, Any]]) -> None:
 
 _NAMES = _Names()
 """One for the process, as NumPy's names are."""
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """While a file is run: arrays that it makes are buffers, as the function that is traced meets them."""
+    token = LOADING.set(True)
+    try:
+        with _NAMES.during():
+            yield
+    finally:
+        LOADING.reset(token)
+
 
 numpy_traced = _NAMES.during
 """While this context lasts, arrays that users' code makes may hold traced values."""
