@@ -167,14 +167,20 @@ def _resolved(x: Any) -> Any:
     return np.ndarray.view(x, np.ndarray) if numbers_of(x) is None else array_of(x)
 
 
+_KNOWN = frozenset({Array, bool, int, float, complex, str, slice, type(None), type(...), np.float64, np.int64})
+"""Types of what is no list or array of NumPy's: most arguments are of these."""
+
+
 def _mapped(x: Any, change: Callable[[Any], Any]) -> Any:
     kind = type(x)
     if issubclass(kind, Memory) or (kind is np.ndarray and x.dtype == object):
         return change(x)
     if kind is list or kind is tuple:
+        if _KNOWN.issuperset(map(type, x)):
+            return x
         parts = [_mapped(e, change) for e in x]
         return x if all(a is b for a, b in zip(parts, x, strict=True)) else kind(parts)
-    if kind is dict:
+    if kind is dict and x:
         return {k: _mapped(v, change) for k, v in x.items()}
     return x
 
