@@ -114,7 +114,9 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         )
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("error", "you are shuffling a 'Array'", UserWarning)  # whose rows are views, so that some get lost
+            warnings.filterwarnings(
+                "error", "you are shuffling a 'Array'", UserWarning
+            )  # whose rows are views, so that some get lost
             return function(*args, **options)
     except KeyboardInterrupt:
         raise

@@ -25,8 +25,8 @@ class Lens(Protocol):
 class Root:
     """Elements that one array or several show, which belong to the recording `recorder`.
 
-    `version` is how often they were changed, and `place` is where last. `contiguous` says whether an array that shows all of them has
-    them in memory as C has; None if that is not known. `doubt` is why it is not certain who shares them, if so.
+    `version` is how often they were changed, and `place` is where last. `contiguous` says whether an array that shows all of them
+    has them in memory as C has; None if that is not known. `doubt` is why it is not certain who shares them, if so.
     """
 
     recorder: Any

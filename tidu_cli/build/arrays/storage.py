@@ -1,9 +1,9 @@
 """Changing traced arrays: a write through a view reaches all arrays that share its elements, as in NumPy.
 
 A graph has values and no memory. So an array that changes gets another value, and so do those that it is a view of: each view knows
-the array that it was made of, its parent, and by a `Lens` what it shows of that, and what becomes of the parent if this is replaced.
-Views that were not written through are computed anew from their parents where they are read again. Nothing of this costs anything as
-long as nothing is changed: an array that has no views knows its value only.
+the array that it was made of, its parent, and by a `Lens` what it shows of that, and what becomes of the parent if this is
+replaced. Views that were not written through are computed anew from their parents where they are read again. Nothing of this costs
+anything as long as nothing is changed: an array that has no views knows its value only.
 """
 
 from __future__ import annotations
@@ -95,8 +95,13 @@ def layout(share: Share) -> Any:
     return share.layout
 
 
+def is_view(shown: Any, whole: Any) -> bool:
+    """Whether an empty NumPy array shows another one; of what has no elements it makes no difference."""
+    return not whole.size or np.may_share_memory(shown, whole)
+
+
 def blank(type_: TensorType) -> Any:
-    """An empty NumPy array of a type's shape, as C lays it out; complex numbers have parts, and nothing else is asked of elements."""
+    """An empty NumPy array of a type's shape, as C lays it out. Complex numbers have parts; nothing else is asked of elements."""
     return np.empty(type_.shape, np.complex64 if type_.complex else bool)
 
 

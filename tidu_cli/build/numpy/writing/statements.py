@@ -14,7 +14,7 @@ from tidu_cli.build.arrays.lenses import Call, Item
 from tidu_cli.build.arrays.operands import Operand, arrays_in
 from tidu_cli.build.arrays.selection import Selection
 from tidu_cli.build.arrays.shares import Share
-from tidu_cli.build.arrays.storage import A_NUMBER, layout, require_writable, rooted, write
+from tidu_cli.build.arrays.storage import A_NUMBER, is_view, layout, require_writable, rooted, write
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import taken
 from tidu_cli.build.numpy.writing.assigning import converted, updated
@@ -113,7 +113,7 @@ def set_shape(x: Array, shape: Any) -> None:
     new = x.reshape(shape)
     lens = Call("reshape", np.reshape, (x, new.shape), {}, x)
     whole = layout(parent)
-    if whole is None or not np.may_share_memory(lens.laid(whole), whole):
+    if whole is None or not is_view(lens.laid(whole), whole):
         raise UntraceableError("Incompatible shape for in-place modification; write x = x.reshape(shape)")
     x.type = new.type
     x.share = Share(parent.root, new.recorder.open[-1].value_of(new), x.type, parent.root.version, parent, lens, parent.writable)  # type: ignore[attr-defined]
