@@ -13,7 +13,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.lenses import Call, Item, Part, Same
 from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.arrays.shares import Lens
-from tidu_cli.build.arrays.storage import A_COPY, in_order, is_view, layout, own, rooted, view_of
+from tidu_cli.build.arrays.storage import A_COPY, AN_INDEX, in_order, is_view, layout, own, rooted, view_of
 
 VIEWS = frozenset(
     {"array_split", "atleast_1d", "atleast_2d", "atleast_3d", "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
@@ -170,8 +170,14 @@ def item_of(x: Array, index: Any, found: Array) -> Array:
     if not found.type.rank and not any(e is Ellipsis for e in entries):
         return own(found)
     if is_basic(index):
+        arrays = [e.share.root.doubt for e in entries if isinstance(e, Array) and e.share is not None]
+        if not all(arrays):
+            return like_operands(own(found), [x])
         fixed = tuple(own(e) if isinstance(e, Array) else e for e in entries)  # as they are now
-        return view_of(x, found, Item(fixed))
+        view = view_of(x, found, Item(fixed))
+        if arrays and view.share is not None:
+            view.share.doubt = AN_INDEX
+        return view
     copy = own(found)
     if found.type.rank > 1 and not (in_order(x) and not isinstance(index, tuple)):
         rooted(copy, contiguous=None)  # NumPy may lay out results of several indices in any order

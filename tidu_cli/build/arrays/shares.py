@@ -41,6 +41,7 @@ class Share:
     """An array's part in elements: all of them, or what `lens` shows of those of `parent`.
 
     `value` and `type` are as of the elements' version `seen`. `layout` is an empty NumPy array that lies in memory as this does.
+    `doubt` is why it is not certain whether it shows elements of its parent, or has copies of them, if so.
     """
 
     root: Root
@@ -51,3 +52,4 @@ class Share:
     lens: Lens | None = None
     writable: bool = True
     layout: Any = None
+    doubt: str = ""

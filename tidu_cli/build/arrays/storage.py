@@ -25,6 +25,12 @@ A_NUMBER = "a number would still have its old value, and an array the new one; w
 A_COPY = "it may be a view or a copy of it, which depends on how NumPy has laid that out in memory; write x = x.copy() before it"
 """Why it is not certain whether a reshaped array shares elements."""
 
+AN_INDEX = (
+    "x[i] shows elements of x if i is a number, and copies them if it is an array without axes, and of an input it is not known "
+    "which; write x[i].copy(), or change x itself"
+)
+"""Why it is not certain whether what a traced integer takes shares elements."""
+
 
 def current(x: Array) -> int:
     """The number of an array's value as it is now. Raises UntraceableError if it is not certain whether that has been changed."""
@@ -37,9 +43,11 @@ def current(x: Array) -> int:
 def _current(share: Share) -> int:
     root = share.root
     if share.seen != root.version:
-        if root.doubt or share.parent is None or share.lens is None:
+        doubt = root.doubt or share.doubt
+        if doubt or share.parent is None or share.lens is None:
             what = "a value" if not share.type.rank else "an array"
-            raise UntraceableError(f"{what} of {share.type} that was changed in place at {root.place} is used again: {root.doubt}")
+            place = f" at {root.place}" if root.place else ""
+            raise UntraceableError(f"{what} of {share.type} that was changed in place{place} is used again: {doubt}")
         with _recording(root.recorder):
             found = share.lens.get(Array(root.recorder, _current(share.parent), share.parent.type))
             share.value, share.seen = root.recorder.value_of(found), root.version
@@ -136,13 +144,14 @@ def write(x: Array, new: Array) -> None:
         return
     root, found = share.root, Array(x.recorder, value, x.type)
     chain = [(share, value)]
-    while share.parent is not None and share.lens is not None and not root.doubt:
+    while share.parent is not None and share.lens is not None and not root.doubt and not share.doubt:
         parent = share.parent
         whole = Array(root.recorder, _current(parent), parent.type)
         found = share.lens.put(whole, found)
         chain.append((parent, found.recorder.open[-1].value_of(found)))  # type: ignore[attr-defined]
         share = parent
     root.version += 1
+    root.doubt = root.doubt or share.doubt
     root.place = place_of_caller() if root.doubt else ""
     for part, number in chain:
         part.value, part.seen = number, root.version

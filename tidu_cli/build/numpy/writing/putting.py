@@ -59,7 +59,7 @@ def put(a: Operand, ind: Any, v: Operand, mode: str = "raise") -> None:
         at = np.clip(at, 0, max(x.size - 1, 0))
     elif mode != "raise":
         raise ValueError(f"mode is 'raise', 'wrap' or 'clip', not {mode!r}")
-    Flat(x)[at] = v
+    Flat(x).put(at, v)
 
 
 def place(arr: Operand, mask: Operand, vals: Operand) -> None:
@@ -73,7 +73,7 @@ def place(arr: Operand, mask: Operand, vals: Operand) -> None:
     chosen = np.asarray(mask, bool).reshape(x.shape)
     if chosen.any() and not np.size(vals):  # type: ignore[arg-type]
         raise ValueError("Cannot insert from an empty array!")
-    Flat(x)[np.flatnonzero(chosen)] = vals
+    Flat(x).put(np.flatnonzero(chosen), vals)
 
 
 def putmask(a: Operand, mask: Operand, values: Operand) -> None:
