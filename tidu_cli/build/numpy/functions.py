@@ -128,14 +128,8 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
-<<<<<<< HEAD
         args, options = resolved(args), resolved(options)
-        for option, place in _places_of_out(name).items():
-||||||| 163feb9
-        for option, place in _places_of_out(name).items():
-=======
         for option, place in places_of_out(name).items():
->>>>>>> mutation
             given = args[int(place)] if place < len(args) else options.get(option)
             if any(given is nothing for nothing in (None, False, np._NoValue)):
                 continue
@@ -291,15 +285,7 @@ PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     "set part": _resolving(statements.set_part),
     "set shape": statements.set_shape,
     "flat": statements.Flat,
-<<<<<<< HEAD
     "fill": _resolving(statements.fill),
-    "put": _resolving(putting.put),
-||||||| 163feb9
-    "fill": statements.fill,
-    "put": putting.put,
-=======
-    "fill": statements.fill,
->>>>>>> mutation
     "sort in place": statements.sort_in_place,
     "at": _resolving(putting.at_places),
     "out": _resolving(statements.written),
