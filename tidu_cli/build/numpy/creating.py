@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,11 +18,9 @@ from tidu_cli.build.errors import UntraceableError
 Function = Callable[..., Any]
 
 MAKING = (
-    "arange", "column_stack", "concatenate", "copy", "diag", "empty", "empty_like", "eye", "full", "full_like", "genfromtxt",
-    "geomspace", "hstack", "identity", "indices", "linspace", "loadtxt", "logspace", "meshgrid", "ones", "ones_like", "outer", "repeat",
-    "stack", "tile", "tri", "tril", "triu", "vander", "vstack", "where", "zeros", "zeros_like",
+    "arange", "diagflat", "empty", "eye", "genfromtxt", "geomspace", "identity", "indices", "loadtxt", "logspace", "ones", "tri", "zeros",
 )  # fmt: skip
-"""Functions that give new arrays of numbers."""
+"""Functions that give new arrays of numbers, of numbers."""
 
 NESTED = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray")
 """Those that take nested lists, or an array, which they may give back."""
@@ -33,6 +32,27 @@ def made(function: Function, args: tuple[Any, ...], options: Mapping[str, Any]) 
     """What one of the functions gives users: a buffer, or what is traced."""
     found = function(*args, **options)
     return found if any(found is x for x in args) else wrapped(found)
+
+
+def computed(function: Function, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What a function of `functions.FUNCTIONS` gives users, of lists of traced values too, which do not ask to be dispatched."""
+    if any(isinstance(x, list | tuple) and holds_traced(x) for x in (*args, *options.values())):
+        return first_array(resolved(args), resolved(options)).recorder.numpy[name](*args, **options)
+    return made(function, args, options)
+
+
+def full(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """np.full, also of a traced value."""
+    bound = _FULL.bind(*args, **options).arguments
+    if not holds_traced(bound["fill_value"]):
+        return made(function, args, options)
+    value = array(_ARRAY, True, (bound["fill_value"],), {"dtype": bound.get("dtype")})
+    found = owned(np.empty(bound["shape"], value.dtype, bound.get("order", "C")))
+    found[...] = value
+    return found
+
+
+_FULL = inspect.signature(np.full)
 
 
 def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

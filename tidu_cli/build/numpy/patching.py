@@ -22,6 +22,7 @@ from tidu_cli.build.arrays.buffers import Buffer
 from tidu_cli.build.arrays.memory import holds_traced
 from tidu_cli.build.arrays.running import LOADING, buffers_wanted
 from tidu_cli.build.errors import written_by_users
+from tidu_cli.build.numpy.functions import FUNCTIONS
 from tidu_cli.build.numpy import creating, joining, mathematics
 
 _users = lru_cache(maxsize=4096)(written_by_users)
@@ -82,6 +83,13 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     found += [
         (np, k, _replacement(f := getattr(np, k), functools.partial(creating.array, f, k == "array"))) for k in creating.NESTED
     ]
+    found.append((np, "full", _replacement(np.full, functools.partial(creating.full, np.full))))
+    modules = {"": np, "linalg": np.linalg}
+    for name in FUNCTIONS:
+        module, _, short = name.rpartition(".")
+        f = getattr(modules.get(module), short, None)
+        if f is not None and not isinstance(f, np.ufunc) and name not in creating.NESTED:
+            found.append((modules[module], short, _replacement(f, functools.partial(creating.computed, f, name))))
     found.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
     found += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
     found.append((np.vectorize, "__call__", _vectorized))
