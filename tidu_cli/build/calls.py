@@ -46,6 +46,12 @@ def name_of_call(frame: Any) -> str | None:
 
 def instead_of(name: str) -> str | None:
     """What to write instead of a function of that name."""
-    if name.startswith(("np.", "numpy.")) and name.partition(".")[2].rstrip("_0123456789") in ("float", "int", "uint", "complex", "bool"):
+    if name.startswith(("np.", "numpy.")) and name.partition(".")[2].rstrip("_0123456789") in (
+        "float",
+        "int",
+        "uint",
+        "complex",
+        "bool",
+    ):
         return f"write x.astype({name})"
     return INSTEAD.get(name) or (f"write np.{name[5:]}" if name.startswith("math.") else None)

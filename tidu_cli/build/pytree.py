@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Record
-from tidu_cli.build.arrays.memory import resolved
 from tidu_cli.build.arrays.selection import Selection
 from tidu_cli.build.arrays.storage import current
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TypeTextError

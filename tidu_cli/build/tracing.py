@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
-from tidu_cli.build.numpy.patching import loading, numpy_traced
+from tidu_cli.build.patching.names import loading, numpy_traced
 from tidu_cli.build.pytree import Tree, filled, hints_of, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, chosen, default_output, running
 from tidu_cli.build.scipy.calling import scipy_traced

@@ -13,10 +13,10 @@ import numpy as np
 
 from tidu_cli.build.arrays.aliasing import SHARING, copied, item_of, shared
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.memory import resolved
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.arrays.storage import rooted
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary

@@ -20,7 +20,7 @@ from typing import Any
 from tidu_cli.build.arrays.aliasing import shared
 from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.arrays.storage import rooted
-from tidu_cli.build.arrays.memory import holds_traced, resolved
+from tidu_cli.build.buffers.memory import holds_traced, resolved
 from tidu_cli.build.numpy.functions import holds_arrays
 from tidu_cli.build.scipy.functions import MODULES
 

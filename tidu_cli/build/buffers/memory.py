@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, WithTraced
-from tidu_cli.build.arrays.contents import Contents, joined, mark_of, traced_in
-from tidu_cli.build.arrays.elements import STATIC
-from tidu_cli.build.arrays.running import innermost_running
 from tidu_cli.build.arrays.storage import own
+from tidu_cli.build.buffers.contents import Contents, joined, mark_of, traced_in
+from tidu_cli.build.buffers.elements import STATIC
+from tidu_cli.build.buffers.running import innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 OUTSIDE = (

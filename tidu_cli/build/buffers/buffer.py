@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays import writing
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.contents import Contents, mark_of, traced_in
-from tidu_cli.build.arrays.elements import STATIC
-from tidu_cli.build.arrays.memory import (
+from tidu_cli.build.buffers import writing
+from tidu_cli.build.buffers.contents import Contents, mark_of, traced_in
+from tidu_cli.build.buffers.elements import STATIC
+from tidu_cli.build.buffers.memory import (
     Memory,
     array_of,
     contents_of,
@@ -31,7 +31,7 @@ from tidu_cli.build.arrays.memory import (
     whole_of,
     write,
 )  # fmt: skip
-from tidu_cli.build.arrays.running import buffers_wanted, innermost_running
+from tidu_cli.build.buffers.running import buffers_wanted, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.memory import resolved
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import UntraceableError
 
 _RENAMED = {

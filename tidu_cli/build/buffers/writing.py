@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.elements import STATIC
-from tidu_cli.build.arrays.memory import (
+from tidu_cli.build.buffers.elements import STATIC
+from tidu_cli.build.buffers.memory import (
     Memory,
     array_of,
     contents_of,

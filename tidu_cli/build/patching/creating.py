@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.buffers import Buffer, numbered, owned, wrapped
-from tidu_cli.build.arrays.contents import mark_of
-from tidu_cli.build.arrays.elements import STATIC, ElementTable
-from tidu_cli.build.arrays.memory import Memory, first_array, holds_traced, numbers_of, plain, resolved
+from tidu_cli.build.buffers.buffer import Buffer, numbered, owned, wrapped
+from tidu_cli.build.buffers.contents import mark_of
+from tidu_cli.build.buffers.elements import STATIC, ElementTable
+from tidu_cli.build.buffers.memory import Memory, first_array, holds_traced, numbers_of, plain, resolved
 from tidu_cli.build.errors import UntraceableError
 
 Function = Callable[..., Any]

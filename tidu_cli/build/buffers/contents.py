@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Recording, name_of
-from tidu_cli.build.arrays.elements import STATIC, ElementTable
+from tidu_cli.build.buffers.elements import STATIC, ElementTable
 from tidu_cli.build.errors import UntraceableError
 
 _BITS = {"f8": 0x7FF8_0000_7469_6475, "f4": 0x7FC0_7464, "f2": 0x7E75}

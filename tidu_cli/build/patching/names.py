@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.buffers import Buffer
-from tidu_cli.build.arrays.memory import holds_traced
-from tidu_cli.build.arrays.running import LOADING, buffers_wanted
+from tidu_cli.build.buffers.buffer import Buffer
+from tidu_cli.build.buffers.memory import holds_traced
+from tidu_cli.build.buffers.running import LOADING, buffers_wanted
 from tidu_cli.build.errors import written_by_users
 from tidu_cli.build.numpy.functions import FUNCTIONS
-from tidu_cli.build.numpy import creating, joining, mathematics
+from tidu_cli.build.patching import creating, joining, mathematics
 
 _users = lru_cache(maxsize=4096)(written_by_users)
 
@@ -163,6 +163,7 @@ def _put(names: list[tuple[Any, str, Any]]) -> None:
 
 _NAMES = _Names()
 """One for the process, as NumPy's names are."""
+
 
 @contextmanager
 def loading() -> Iterator[None]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import MAX_STEPS
-from tidu_cli.build.arrays.buffers import Buffer, wrapped
-from tidu_cli.build.arrays.memory import holds_traced
+from tidu_cli.build.buffers.buffer import Buffer, wrapped
+from tidu_cli.build.buffers.memory import holds_traced
 from tidu_cli.build.errors import UntraceableError
-from tidu_cli.build.numpy.creating import assembled, nested
+from tidu_cli.build.patching.creating import assembled, nested
 
 
 def joined(numpys: Any, key: Any) -> Any:
