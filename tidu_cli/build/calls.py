@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 INSTEAD: Mapping[str, str] = {
     "float": "leave float() out, or write np.asarray(x, float)",
     "int": "write x.astype(int)",
@@ -54,4 +56,6 @@ def instead_of(name: str) -> str | None:
         "bool",
     ):
         return f"write x.astype({name})"
+    if isinstance(getattr(np, name.partition(".")[2], None), np.ufunc) and name.startswith(("np.", "numpy.")):
+        return f"give it an array: {name}(np.array(...))"
     return INSTEAD.get(name) or (f"write np.{name[5:]}" if name.startswith("math.") else None)

@@ -43,9 +43,6 @@ class Recording(Protocol):
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
 
-    open: list[Any]
-    """The recordings in one another that are going on, the innermost last."""
-
     elements: Any
     """Of the arrays that were written into buffers, the numbers of their elements."""
 

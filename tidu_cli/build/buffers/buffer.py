@@ -1,8 +1,8 @@
 """NumPy arrays that a traced function makes, which traced values may be written into.
 
-A buffer is the NumPy array that it is, and all that NumPy, branches on its numbers and packages do with it is what they always do. Once
-a traced value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values.
-NumPy still says what is a view of what, as views are views of the memory.
+A buffer is the NumPy array that it is: NumPy, packages, and branches on its numbers do with it what they always do. Once a traced
+value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values. NumPy still
+says what is a view of what, as views are views of the memory.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Buffer(Memory):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else wrapped(array)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
         traced = is_traced(self)
         return array_of(self).__array_namespace__() if traced else np.ndarray.__array_namespace__(self, api_version=api_version)
 
@@ -294,7 +294,8 @@ def wrapped(found: Any) -> Any:
 
 def owned(x: Any) -> Buffer:
     """A buffer of its own with the numbers of an array."""
-    return np.ndarray.copy(x.view(Buffer), order="K")  # type: ignore[return-value]
+    found: Buffer = np.ndarray.copy(x.view(Buffer), order="K")
+    return found
 
 
 def numbered(x: Any, numbers: Any, table: Any) -> Buffer:

@@ -11,7 +11,7 @@ from tidu_cli.build.arrays.array import Array, WithTraced
 from tidu_cli.build.arrays.storage import own
 from tidu_cli.build.buffers.contents import Contents, joined, mark_of, traced_in
 from tidu_cli.build.buffers.elements import STATIC
-from tidu_cli.build.buffers.running import innermost_running
+from tidu_cli.build.buffers.running import innermost_of, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 OUTSIDE = (
@@ -67,7 +67,7 @@ def plain(x: Any) -> Any:
 
 def require_here(x: Memory, value: Array | None = None) -> None:
     """Raises UntraceableError unless x may be changed by what runs now."""
-    owner, now = root_of(x), innermost_running() if value is None else value.recorder.open[-1]
+    owner, now = root_of(x), innermost_running() if value is None else innermost_of(value)
     home = owner.home if isinstance(owner, Memory) else None
     if value is not None and (home is None or home.open[0] is not now.open[0]):
         raise UntraceableError(_BEFORE)
@@ -112,7 +112,7 @@ def lifted(x: Memory, value: Array) -> Array:
 def _described(x: Memory, value: Array) -> Contents:
     owner = root_of(x)
     if owner.contents is None:
-        owner.contents = Contents(owner, value.recorder.open[-1], value.recorder.elements)
+        owner.contents = Contents(owner, innermost_of(value), value.recorder.elements)
     found: Contents = owner.contents
     return found
 

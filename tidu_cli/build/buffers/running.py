@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from typing import Any
 
-from tidu_cli.build.arrays.array import Recording
+from tidu_cli.build.arrays.array import Array
 
-RUNNING: ContextVar[Recording | None] = ContextVar("running", default=None)
+RUNNING: ContextVar[Any] = ContextVar("running", default=None)
 """The outermost one."""
+
+
+def innermost_of(x: Array) -> Any:
+    """The recording in which what is computed of a traced array is recorded now."""
+    recording: Any = x.recorder
+    return recording.open[-1]
+
 
 LOADING: ContextVar[bool] = ContextVar("loading", default=False)
 """Whether a file is run whose function is to be traced."""
@@ -18,7 +26,7 @@ def buffers_wanted() -> bool:
     return RUNNING.get() is not None or LOADING.get()
 
 
-def innermost_running() -> Recording | None:
-    """The recording in which nodes are recorded now, if any is."""
+def innermost_running() -> Any:
+    """The recording in which nodes are recorded now, None if nothing is traced."""
     recording = RUNNING.get()
     return recording.open[-1] if recording is not None else None

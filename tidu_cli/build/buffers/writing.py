@@ -134,8 +134,8 @@ def _at(ufunc: Any, x: Any, indices: Any, *values: Any) -> None:
 # Functions and methods.
 
 
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    np.copyto(dst, src, casting=casting, where=where)  # type: ignore[call-overload]
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    np.copyto(dst, src, casting=casting, where=where)
 
 
 def _putmask(a: Any, mask: Any, values: Any) -> None:
@@ -197,8 +197,7 @@ class Flat:
         if holds_traced(index):
             return self._x.ravel()[index]
         places = np.arange(self._x.size)[plain(index)]
-        found = self._x[np.unravel_index(places, self._x.shape)]
-        return found
+        return self._x[np.unravel_index(places, self._x.shape)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if holds_traced(index):

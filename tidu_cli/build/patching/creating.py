@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,11 +19,12 @@ from tidu_cli.build.errors import UntraceableError
 Function = Callable[..., Any]
 
 MAKING = (
-    "arange", "diagflat", "empty", "eye", "genfromtxt", "geomspace", "identity", "indices", "loadtxt", "logspace", "ones", "tri", "zeros",
+    "arange", "diagflat", "empty", "eye", "genfromtxt", "geomspace", "identity", "indices", "loadtxt", "logspace", "ones", "tri",
+    "zeros",
 )  # fmt: skip
 """Functions that give new arrays of numbers, of numbers."""
 
-NESTED = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray")
+NESTED = ("array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "require")
 """Those that take nested lists, or an array, which they may give back."""
 
 _ARRAY, _ASARRAY = np.array, np.asarray
@@ -57,7 +59,9 @@ _FULL = inspect.signature(np.full)
 
 def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """What np.array gives, which `copies`, or one of its like."""
-    value = args[0] if args else None
+    value: Any = args[0] if args else None
+    if isinstance(value, deque):
+        value = list(value)
     if not args or options.get("like") is not None or not (isinstance(value, Memory) or holds_traced(value)):
         return made(function, args, options)
     dtype, least = options.get("dtype", args[1] if len(args) > 1 else None), options.get("ndmin", 0)
@@ -96,7 +100,8 @@ def nested(value: Any, dtype: Any = None) -> Any:
 def assembled(function: Function, value: Any, dtype: Any = None) -> Any:
     """What `function` makes of nested lists that hold traced values, in which it moves elements and does no more.
 
-    It is called with zeros in their place, which says the dtype and the shape, and with the numbers of elements, which says the rest.
+    It is called with zeros in their place, which says the dtype and the shape, and with the numbers of elements, which says the
+    rest.
     """
     like = first_array(resolved(value))
     known = function(_mapped(value, _zeros), dtype)

@@ -19,8 +19,8 @@ _RENAMED = {
     "atanh": "arctanh", "pow": "float_power", "fabs": "absolute",
 }  # fmt: skip
 _SAME = (
-    "cbrt", "copysign", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "fmod", "isfinite", "isinf", "isnan", "log10", "log1p", "log2",
-    "radians", "sin", "sinh", "sqrt", "tan", "tanh",
+    "cbrt", "copysign", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "fmod", "isfinite", "isinf", "isnan", "log10", "log1p",
+    "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
 )  # fmt: skip
 _WHOLE = ("ceil", "floor", "trunc")
 _SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}

@@ -29,7 +29,7 @@ _users = lru_cache(maxsize=4096)(written_by_users)
 
 
 def _calls_us(frame: Any) -> bool:
-    """Whether it is users' code, and something is traced."""
+    """Whether it is users' code, also by way of compiled code, which has no frames, and something is traced."""
     return buffers_wanted() and _users(frame.f_code.co_filename)
 
 
@@ -79,7 +79,9 @@ def _vectorized(self: Any, *args: Any, **options: Any) -> Any:
 
 def _replacements() -> list[tuple[Any, str, Any]]:
     """What is replaced: where, by what name, and by what."""
-    found = [(np, k, _replacement(f := getattr(np, k), functools.partial(creating.made, f))) for k in creating.MAKING]
+    found: list[tuple[Any, str, Any]] = [
+        (np, k, _replacement(f := getattr(np, k), functools.partial(creating.made, f))) for k in creating.MAKING
+    ]
     found += [
         (np, k, _replacement(f := getattr(np, k), functools.partial(creating.array, f, k == "array"))) for k in creating.NESTED
     ]
