@@ -15,7 +15,9 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
 from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
+from tidu_cli.build.buffers.contents import LEAK, marked
 from tidu_cli.build.buffers.elements import ElementTable
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.buffers.running import RUNNING, innermost_running
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
@@ -179,7 +181,8 @@ class Recorder:
 
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""
-        return self.open[-1]._constant(np.asarray(value))
+        found = resolved(value)
+        return found if isinstance(found, Array) else self.open[-1]._constant(np.asarray(found))
 
     def _constant(self, array: Any) -> Array:
         dtype = name_of(array.dtype)
@@ -190,6 +193,8 @@ class Recorder:
                 return known
         if dtype not in ITEMSIZE:
             raise BuildError(f"a constant of NumPy dtype {array.dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+        if self.elements.arrays and marked(array):
+            raise BuildError(LEAK)
         if array.size > 1 and not any(array.strides):  # one number, of which nobody shall make as many
             return self._constant(array[(0,) * array.ndim]).broadcast(array.shape)
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if dtype != "bf16" else array

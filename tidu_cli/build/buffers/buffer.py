@@ -1,8 +1,8 @@
 """NumPy arrays that a traced function makes, which traced values may be written into.
 
 A buffer is the NumPy array that it is: NumPy, packages, and branches on its numbers do with it what they always do. Once a traced
-value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values. NumPy still
-says what is a view of what, as views are views of the memory.
+value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values. NumPy
+still says what is a view of what, as views are views of the memory.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Buffer(Memory):
         if holds_traced(index):
             return _of(self)[resolved(index)]
         index = plain(index)
-        found = np.ndarray.view(self, np.ndarray)[index]
+        found: Any = np.ndarray.__getitem__(self, index)
         contents = contents_of(self)
-        if contents is None or (type(found) is np.ndarray and root_of(found) is root_of(self)):
-            return wrapped(found)
+        if contents is None or (isinstance(found, Buffer) and root_of(found) is root_of(self)):
+            return found
         numbers = contents.seen(self)[index]
         if isinstance(numbers, np.ndarray):
             return numbered(found, numbers, contents.table)
@@ -178,11 +178,13 @@ def _now(x: Buffer) -> Any:
 def _of(x: Buffer, *others: Any) -> Array:
     """A buffer as a traced array, also if all of it is known."""
     if is_traced(x):
-        return resolved(x)  # type: ignore[no-any-return]
+        found: Array = resolved(x)
+        return found
     recording = innermost_running()
     if recording is None:
         raise UntraceableError("a traced value is used after its function was traced")
-    return recording.constant(np.ndarray.view(x, np.ndarray))
+    found = recording.constant(np.ndarray.view(x, np.ndarray))
+    return found
 
 
 def _flat(values: Any) -> Iterator[Any]:
@@ -230,7 +232,7 @@ def _method(name: str) -> Callable[..., Any]:
                 return out if out is not None else wrapped(found)
             return getattr(_of(self), name)(*resolved(args), **resolved(options))
         view = _view(name, lambda: numpys(np.ndarray.view(self, np.ndarray), *args, **options))
-        return getattr(array_of(self), name)(*resolved(args), **resolved(options)) if view is None else view
+        return getattr(resolved(self), name)(*resolved(args), **resolved(options)) if view is None else view
 
     apply.__name__ = name
     return apply
@@ -246,12 +248,12 @@ def _attribute(name: str) -> Any:
         if not is_traced(self):
             return wrapped(getattr(view, name))
         found = _view(name, lambda: getattr(view, name)) if self.dtype.kind != "c" or name != "real" else None
-        return getattr(array_of(self), name) if found is None else found
+        return getattr(resolved(self), name) if found is None else found
 
     return property(get)
 
 
-LAYOUT = frozenset({"setflags", "view", "getfield", "to_device"})
+LAYOUT = frozenset({"setflags", "getfield", "to_device"})
 """Methods that look at no values."""
 
 

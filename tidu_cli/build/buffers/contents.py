@@ -38,6 +38,25 @@ def mark_of(dtype: Any) -> Any:
     )
 
 
+LEAK = (
+    "what code that is not traced computed of an array that traced values were written into is a constant, which it cannot be; "
+    "use functions of docs/build.md there"
+)
+"""What is told of constants that are `marked`."""
+
+
+def marked(x: Any) -> bool:
+    """Whether one of some numbers is a mark, or was computed of one: NaN stays the NaN that it was."""
+    if x.dtype.kind == "c":
+        return marked(x.real) or marked(x.imag)
+    bits = _BITS.get(x.dtype.str[1:]) if x.dtype.kind == "f" else None
+    if bits is None:
+        return False
+    found = np.ascontiguousarray(x).view(f"u{x.itemsize}")
+    sign = 1 << (8 * x.itemsize - 1)
+    return bool(((found & ~found.dtype.type(sign)) == bits).any())
+
+
 class Contents:
     """The numbers of the elements in the memory that `owner`, an array, shows. `home` is the recording in which it was made."""
 

@@ -52,7 +52,7 @@ def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
 def _array(value: Any) -> Array:
     """A traced array, or what nested lists hold, as one."""
     found = resolved(value)
-    return found if isinstance(found, Array) else first_array(found).recorder.numpy["stack"](found)  # type: ignore[no-any-return]
+    return found if isinstance(found, Array) else first_array(found).recorder.numpy["stack"](found)
 
 
 def overwritten(x: Any, where: Any) -> None:
@@ -238,8 +238,16 @@ def _resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
     np.ndarray.resize(self, *shape, refcheck=refcheck)
 
 
-METHODS: Mapping[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort": _sort, "resize": _resize}
-"""Methods that write."""
+def _viewed(self: Any, *args: Any, **options: Any) -> Any:
+    """As NumPy's, but for the bytes of traced values."""
+    found = np.ndarray.view(self, *args, **options)
+    if isinstance(found, Memory) and (contents := contents_of(self)) is not None:
+        contents.seen(found)
+    return found
+
+
+METHODS: Mapping[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort": _sort, "resize": _resize, "view": _viewed}
+"""Methods that write, or show memory as it is."""
 
 
 def set_objects(x: Any, index: Any, value: Any) -> None:
