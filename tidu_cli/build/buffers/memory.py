@@ -85,7 +85,7 @@ def write(x: Memory, index: Any, value: Any, chosen: Callable[[Any], Any] | None
         if not x.flags.writeable:
             raise ValueError("assignment destination is read-only")
         numbers = value.recorder.elements.numbered(value)
-        _described(x, value).seen(x)[index] = numbers if chosen is None else chosen(numbers)
+        described(x, value).seen(x)[index] = numbers if chosen is None else chosen(numbers)
         np.ndarray.__setitem__(x, index, mark_of(x.dtype))
         return
     numbers = numbers_of(value) if isinstance(value, Memory) else None
@@ -95,7 +95,7 @@ def write(x: Memory, index: Any, value: Any, chosen: Callable[[Any], Any] | None
     require_here(x, None if numbers is None else contents_of(value).table.arrays[0])  # type: ignore[union-attr]
     np.ndarray.__setitem__(x, index, value)
     if numbers is not None:
-        _described(x, contents_of(value).table.arrays[0]).seen(x)[index] = numbers  # type: ignore[union-attr]
+        described(x, contents_of(value).table.arrays[0]).seen(x)[index] = numbers  # type: ignore[union-attr]
     elif (contents := contents_of(x)) is not None:
         contents.seen(x)[index] = STATIC
 
@@ -109,7 +109,8 @@ def lifted(x: Memory, value: Array) -> Array:
     return value.convert(x.dtype)
 
 
-def _described(x: Memory, value: Array) -> Contents:
+def described(x: Memory, value: Array) -> Contents:
+    """What the memory of x holds, from now on also if that was known."""
     owner = root_of(x)
     if owner.contents is None:
         owner.contents = Contents(owner, innermost_of(value), value.recorder.elements)

@@ -17,9 +17,11 @@ from tidu_cli.build.buffers.memory import (
     Memory,
     array_of,
     contents_of,
+    described,
     first_array,
     holds_traced,
     is_traced,
+    numbers_of,
     plain,
     require_here,
     resolved,
@@ -33,6 +35,13 @@ _NONE = -1
 
 def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
     """What `act(x, values)` writes into x, which is asked of an array of integers. Raises what NumPy raises."""
+    if isinstance(values, Memory) and values.dtype == x.dtype and numbers_of(values) is not None:
+        theirs: Any = contents_of(values)
+        require_here(x, theirs.table.arrays[0])
+        ours = described(x, theirs.table.arrays[0])
+        act(np.ndarray.view(x, np.ndarray), np.ndarray.view(values, np.ndarray))
+        act(ours.seen(x), theirs.seen(values))  # also where one is written into the other
+        return
     traced = holds_traced(values)
     given = _array(values) if traced else plain(values)
     contents = contents_of(x)
