@@ -23,7 +23,7 @@ def of_numpy(function, values) -> Any:
         warnings.simplefilter("ignore")
         try:
             return function(*(np.array(v) for v in values))
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, IndexError, AttributeError):
             return None
 
 
@@ -108,8 +108,8 @@ COPIES: dict[str, Any] = {
     "-x": operator.neg,
     "np.tanh(x)": np.tanh,
     "x.sum()": lambda x: x.sum(),
-    "np.sum(x, 0)": lambda x: np.sum(x, 0),
-    "x.mean(-1)": lambda x: x.mean(-1),
+    "np.sum(x, 0)": lambda x: np.sum(np.atleast_1d(x), 0),
+    "x.mean(-1)": lambda x: np.atleast_1d(x).mean(-1),
     "x.astype(int)": lambda x: x.astype(int),
     "x.astype(f32)": lambda x: x.astype(np.float32),
     "np.array([x, x * 2])": lambda x: np.array([x, x * 2]),
@@ -123,7 +123,7 @@ COPIES: dict[str, Any] = {
     "np.roll(x, 1)": lambda x: np.roll(x, 1),
     "x.imag": lambda x: x.imag + 0,
     "x.conj()": lambda x: np.conj(x),
-    "np.sort(x)": np.sort,
+    "np.sort(x)": lambda x: np.sort(np.atleast_1d(x)),
     "np.float64": lambda x: x + np.float64(1),
 }
 INDICES: dict[str, Any] = {
@@ -218,7 +218,7 @@ def program(steps):
     return function
 
 
-REFUSED = ("indexing with one bool cannot be traced",)
+REFUSED = ("indexing with one bool cannot be traced", "assignment to .flat reads elements of the array while it writes them")
 """What is refused though NumPy takes it."""
 
 

@@ -95,7 +95,7 @@ class Buffer(Memory):
         found = getattr(ufunc, method)(*map(plain, inputs), **given, **plain(options))
         for x in out:
             writing.overwritten(x, plain(options.get("where", True)))
-        return (out[0] if len(out) == 1 else out) if out else wrapped(found)
+        return (out[0] if len(out) == 1 else out) if out else wrapped(found, *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         function = getattr(function, "numpys", function)
@@ -108,7 +108,7 @@ class Buffer(Memory):
             writing.into(out, found, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
             return out
         if not holds_traced(args) and not holds_traced(options):
-            return wrapped(function(*plain(args), **plain(options)))
+            return wrapped(function(*plain(args), **plain(options)), *args, *options.values())
         if name == "copy":
             return args[0].copy()
         given = resolved(args), resolved(options)
@@ -229,7 +229,7 @@ def _method(name: str) -> Callable[..., Any]:
                     require_here(out)
                     writing.overwritten(out, True)
                 found = numpys(np.ndarray.view(self, np.ndarray), *plain(args), **plain(options))
-                return out if out is not None else wrapped(found)
+                return out if out is not None else wrapped(found, self, *args)
             return getattr(_of(self), name)(*resolved(args), **resolved(options))
         view = _view(name, lambda: numpys(np.ndarray.view(self, np.ndarray), *args, **options))
         return getattr(resolved(self), name)(*resolved(args), **resolved(options)) if view is None else view
@@ -246,7 +246,7 @@ def _attribute(name: str) -> Any:
     def get(self: Any) -> Any:
         view = np.ndarray.view(self, np.ndarray)
         if not is_traced(self):
-            return wrapped(getattr(view, name))
+            return wrapped(getattr(view, name), self)
         found = _view(name, lambda: getattr(view, name)) if self.dtype.kind != "c" or name != "real" else None
         return getattr(resolved(self), name) if found is None else found
 
@@ -282,14 +282,18 @@ Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
 # What NumPy gives.
 
 
-def wrapped(found: Any) -> Any:
-    """What NumPy gave as a buffer: a view, or an array of its own."""
-    if type(found) is np.ndarray and buffers_wanted():
-        return owned(found) if found.base is None else found.view(Buffer)
-    if type(found) is np.ndarray and type(root_of(found)) is Buffer:
-        return found.view(Buffer)
+def wrapped(found: Any, *given: Any) -> Any:
+    """What a function of NumPy's made of what it was given as a buffer: a view of that, or an array of its own."""
+    if type(found) is np.ndarray:
+        owner = root_of(found)
+        if type(owner) is Buffer:
+            return found.view(Buffer)
+        if not buffers_wanted():
+            return found
+        new = owner.base is None and all(owner is not root_of(x) for x in _flat(given) if isinstance(x, np.ndarray))
+        return owned(found) if new else found.view(Buffer)
     if isinstance(found, list | tuple):
-        parts = [wrapped(x) for x in found]
+        parts = [wrapped(x, *given) for x in found]
         return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
     return found
 
