@@ -159,9 +159,12 @@ class Flat:
         """As assignment does, but all values are read first."""
         x = self._x
         require_writable(x, "assignment to elements")
+        new = converted(value, x)
+        if not new.size:
+            return
         shape = np.shape(index) if arrays_in([index]) else np.shape(np.empty(x.size, bool)[index])
-        n, new = math.prod(shape), converted(value, x)
-        if not n or not new.size:
+        n = math.prod(shape)
+        if not n:
             return
         new = new.reshaped((new.size,))
         if new.size != n:
