@@ -61,7 +61,7 @@ def assigned(x):
 
 
 def changed(x):
-    x[0] = 1.0
+    x[0] = "one"
     return x
 
 
@@ -236,7 +236,7 @@ REFUSED = {
     "number": ("f64[]", "model.py:35: float() (as math"),
     "unknown": ("f64[2,2]", "model.py:39: np.roots cannot be traced"),
     "assigned": ("f64[]", "model.py:44: assignment to elements of a NumPy array"),
-    "changed": ("f64[3]", "model.py:49: assignment to elements"),
+    "changed": ("f64[3]", "model.py:49: ValueError: could not convert string to float"),
     "inplace": ("f64[3]", "model.py:55: np.add would write into a NumPy array"),
     "made": ("f64[3]", "model.py:60: a NumPy array"),
     "masked": ("f64[3]", "model.py:64: indexing with a mask"),
@@ -256,7 +256,7 @@ REFUSED = {
     "twice": ("f64[]", "two outputs are called 'a.b'"),
     "misfit": ("f64[3]", "axis 0 of f64[3] has 3 elements, axis 0 of f64[7] has 7"),
     "misspelt": ("f64[3]", "a traced array has no .summ; did you mean 'sum'?"),
-    "at": ("f64[3]", "np.add.at writes into an array"),
+    "at": ("f64[3]", "np.add.at cannot be traced into a ndarray of NumPy's"),
     "loop": ("i64[]", "an integer (as for range(), a slice or an axis) needs the value"),
 }
 
