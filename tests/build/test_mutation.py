@@ -483,7 +483,7 @@ TOLD = {
     ),
     may_be_copied: (
         4,
-        f"changed in place at {line(may_be_copied, 3)} is used again: it may be a view or a copy of it, which depends on",
+        f"changed in place at {line(may_be_copied, 3)} is used again: it may be a view or a copy of it, which depends",
     ),
     taken_by_a_number: (
         3,

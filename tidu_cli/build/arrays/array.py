@@ -43,6 +43,12 @@ class Recording(Protocol):
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
 
+    open: list[Any]
+    """The recordings in one another that are going on, the innermost last."""
+
+    def value_of(self, x: Any) -> int:
+        """The number of a value here."""
+
     def emit(self, op: str, *operands: Any, **attrs: object) -> Array:
         """The first result of a node."""
 
