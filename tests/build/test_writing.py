@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run
+from tests.onnx.derivatives import require_derivatives
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
+from tidu_cli.graph.graph import Document
 
 INPUTS: dict[str, Any] = {
     "a": np.array([[1.5, -2.0, 3.0, 0.5], [4.0, 5.5, -6.0, 7.0], [0.0, 1.0, 2.0, -3.5]]),
@@ -102,9 +104,9 @@ MAY_BE_REFUSED = (
 )
 
 
-def program(choose: Callable[[Sequence[Any]], Any], length: int) -> list[str]:
+def program(choose: Callable[[Sequence[Any]], Any], length: int, inputs: Mapping[str, Any] = INPUTS) -> list[str]:
     """Statements that NumPy runs one after the other."""
-    known, found = INPUTS, []
+    known, found = dict(inputs), []
     for number in range(length):
         names = [x for x in known if x not in ("k", "ii")]
         text = choose(STATEMENTS)
@@ -112,7 +114,7 @@ def program(choose: Callable[[Sequence[Any]], Any], length: int) -> list[str]:
             while "{" + hole + "}" in text:
                 text = text.replace("{" + hole + "}", choose(options), 1)
         text = text.format(t=choose(names), u=choose(names), l="a", new=f"v{number}")
-        then = follows(found, text)
+        then = follows(found, text, inputs)
         if then is not None:
             found.append(text)
             known = then
@@ -125,9 +127,9 @@ def programs(draw) -> list[str]:
     return program(lambda options: draw(st.sampled_from(options)), draw(st.integers(1, 9)))
 
 
-def follows(statements: list[str], text: str) -> dict[str, Any] | None:
+def follows(statements: list[str], text: str, inputs: Mapping[str, Any] = INPUTS) -> dict[str, Any] | None:
     """What is known after these statements and another one; None if NumPy complains of that."""
-    known = after(statements, INPUTS)
+    known = after(statements, inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
@@ -139,17 +141,17 @@ def follows(statements: list[str], text: str) -> dict[str, Any] | None:
     return known if all(isinstance(x, np.ndarray | np.generic) for x in known.values()) else None
 
 
-def after(statements: list[str], values: dict[str, Any]) -> dict[str, Any]:
+def after(statements: list[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """What all names stand for in the end, under NumPy."""
-    known = copy.deepcopy(values)
+    known = copy.deepcopy(dict(values))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec("\n".join(statements).replace("like=a", "like=None"), {"np": np}, known)
     return known
 
 
-def of_graph(statements: list[str], values: dict[str, Any]) -> dict[str, Any] | str:
-    """The same in a graph, or the message of its refusal."""
+def graph(statements: list[str], values: dict[str, Any]) -> Document | str:
+    """The graph that gives that, or the message of its refusal."""
     code = compile("\n".join(statements), "program.py", "exec")
 
     def function(**known):
@@ -159,10 +161,9 @@ def of_graph(statements: list[str], values: dict[str, Any]) -> dict[str, Any] | 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            document = trace(function, **values)
+            return trace(function, **values)
         except TiduError as error:
             return str(error)
-        return run(document, values)
 
 
 def check(statements: list[str]) -> str | None:
@@ -170,9 +171,12 @@ def check(statements: list[str]) -> str | None:
 
     A number and an array without axes are inputs of one type, so that a graph has to be right for both.
     """
-    found = of_graph(statements, INPUTS)
-    if isinstance(found, str):
-        return found
+    document = graph(statements, INPUTS)
+    if isinstance(document, str):
+        return document
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = run(document, INPUTS)
     for k in (np.array(1), np.int64(1)):
         for name, value in after(statements, {**INPUTS, "k": k}).items():
             assert_same(found[name], np.asarray(value))
@@ -203,6 +207,36 @@ def test_many_programs_give_what_numpy_gives():
         assert_refused_for_a_reason(message)
         refused += message is not None
     assert refused < 3_000
+
+
+# Derivatives.
+
+ARRAYS = ("a", "b", "c")
+
+
+def require_right_derivatives(seed: int) -> str | None:
+    """Of a random program at a random point, or why it has none: it is refused, or the point is at a kink."""
+    rng = np.random.default_rng(seed)
+    inputs = INPUTS | {name: rng.standard_normal(INPUTS[name].shape) for name in ARRAYS}
+    document = graph(program(random.Random(seed).choice, 12, inputs), inputs)
+    if isinstance(document, str):
+        return document
+    floats = [str(o.key) for o in document.head.outputs if str(o.type).startswith("f64")]
+    point = {str(i.key): inputs[str(i.key)] for i in document.head.inputs}
+    try:
+        with np.errstate(all="ignore"):
+            require_derivatives(document, point, ARRAYS, floats, seed=seed)
+    except AssertionError as error:
+        if "has no derivative here" in str(error):
+            return str(error)
+        raise
+    return None
+
+
+@pytest.mark.parametrize("start", range(0, 100, 10))
+def test_programs_have_the_derivatives_of_what_they_compute(start):
+    told = [require_right_derivatives(seed) for seed in range(start, start + 10)]
+    assert told.count(None) >= 4, told
 
 
 # Dtypes, errors, loops and branches.
