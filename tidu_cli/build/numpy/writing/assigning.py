@@ -39,6 +39,8 @@ def updated(x: Array, index: Any, value: Operand) -> Array:
     part = sliced(x, along)
     if arrays:
         at = picked(part, entries)
+        if not math.prod(at.shape) and not np.size(value):
+            return x
         new = fitted(
             converted(value, x), at.shape, "shape mismatch: value array of shape {} could not be broadcast to indexing result"
         )
