@@ -191,10 +191,11 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
             constant = shared(name, like.recorder.constant(found), (), {})
             if not found.flags.c_contiguous:
                 rooted(constant).root.contiguous = None
-            if args and found is args[0]:
+            if args and isinstance(args[0], np.ndarray) and np.may_share_memory(found, args[0]):
                 rooted(constant).writable = False
             return constant
         if "array" in name:
+            options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
             return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
     implementation = _by_function().get(function)

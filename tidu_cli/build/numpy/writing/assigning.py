@@ -39,6 +39,8 @@ def updated(x: Array, index: Any, value: Operand) -> Array:
     part = sliced(x, along)
     if arrays:
         at = picked(part, entries)
+        if not math.prod(at.shape) and not np.size(value):
+            return x
         new = fitted(
             converted(value, x), at.shape, "shape mismatch: value array of shape {} could not be broadcast to indexing result"
         )
@@ -48,7 +50,7 @@ def updated(x: Array, index: Any, value: Operand) -> Array:
     return _replaced(x, along, part)
 
 
-def converted(value: Operand, x: Array) -> Array:
+def converted(value: Any, x: Array) -> Array:
     """A value in the dtype of x, as NumPy converts it in an assignment: floats lose what follows the point.
 
     Warns of complex numbers that lose their imaginary part, and raises what NumPy does of constants.
