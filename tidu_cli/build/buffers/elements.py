@@ -59,6 +59,10 @@ class ElementTable:
             x = _item(x.reshaped((x.size,)), number - int(self.starts[k]))
         return own(x.reshaped(()))
 
+    def pieces(self, numbers: Any) -> int:
+        """Of how many arrays these elements are."""
+        return len(np.unique(np.searchsorted(self.starts, numbers[numbers != STATIC], side="right")))
+
     def joined(self, numbers: Any, plain: Any) -> Array:
         """An array of the elements of these numbers, and of those of `plain`, which has the same shape, where they are known."""
         axes = _best_axes(numbers, self.starts)

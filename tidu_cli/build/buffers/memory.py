@@ -14,6 +14,10 @@ from tidu_cli.build.buffers.elements import STATIC
 from tidu_cli.build.buffers.running import innermost_of, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
+MANY = 32
+"""An array that was joined of more parts than this is one from then on: what is written and read as a whole in each step of a loop is
+joined of the elements that are new."""
+
 OUTSIDE = (
     "the function of a loop or branch would change an array of outside, of which it is not known how often it runs; make the array "
     "within it, or let the function take the array and return it"
@@ -125,7 +129,11 @@ def array_of(x: Memory) -> Array:
     """A buffer that traced values were written into as the traced array that it is now."""
     numbers, contents = numbers_of(x), contents_of(x)
     assert numbers is not None and contents is not None
-    return joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
+    found = joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
+    if innermost_of(found) is contents.home and contents.table.pieces(numbers) > MANY:
+        traced = numbers != STATIC
+        numbers[traced] = contents.table.numbered(found)[traced]
+    return found
 
 
 def whole_of(x: Memory, like: Array) -> Array:
