@@ -94,7 +94,7 @@ class Buffer(Memory):
         given = {"out": tuple(map(plain, out))} if out else {}
         found = getattr(ufunc, method)(*map(plain, inputs), **given, **plain(options))
         for x in out:
-            writing.overwritten(x, plain(options.get("where", True)))
+            writing.overwritten(x, plain(options.get("where", True)) if method == "__call__" else True)
         return (out[0] if len(out) == 1 else out) if out else wrapped(found, *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -105,12 +105,13 @@ class Buffer(Memory):
         if isinstance(options.get("out"), Memory):
             out = options["out"]
             found = function(*args, **{k: v for k, v in options.items() if k != "out"})
-            writing.into(out, found, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
-            return out
+            return writing.into(out, found, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
         if not holds_traced(args) and not holds_traced(options):
             return wrapped(function(*plain(args), **plain(options)), *args, *options.values())
         if name == "copy":
             return args[0].copy()
+        if name in ("real", "imag"):
+            return getattr(args[0], name)
         given = resolved(args), resolved(options)
         like = first_array(*given)
         if not any(isinstance(x, Array) for x in _flat(args)):
@@ -183,8 +184,8 @@ def _of(x: Buffer, *others: Any) -> Array:
     recording = innermost_running()
     if recording is None:
         raise UntraceableError("a traced value is used after its function was traced")
-    found = recording.constant(np.ndarray.view(x, np.ndarray))
-    return found
+    constant: Array = recording.constant(np.ndarray.view(x, np.ndarray))
+    return constant
 
 
 def _flat(values: Any) -> Iterator[Any]:
@@ -193,9 +194,6 @@ def _flat(values: Any) -> Iterator[Any]:
             yield from _flat(x)
         else:
             yield x
-
-
-_NO_VIEWS = frozenset({"copy", "flatten", "astype", "repeat", "take", "choose", "compress"})
 
 
 def _view(name: str, function: Callable[[], Any]) -> Any:
@@ -222,14 +220,13 @@ def _method(name: str) -> Callable[..., Any]:
     numpys = getattr(np.ndarray, name)
 
     def apply(self: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(options.get("out"), Memory):
+            out = options.pop("out")
+            return writing.into(out, apply(self, *args, **options), True, "same_kind", f" of .{name}()")
         if not is_traced(self):
             if not (holds_traced(args) or holds_traced(options)):
-                out = options.get("out")
-                if isinstance(out, Memory):
-                    require_here(out)
-                    writing.overwritten(out, True)
                 found = numpys(np.ndarray.view(self, np.ndarray), *plain(args), **plain(options))
-                return out if out is not None else wrapped(found, self, *args)
+                return wrapped(found, self, *args)
             return getattr(_of(self), name)(*resolved(args), **resolved(options))
         view = _view(name, lambda: numpys(np.ndarray.view(self, np.ndarray), *args, **options))
         return getattr(resolved(self), name)(*resolved(args), **resolved(options)) if view is None else view
@@ -247,7 +244,10 @@ def _attribute(name: str) -> Any:
         view = np.ndarray.view(self, np.ndarray)
         if not is_traced(self):
             return wrapped(getattr(view, name), self)
-        found = _view(name, lambda: getattr(view, name)) if self.dtype.kind != "c" or name != "real" else None
+        contents = contents_of(self)
+        if self.dtype.kind == "c" and name in ("real", "imag") and contents is not None:
+            return contents.part(getattr(resolved(self), name))
+        found = _view(name, lambda: getattr(view, name))
         return getattr(resolved(self), name) if found is None else found
 
     return property(get)

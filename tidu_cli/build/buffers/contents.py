@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
+from tidu_cli.build.arrays.shares import Share
+from tidu_cli.build.arrays.storage import rooted
 from tidu_cli.build.buffers.elements import STATIC, ElementTable
-from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.errors import UntraceableError, place_of_caller
 
 _BITS = {"f8": 0x7FF8_0000_7469_6475, "f4": 0x7FC0_7464, "f2": 0x7E75}
 """NaN that no computation makes: where memory holds elements of traced arrays, and in what is computed of it by mistake."""
@@ -60,7 +62,7 @@ def marked(x: Any) -> bool:
 class Contents:
     """The numbers of the elements in the memory that `owner`, an array, shows. `home` is the recording in which it was made."""
 
-    __slots__ = ("dtype", "home", "low", "numbers", "table")
+    __slots__ = ("dtype", "home", "low", "numbers", "parts", "table")
 
     def __init__(self, owner: Any, home: Any, table: ElementTable) -> None:
         self.low, high = np.lib.array_utils.byte_bounds(owner)
@@ -68,6 +70,22 @@ class Contents:
         self.numbers = np.full((high - self.low) // max(owner.itemsize, 1), STATIC)
         self.home = home
         self.table = table
+        self.parts: list[Share] = []
+
+    def part(self, x: Array) -> Array:
+        """The real or imaginary part of complex elements: a view in NumPy, which is not written into, nor read after a change."""
+        share = rooted(x)
+        share.writable = False
+        self.parts.append(share)
+        return x
+
+    def changing(self) -> None:
+        """Has to be said before the memory is written into."""
+        for share in self.parts:
+            share.root.version += 1
+            share.root.doubt = "it is a part of complex numbers, of which graphs have copies; write z.real.copy(), or z.imag.copy()"
+            share.root.place = place_of_caller()
+        self.parts.clear()
 
     def seen(self, view: Any) -> Any:
         """The numbers as a view of the memory shows them, to be read and written. Raises UntraceableError for views of bytes."""

@@ -15,8 +15,8 @@ from tidu_cli.build.buffers.running import innermost_of, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 MANY = 32
-"""An array that was joined of more parts than this is one from then on: what is written and read as a whole in each step of a loop is
-joined of the elements that are new."""
+"""An array that was joined of more parts than this is one from then on: what each step of a loop writes into and reads as a whole is
+joined of what is new."""
 
 OUTSIDE = (
     "the function of a loop or branch would change an array of outside, of which it is not known how often it runs; make the array "
@@ -70,13 +70,15 @@ def plain(x: Any) -> Any:
 
 
 def require_here(x: Memory, value: Array | None = None) -> None:
-    """Raises UntraceableError unless x may be changed by what runs now."""
+    """Has to be called before x is changed. Raises UntraceableError unless what runs now may."""
     owner, now = root_of(x), innermost_running() if value is None else innermost_of(value)
     home = owner.home if isinstance(owner, Memory) else None
     if value is not None and (home is None or home.open[0] is not now.open[0]):
         raise UntraceableError(_BEFORE)
     if home is not now and now is not None and (value is not None or len(now.open) > 1):
         raise UntraceableError(OUTSIDE)
+    if isinstance(owner, Memory) and owner.contents is not None:
+        owner.contents.changing()
 
 
 def write(x: Memory, index: Any, value: Any, chosen: Callable[[Any], Any] | None = None) -> None:

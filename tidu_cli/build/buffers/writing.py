@@ -71,8 +71,8 @@ def overwritten(x: Any, where: Any) -> None:
         contents.seen(x)[np.broadcast_to(where, x.shape)] = STATIC
 
 
-def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider: bool = False) -> None:
-    """Have x, the out= of a function, hold what was computed, which is broadcast if x may be `wider`. Raises what NumPy raises."""
+def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider: bool = False) -> Any:
+    """x, the out= of a function, which holds what was computed, broadcast if x may be `wider`. Raises what NumPy raises."""
     if not np.can_cast(found.dtype, x.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"cannot cast output{what} from {found.dtype} to {x.dtype} with casting rule '{casting}'")
     shape = np.shape(found)
@@ -85,6 +85,7 @@ def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider:
     else:
         mask = np.broadcast_to(plain(where), x.shape)
         deposit(x, found, lambda target, values: np.copyto(target, values, where=mask, casting="unsafe"))
+    return x
 
 
 # Ufuncs.
@@ -214,7 +215,9 @@ class Flat:
         deposit(self._x, value, lambda target, values: target.flat.__setitem__(plain(index), values))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self._x.ravel(), dtype).copy()
+        if is_traced(self._x):
+            raise UntraceableError("a NumPy array of x.flat needs values, which a graph does not have yet; write x.ravel()")
+        return np.array(np.ndarray.view(self._x, np.ndarray).flat, dtype)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np.ndarray.view(self._x, np.ndarray).flat, name)

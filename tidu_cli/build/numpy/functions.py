@@ -16,7 +16,8 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.arrays.storage import rooted
-from tidu_cli.build.buffers.memory import resolved
+from tidu_cli.build.buffers.memory import Memory, resolved
+from tidu_cli.build.buffers.writing import into
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
@@ -128,6 +129,11 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
+        place = places_of_out(name).get("out", math.inf)
+        out = args[int(place)] if place < len(args) else options.get("out")
+        if isinstance(out, Memory):
+            args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
+            return into(out, apply(*args, **{k: v for k, v in options.items() if k != "out"}), True, "same_kind", f" of np.{name}")
         args, options = resolved(args), resolved(options)
         for option, place in places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
