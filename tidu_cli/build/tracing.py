@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
+from tidu_cli.build.patching.names import loading, numpy_traced
 from tidu_cli.build.pytree import Tree, filled, hints_of, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, chosen, default_output, running
 from tidu_cli.build.scipy.calling import scipy_traced
@@ -48,7 +49,7 @@ def trace(
             bound.arguments[parameter] = {k: inputs_of(recorder, v, k) for k, v in value.items()}
         else:
             bound.arguments[parameter] = inputs_of(recorder, value, parameter)
-    with running(recorder), scipy_traced():
+    with running(recorder), numpy_traced(), scipy_traced():
         result = called(function, *bound.args, **bound.kwargs)
     return recorder.document(name or name_of_function(function), outputs_of(recorder, result, output))
 
@@ -66,7 +67,7 @@ def build_function(
     recorder = Recorder()
     recorder.sources = Sources() if source else None
     arrays = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
-    with contextlib.redirect_stdout(sys.stderr), running(recorder), scipy_traced():
+    with contextlib.redirect_stdout(sys.stderr), running(recorder), numpy_traced(), scipy_traced():
         positional, named = bound(function, arguments, arrays)
         result = called(function, *positional, **named)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
@@ -103,7 +104,7 @@ def loaded(file: str, function_name: str) -> Callable[..., Any]:
     sys.path.insert(0, folder)
     sys.modules[spec.name] = module  # as dataclasses look for the module of their annotations
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), loading():
             called(spec.loader.exec_module, module)
     finally:
         with contextlib.suppress(ValueError):

@@ -16,6 +16,7 @@ from tidu_cli.build.errors import BuildError
 from tidu_cli.build.formulas.language import CONSTANTS, CREATION, OPTIONS_REFUSED, Several, function_named, function_names, recorded
 from tidu_cli.build.formulas.words import instead_of
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
+from tidu_cli.build.numpy.functions import places_of_out
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.graph.types import ITEMSIZE
@@ -209,7 +210,7 @@ class Walker(ast.NodeVisitor):
         if any(isinstance(i, float | complex) for i in (index if isinstance(index, tuple) else (index,))):
             self.refuse(node, "indices are integers")
         array = self.recorded(node, operand)
-        return self.checked(node, "index", lambda: array[index])
+        return self.checked(node, "index", lambda: array.recorder.numpy["indexed"](array, index))
 
     def visit_Call(self, node: ast.Call) -> Any:
         if not isinstance(node.func, ast.Name):
@@ -222,9 +223,10 @@ class Walker(ast.NodeVisitor):
             self.refuse(node, f"unknown function '{name[:60]}'{instead_of(name, function_names())}")
         args, options = self._arguments(node, name)
         if name in ALONG_AXES and len(args) > 1 and isinstance(args[1], Array):
-            self.refuse(
-                node, f"{name} is of the elements of one array, along an axis that is a number; write {name}(stack([x, y]), axis=0)"
-            )
+            along = "is of the elements of one array, and its second argument is an axis"
+            self.refuse(node, f"{name} {along}; write {name}(stack([x, y]), axis=0)")
+        if hasattr(function, "__wrapped__") and any(place < len(args) for place in places_of_out(name).values()):
+            self.refuse(node, "out has no place in a formula")
         if name in OF_TWO and len(args) > 1:
             self._refuse_two(node, name, args[1])
         if name in CREATION:
