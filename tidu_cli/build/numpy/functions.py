@@ -193,7 +193,8 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
         if "array" in name:
             options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
-            return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            found = shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            return FUNCTIONS["atleast_1d"](found) if name in ("ascontiguousarray", "asfortranarray") else found
     implementation = _by_function().get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
