@@ -61,8 +61,8 @@ def require_apart(x: Array, index: Any, source: Share) -> None:
         and np.may_share_memory(shown, read, max_work=1000)
     ):
         raise UntraceableError(
-            "assignment to elements of an array that it reads with another stride: NumPy overwrites some before it reads them; write "
-            "x[...] = y.copy()"
+            "assignment to elements of an array that it reads with another stride: NumPy overwrites some before it reads them; "
+            "write x[...] = y.copy()"
         )
 
 
