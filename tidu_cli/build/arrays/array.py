@@ -40,6 +40,14 @@ def known(dtype: Any) -> str:
 class Recording(Protocol):
     """What an array asks of the recording that it is part of. A `Recorder` it is, which stands above NumPy's functions."""
 
+    @property
+    def repeats(self) -> Any:
+        """The calls that were recorded: a `Repeats`."""
+
+    @property
+    def numbers(self) -> dict[Any, Array]:
+        """Constants by a number of Python's and a dtype."""
+
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from tidu_cli.build.arrays.aliasing import SHARING, copied, item_of, shared
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
+from tidu_cli.build.arrays.repeats import repeated
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.arrays.storage import rooted
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
@@ -121,6 +122,7 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """
     lifts = next(iter(function.__annotations__.values()), "") == "Array"
     numpys_own = numpys(name) if name in SHARING else None
+    writes = name in putting.WRITING
     if "<" in function.__qualname__:
         function.__qualname__ = name  # which Python's errors name
 
@@ -135,9 +137,10 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
             options.pop(option, None)
             return written_exactly(given, apply(*args, **options), f"np.{name}")
-        if lifts and args and type(args[0]) is not Array:
-            return shared(name, function(an_array(args[0]), *args[1:], **options), args, options, numpys_own)
-        return shared(name, function(*args, **options), args, options, numpys_own)
+        if writes:
+            return function(*args, **options)
+        given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args
+        return shared(name, repeated(name, function, given, options), args, options, numpys_own)
 
     return apply
 
@@ -265,7 +268,7 @@ def item(x: Array, index: Any) -> Any:
     masked = masked_axes(x, index) if arrays_in([index]) else None
     if masked is not None and isinstance(masked[0], Array):
         return Selection(x, *masked)
-    return item_of(x, index, indexed(x, index))
+    return item_of(x, index, repeated("item", indexed, (x, index), {}))
 
 
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {

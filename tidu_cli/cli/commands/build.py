@@ -7,8 +7,10 @@ import re
 import click
 
 from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import DOCUMENTS, Parsed, emit, example, result_options
 from tidu_cli.errors import TypeTextError
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import Type
 
@@ -84,8 +86,17 @@ def command(
         from tidu_cli.build.tracing import build_function
 
         document = build_function(source, types, name=name, outputs=outputs)
+        _hint(document)
     else:
         from tidu_cli.build.formulas.formula import build_formula
 
         document = build_formula(source, types, name=name or "f", outputs=outputs)
     emit(document, out, format_, "json")
+
+
+def _hint(document: Document) -> None:
+    from tidu_cli.build.repetition import repetition
+
+    found = repetition(document.head)
+    if found:
+        note(f"{found[1]:,} nodes repeat {found[0]:,} times; tidu_cli.scan keeps such a loop as one node, for all numbers of steps")

@@ -58,7 +58,7 @@ def require_apart(x: Array, index: Any, source: Share) -> None:
         shown.ndim == 1
         and shown.strides[0] != step
         and shown.strides[0] * step > 0
-        and np.may_share_memory(shown, read, max_work=1000)
+        and np.may_share_memory(shown, read, max_work=0)
     ):
         raise UntraceableError(
             "assignment to elements of an array that it reads with another stride: NumPy overwrites some before it reads them; "
