@@ -125,6 +125,7 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """
     lifts = next(iter(function.__annotations__.values()), "") == "Array"
     numpys_own = numpys(name) if name in SHARING else None
+    writes = name in putting.WRITING
     if "<" in function.__qualname__:
         function.__qualname__ = name  # which Python's errors name
 
@@ -145,6 +146,8 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
             options.pop(option, None)
             return written_exactly(given, apply(*args, **options), f"np.{name}")
+        if writes:
+            return function(*args, **options)
         given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args
         return shared(name, repeated(name, function, given, options), args, options, numpys_own)
 
@@ -203,7 +206,8 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
         if "array" in name:
             options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
-            return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            found = shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            return FUNCTIONS["atleast_1d"](found) if name in ("ascontiguousarray", "asfortranarray") else found
     implementation = _by_function().get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))

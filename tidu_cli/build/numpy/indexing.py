@@ -20,6 +20,8 @@ ALL_OF_IT = slice(None)
 
 def indexed(x: Array, index: Operand) -> Array:
     """x[index]. Raises IndexError as NumPy does, UntraceableError for masks that are traced."""
+    if isinstance(index, bool | np.bool_):
+        x, index = x.reshaped((1, *x.shape)), np.zeros(int(index), np.int64)
     entries = expanded(x, index)
     advanced = [k for k, e in enumerate(entries) if isinstance(e, Array | np.ndarray)]
     x = sliced(x, [e for e in entries if e is not None])

@@ -70,11 +70,11 @@ def apply_operator(name: str, *operands: Operand) -> Any:
     if name == "power" and type(rest[0]) is int and rest[0] == 2 and isinstance(x, Array) and x.type.dtype == "bool":
         return apply_ufunc("square", x)
     found: Any = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
+    if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
+        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
     for operand in operands:
         if isinstance(operand, Array) and operand.share is not None:
             return tuple([like_operands(x, operands) for x in found]) if name == "divmod" else like_operands(found, operands)
-    if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
-        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
     return found
 
 
@@ -198,7 +198,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
     if method == "__call__" and not options and (name in UFUNCS or name in SCIPYS):
         found = ufunc_again(name, inputs)
         if found is not None:
-            return found
+            return tuple([like_operands(x, inputs) for x in found]) if isinstance(found, tuple) else like_operands(found, inputs)
     numpy = arrays_in([*inputs, options])[0].recorder.numpy
     options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
     if any(isinstance(x, Selection) for x in inputs):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Shape
-from tidu_cli.build.arrays.operands import Operand, arrays_in, lift
+from tidu_cli.build.arrays.operands import arrays_in, lift
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import Picked, expanded, picked, shown_shape, sliced
@@ -23,7 +23,7 @@ from tidu_cli.build.numpy.primitives import filled, select
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 
-def updated(x: Array, index: Any, value: Operand) -> Array:
+def updated(x: Array, index: Any, value: Any) -> Array:
     """x with the elements x[index] replaced. Raises what NumPy does, and UntraceableError for what depends on traced masks."""
     if isinstance(value, Selection):
         return value.put(x, index)
