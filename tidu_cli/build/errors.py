@@ -8,6 +8,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -112,7 +113,11 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
             f"{name_of_function(function)} is a generator or async function; write a function that returns what it computes"
         )
     try:
-        return function(*args, **options)
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "error", "you are shuffling a 'Array'", UserWarning
+            )  # whose rows are views, so that some get lost
+            return function(*args, **options)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -121,6 +126,8 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
             raise BuildError(f"{shown(str(error.filename))}:{error.lineno}: {error.msg}") from None
         if not isinstance(error, TiduError):
             message = f"{type(error).__name__}: {message}" if message else type(error).__name__
+        if isinstance(error, UserWarning) and "shuffling" in message:
+            message = "shuffle() of a traced array; write x = x[rng.permutation(len(x))]"
         where = _place(error)
         # NumPy hides what an array refused behind an error of its own.
         if isinstance(error.__cause__, TiduError):

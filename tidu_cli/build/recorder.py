@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import chain, count
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import require_current
-from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
+from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
+from tidu_cli.build.arrays.elements import ElementTable
 from tidu_cli.build.arrays.repeats import Node, Repeats
+from tidu_cli.build.arrays.running import RUNNING, innermost_running
+from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
 from tidu_cli.errors import UnknownNameError, did_you_mean
@@ -42,23 +43,20 @@ FOREIGN = (
     "known outside of it only if it is returned"
 )
 
-_running: ContextVar[Recorder | None] = ContextVar("running", default=None)
-
 
 @contextmanager
 def running(recorder: Recorder | None) -> Iterator[None]:
     """Within the block this recording runs: loops and branches without traced arguments may be of values that it has."""
-    token = _running.set(recorder)
+    token = RUNNING.set(recorder)
     try:
         yield
     finally:
-        _running.reset(token)
+        RUNNING.reset(token)
 
 
 def innermost() -> Recorder | None:
     """The innermost recording that runs."""
-    recorder = _running.get()
-    return recorder.open[-1] if recorder is not None else None
+    return cast("Recorder | None", innermost_running())
 
 
 class Recorder:
@@ -76,6 +74,7 @@ class Recorder:
         self._most = most
         self.open: list[Recorder] = within.open if within is not None else [self]
         self.around = list(within.open) if within is not None else []
+        self.elements: ElementTable = within.elements if within is not None else ElementTable()
         self.taken: dict[int, tuple[int, Type]] = {}
         self.reads_traced = False
         self.cases = CaseTable()
@@ -121,7 +120,7 @@ class Recorder:
     def an_input(self, x: Array | Record) -> Array | Record:
         """An input, or a field of one. Without axes it may be a number or an array: NumPy's functions take both."""
         if isinstance(x, Array) and not x.type.rank:
-            x.share = Share()
+            rooted(x, doubt=A_NUMBER)
         return x
 
     def _traced(self, value: int, type_: Type) -> Array | Record:
@@ -188,12 +187,12 @@ class Recorder:
 
     def value_of(self, x: Array | Traced) -> int:
         """The number of a value here: one of a recording around this is taken in. Raises BuildError for those of others."""
+        if x.recorder is not self and x.recorder not in self.around:
+            raise BuildError(FOREIGN)
         if x.share is not None:
-            require_current(x)
+            current(x)
         if x.recorder is self:
             return x.value
-        if x.recorder not in self.around:
-            raise BuildError(FOREIGN)
         owner: Recorder = x.recorder
         outer = self.around[-1].value_of(x)
         self.reads_traced = self.reads_traced or x.value not in owner._large

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
+from tidu_cli.build.numpy.patching import numpy_traced
 from tidu_cli.build.pytree import Tree, filled, hints_of, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, chosen, default_output, running
 from tidu_cli.build.scipy.calling import scipy_traced
@@ -40,7 +41,7 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
             bound.arguments[parameter] = {k: inputs_of(recorder, v, k) for k, v in value.items()}
         else:
             bound.arguments[parameter] = inputs_of(recorder, value, parameter)
-    with running(recorder), scipy_traced():
+    with running(recorder), numpy_traced(), scipy_traced():
         result = called(function, *bound.args, **bound.kwargs)
     return recorder.document(name or name_of_function(function), outputs_of(recorder, result, output))
 
@@ -55,7 +56,7 @@ def build_function(place: str, inputs: Mapping[str, Type], *, name: str | None =
     arguments = arguments_of(function, tree_of(inputs))
     recorder = Recorder()
     arrays = {key: recorder.input(Key(key), type_) for key, type_ in inputs.items()}
-    with contextlib.redirect_stdout(sys.stderr), running(recorder), scipy_traced():
+    with contextlib.redirect_stdout(sys.stderr), running(recorder), numpy_traced(), scipy_traced():
         positional, named = bound(function, arguments, arrays)
         result = called(function, *positional, **named)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import changed_by, item_of, shared, view_of
+from tidu_cli.build.arrays.aliasing import copied, item_of, shared
 from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.arrays.memory import resolved
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.arrays.repeats import repeated
+from tidu_cli.build.arrays.selection import Selection, masked_axes
+from tidu_cli.build.arrays.storage import rooted
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
@@ -26,6 +29,7 @@ from tidu_cli.build.numpy.primitives import sizes_of
 from tidu_cli.build.numpy.reductions import reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.build.numpy.signal import convolution, fourier
+from tidu_cli.build.numpy.writing import assigning, putting, statements
 from tidu_cli.errors import did_you_mean
 
 
@@ -97,7 +101,8 @@ def numpys(name: str) -> Any:
     if name == "sliding_window_view":
         return np.lib.stride_tricks.sliding_window_view
     module, _, function = name.rpartition(".")
-    return getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    found = getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    return getattr(found, "numpys", found)  # while something is traced, some names stand for other functions
 
 
 @lru_cache(maxsize=1024)
@@ -112,24 +117,38 @@ def _places_of_out(name: str) -> Mapping[str, float]:
 
 
 def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with results that share elements with its arguments where NumPy's do, and without out=.
+    """The function with results that share elements with its arguments where NumPy's do, and with out=.
 
     What it takes as an Array in the first place it is given as one.
     """
     lifts = next(iter(function.__annotations__.values()), "") == "Array"
+    numpys_own = numpys(name)
     if "<" in function.__qualname__:
         function.__qualname__ = name  # which Python's errors name
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
+        args, options = resolved(args), resolved(options)
         for option, place in _places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
-            if not any(given is nothing for nothing in (None, False, np._NoValue)):
+            if any(given is nothing for nothing in (None, False, np._NoValue)):
+                continue
+            if option != "out" or not isinstance(given, Array):
                 raise UntraceableError(f"np.{name} with {option}= would write into an array; leave it out and use the result")
+            args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
+            options.pop(option, None)
+            return written_exactly(given, apply(*args, **options), f"np.{name}")
         given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args
-        return shared(name, repeated(name, function, given, options), args, options)
+        return shared(name, repeated(name, function, given, options), args, options, numpys_own)
 
     return apply
+
+
+def written_exactly(out: Array, found: Array, what: str) -> Array:
+    """`out` with what a function gave, which may depend on the dtype of `out` if that is another one."""
+    if found.type != out.type:
+        raise UntraceableError(f"{what} gives {found.type}, and out is {out.type}; write out[...] = {what}(...)")
+    return statements.written(out, found, what)
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {k: _as_numpys(k, v) for group in GROUPS.values() for k, v in group.items()}
@@ -167,11 +186,18 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
         name = CREATION[function]
         if not holds_arrays(args, options):
             found = function(*args, **options)
-            constant = like.recorder.constant(found)
-            return view_of(constant, constant, writable=False) if found is args[0] else shared(name, constant, (), {})
+            constant = shared(name, like.recorder.constant(found), (), {})
+            if not found.flags.c_contiguous:
+                rooted(constant).root.contiguous = None
+            if args and found is args[0]:
+                rooted(constant).writable = False
+            return constant
         if "array" in name:
-            return shared(name if name == "array" else "asarray", _asarray(*args, **options), args, options)
+            copies = name == "array" and options.get("copy", True)
+            return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
     implementation = _by_function().get(function)
+    if implementation is None and function.__module__ == "numpy":
+        implementation = putting.WRITING.get(function.__name__)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
     return implementation(*args, **options)
@@ -236,11 +262,38 @@ class Namespace:
 NAMESPACE = Namespace()
 
 
+def item(x: Array, index: Any) -> Any:
+    """x[index]."""
+    masked = masked_axes(x, index) if arrays_in([index]) else None
+    if masked is not None and isinstance(masked[0], Array):
+        return Selection(x, *masked)
+    return item_of(x, index, repeated("item", indexed, (x, index), {}))
+
+
+def _resolving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which is given traced arrays for arrays of NumPy's that traced values were written into."""
+    return lambda *args, **options: function(*resolved(args), **resolved(options))
+
+
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
-    "operator": apply_operator,
-    "in place": changed_by,
-    "item": lambda x, index: item_of(x, index, repeated("item", indexed, (x, index), {})),
+    "operator": _resolving(apply_operator),
+    "in place": _resolving(statements.changed_by),
+    "copy of": copied,
+    "item": _resolving(item),
+    "set item": _resolving(statements.set_item),
+    "set part": _resolving(statements.set_part),
+    "set shape": statements.set_shape,
+    "flat": statements.Flat,
+    "fill": _resolving(statements.fill),
+    "put": _resolving(putting.put),
+    "sort in place": statements.sort_in_place,
+    "at": _resolving(putting.at_places),
+    "out": _resolving(statements.written),
+    "indexed": indexed,
+    "updated": assigning.updated,
+    "over": assigning.over,
+    "converted": assigning.converted,
     "ufunc": call_ufunc,
     "function": call_function,
     "namespace": lambda: NAMESPACE,

@@ -18,6 +18,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tidu_cli.build.arrays.aliasing import shared
+from tidu_cli.build.arrays.operands import arrays_in
+from tidu_cli.build.arrays.storage import rooted
 from tidu_cli.build.numpy.functions import holds_arrays
 from tidu_cli.build.scipy.functions import MODULES
 
@@ -28,7 +30,11 @@ def call(name: str, ours: Function, plain: Function, args: Sequence[Any], option
     """What SciPy's function of that name gives: recorded if an argument is traced, else computed, as `plain` does."""
     if not holds_arrays(args, options):
         return plain(*args, **options)
-    return shared(name, ours(*args, **options), args, options)
+    found = shared(name, ours(*args, **options), args, options)
+    for x in arrays_in([found]):
+        if x.type.rank > 1:  # SciPy has matrices in the order of Fortran, too
+            rooted(x).root.contiguous = None
+    return found
 
 
 _TEMPLATE = """

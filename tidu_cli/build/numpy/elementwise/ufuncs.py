@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import renewed
+from tidu_cli.build.arrays.aliasing import like_operands
 from tidu_cli.build.arrays.array import Array, dtype_of, name_of
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, kind, lift
+from tidu_cli.build.arrays.selection import Selection
+from tidu_cli.build.arrays.storage import own
 from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.primitives import common_shape
@@ -71,6 +73,9 @@ def apply_operator(name: str, *operands: Operand) -> Any:
     if name == "power" and type(rest[0]) is int and rest[0] == 2 and isinstance(x, Array) and x.type.dtype == "bool":
         return apply_ufunc("square", x)
     found = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
+    for operand in operands:
+        if isinstance(operand, Array) and operand.share is not None:
+            return tuple([like_operands(x, operands) for x in found]) if name == "divmod" else like_operands(found, operands)
     if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
         return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
     return found
@@ -94,7 +99,11 @@ def _repeated(name: str, operands: Sequence[Operand]) -> Any:
             x = lift(x, like, dtypes[k])
         given.append(x)
     key = (name, *[x.type for x in given])
-    return like.recorder.repeats.call(key, partial(apply_ufunc_all if name in SEVERAL_RESULTS else apply_ufunc, name), given)
+    several = name in SEVERAL_RESULTS
+    found = like.recorder.repeats.call(key, partial(apply_ufunc_all if several else apply_ufunc, name), given)
+    if all(x.share is None for x in given):
+        return found
+    return tuple([like_operands(x, given) for x in found]) if several else like_operands(found, given)
 
 
 def _weak(x: Array) -> Array:
@@ -126,7 +135,7 @@ def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[A
     given = rule(*[x.broadcast(shape) for x in arrays])
     parts = given if isinstance(given, tuple) else (given,)
     converted = [x.convert(d) for x, d in zip(parts, results, strict=True)]
-    return tuple([renewed(x) if any(x is y for y in arrays) else x for x in converted])
+    return tuple([own(x) if any(x is y for y in arrays) else x for x in converted])
 
 
 def ufunc_named(name: str) -> Any:
@@ -195,11 +204,10 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
             return found
     numpy = arrays_in([*inputs, options])[0].recorder.numpy
     options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
+    if any(isinstance(x, Selection) for x in inputs):
+        return NotImplemented
     if "out" in options:
-        raise UntraceableError(
-            f"np.{name} would write into a NumPy array (+= on one, or out=), which holds numbers; write x = x + y for x += y, "
-            "and leave out= out"
-        )
+        return _into(ufunc, method, inputs, dict(options))
     if method == "reduce" and name in _REDUCTIONS:
         if name == "logaddexp":
             ((loop, _), _), (x, *rest) = _dtypes(name, (kind(inputs[0]),) * 2, None), inputs
@@ -208,10 +216,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
     if method == "accumulate" and name in _ACCUMULATIONS:
         return numpy[_ACCUMULATIONS[name]](*inputs, **{"axis": 0, **options})
     if method == "at":
-        raise UntraceableError(
-            f"np.{name}.at writes into an array, which a graph cannot do; add up products with one-hot rows: "
-            "(index[:, None] == np.arange(n)).T @ x"
-        )
+        return numpy["at"](ufunc, inputs)
     if method not in ("__call__", "outer"):
         raise UntraceableError(f"np.{name}.{method} cannot be traced; write it with functions that make new arrays")
     if name in CONTRACTIONS:
@@ -231,5 +236,30 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
             f"np.{name} with {unknown.pop()}= cannot be traced; write np.where(mask, np.{name}(x), y) for where="
         )
     if ufunc.nout > 1:
-        return apply_ufunc_all(name, *inputs, dtype=dtype)
-    return apply_ufunc(name, *inputs, dtype=dtype)
+        return tuple([like_operands(x, inputs) for x in apply_ufunc_all(name, *inputs, dtype=dtype)])
+    return like_operands(apply_ufunc(name, *inputs, dtype=dtype), inputs)
+
+
+def _into(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str, Any]) -> Any:
+    """A ufunc with out=, and with where=, which says where it is written."""
+    outs = options.pop("out")
+    outs = outs if isinstance(outs, tuple) else (outs,)
+    if not all(isinstance(x, Array) for x in outs):
+        raise UntraceableError(
+            f"np.{ufunc.__name__} would write into a NumPy array (+= on one, or out=), which holds numbers; write x = x + y for "
+            "x += y, and leave out= out"
+        )
+    where, numpy = options.pop("where", True), outs[0].recorder.numpy
+    found = (
+        call_ufunc(ufunc, method, [*inputs], options) if arrays_in(inputs) else _constant(ufunc, method, inputs, options, outs[0])
+    )
+    parts = found if isinstance(found, tuple) else (found,)
+    for out, part in zip(outs, parts, strict=True):
+        new = part if where is True else numpy["where"](where, part, out).convert(part.type.dtype)
+        numpy["out"](out, new, f"np.{ufunc.__name__}", broadcast=method == "__call__")
+    return outs if len(outs) > 1 else outs[0]
+
+
+def _constant(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str, Any], out: Array) -> Array:
+    found: Array = out.constant(getattr(ufunc, method)(*inputs, **options))
+    return found
