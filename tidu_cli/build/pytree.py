@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Record
-from tidu_cli.build.arrays.memory import resolved
+from tidu_cli.build.arrays.selection import Selection
 from tidu_cli.build.arrays.storage import current
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TypeTextError
@@ -128,6 +129,8 @@ def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
             raise BuildError(f"output '{key}' is None; write return, with what the function computes")
         if isinstance(value, Record):
             raise BuildError(f"output '{key}' is {value}")
+        if isinstance(value, Selection):
+            raise BuildError(f"{value.place}: {value.refusal()}")
         if not isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex):
             raise BuildError(
                 f"output '{key}' is a {type(value).__name__}; a function returns arrays, in dicts, lists, tuples or dataclasses"

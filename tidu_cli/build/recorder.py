@@ -14,10 +14,10 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
-from tidu_cli.build.arrays.elements import ElementTable
 from tidu_cli.build.arrays.repeats import Node, Repeats
-from tidu_cli.build.arrays.running import RUNNING, innermost_running
 from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
+from tidu_cli.build.buffers.elements import ElementTable
+from tidu_cli.build.buffers.running import RUNNING, innermost_running
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
 from tidu_cli.errors import UnknownNameError, did_you_mean

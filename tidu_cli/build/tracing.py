@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
-from tidu_cli.build.numpy.patching import numpy_traced
+from tidu_cli.build.patching.names import loading, numpy_traced
 from tidu_cli.build.pytree import Tree, filled, hints_of, inputs_of, outputs_of, tree_of
 from tidu_cli.build.recorder import Recorder, chosen, default_output, running
 from tidu_cli.build.scipy.calling import scipy_traced
@@ -93,7 +93,7 @@ def loaded(file: str, function_name: str) -> Callable[..., Any]:
     sys.path.insert(0, folder)
     sys.modules[spec.name] = module  # as dataclasses look for the module of their annotations
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), loading():
             called(spec.loader.exec_module, module)
     finally:
         with contextlib.suppress(ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import EllipsisType
 from typing import Any
 
@@ -12,7 +13,7 @@ from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.lenses import Call, Item, Part, Same
 from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.arrays.shares import Lens
-from tidu_cli.build.arrays.storage import A_COPY, in_order, layout, own, rooted, view_of
+from tidu_cli.build.arrays.storage import A_COPY, AN_INDEX, in_order, is_view, layout, own, rooted, view_of
 
 VIEWS = frozenset(
     {"array_split", "atleast_1d", "atleast_2d", "atleast_3d", "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
@@ -26,6 +27,9 @@ READ_ONLY = frozenset({"broadcast_arrays", "broadcast_to", "diagonal", "linalg.d
 
 OPERANDS = frozenset({"asanyarray", "asarray", "ascontiguousarray", "astype", "diff", "linalg.matrix_power", "require"})
 """Functions that may give an operand back."""
+
+SHARING = VIEWS | READ_ONLY | OPERANDS | {"diag", "einsum", "imag", "nan_to_num", "real"}
+"""Functions whose results may share elements with their arguments."""
 
 RESHAPING = frozenset({"ascontiguousarray", "ravel", "require", "reshape"})
 """Functions that copy what they cannot show as it lies in memory."""
@@ -60,8 +64,9 @@ def _shared(name: str, found: Any, operands: Sequence[Array], call: Call | None)
         parts = []
         for k, x in enumerate(found):
             one = call.of(k) if call is not None else None
-            if one is not None and name in _EACH and len(operands) > 1 and name not in READ_ONLY:
-                one = Call(name, one.numpys, (one.args[k],), one.options, one.args[k]) if isinstance(one.args[k], Array) else None
+            if one is not None and name in _EACH and len(one.args) > 1:
+                given = one.args[k]
+                one = replace(one, model=given) if isinstance(given, Array) else None
             parts.append(_shared(name, x, operands, one))
         return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
     if not isinstance(found, Array):
@@ -80,7 +85,7 @@ def _shared(name: str, found: Any, operands: Sequence[Array], call: Call | None)
             copy.share.root = model.share.root
             copy.share.seen = model.share.root.version
             return copy
-        if whole is not None and not np.may_share_memory(lens.laid(whole), whole):
+        if whole is not None and not is_view(lens.laid(whole), whole):
             return _own(name, found, ())
     return _as_array(name, view_of(model, found, lens, writable=not read_only))
 
@@ -165,8 +170,14 @@ def item_of(x: Array, index: Any, found: Array) -> Array:
     if not found.type.rank and not any(e is Ellipsis for e in entries):
         return own(found)
     if is_basic(index):
+        arrays = [e.share.root.doubt for e in entries if isinstance(e, Array) and e.share is not None]
+        if not all(arrays):
+            return like_operands(own(found), [x])
         fixed = tuple(own(e) if isinstance(e, Array) else e for e in entries)  # as they are now
-        return view_of(x, found, Item(fixed))
+        view = view_of(x, found, Item(fixed))
+        if arrays and view.share is not None:
+            view.share.doubt = AN_INDEX
+        return view
     copy = own(found)
     if found.type.rank > 1 and not (in_order(x) and not isinstance(index, tuple)):
         rooted(copy, contiguous=None)  # NumPy may lay out results of several indices in any order

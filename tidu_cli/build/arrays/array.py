@@ -51,9 +51,6 @@ class Recording(Protocol):
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
 
-    open: list[Any]
-    """The recordings in one another that are going on, the innermost last."""
-
     elements: Any
     """Of the arrays that were written into buffers, the numbers of their elements."""
 
@@ -308,15 +305,15 @@ class Array:
         "a branch on a value (if, while, and, or, not, min, max, in)",
         "write np.where(condition, a, b) or tidu_cli.cond, tidu_cli.while_loop for while, np.maximum, &, | or ~",
     )
-    __float__ = refused_conversion("float() (as math's functions call it)", "write NumPy's function in place of math's")
+    __float__ = refused_conversion("float()", "write NumPy's function in place of it")
     __int__ = refused_conversion("int()", "write x.astype(int)")
     __complex__ = refused_conversion("complex()", _STAY)
     __index__ = refused_conversion(
         AN_INTEGER, "make it a constant, write tidu_cli.fori_loop for range(), or index with the array itself: x[i]"
     )
     __array__ = refused_conversion(
-        "a NumPy array (np.array, np.asarray, or a function without support for tracing)",
-        "write np.stack([...]) to make an array of arrays",
+        "a NumPy array (of a function without support for tracing)",
+        "write it with functions of docs/build.md",
     )
     __contains__ = refused("in", "write (x == value).any()")
     __round__ = refused("round()", "write np.round(x)")

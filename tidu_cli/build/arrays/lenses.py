@@ -1,7 +1,7 @@
 """What views show of arrays: the same elements in another shape or order, some of them, or parts of complex numbers.
 
-Each view knows the call of NumPy's function that made it. What it shows of an array that has changed is found by that call anew. How
-an array changes with what is shown of it is read off NumPy's own view of an empty array: where it begins, and its strides.
+Each view knows the call of NumPy's function that made it. What it shows of an array that has changed is found by that call anew.
+How an array changes with what is shown of it is read off NumPy's own view of an empty array: where it begins, and its strides.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ class Same:
     """All elements as they are."""
 
     def get(self, whole: Array) -> Array:
+        """As `Lens.get`."""
         return whole
 
     def put(self, whole: Array, shown: Array) -> Array:
+        """As `Lens.put`."""
         return shown
 
     def laid(self, whole: Any) -> Any:
+        """As `Lens.laid`."""
         return whole
 
 
@@ -37,14 +40,17 @@ class Item:
     index: Any
 
     def get(self, whole: Array) -> Array:
+        """As `Lens.get`."""
         found: Array = whole.recorder.numpy["indexed"](whole, self.index)
         return found
 
     def put(self, whole: Array, shown: Array) -> Array:
+        """As `Lens.put`."""
         found: Array = whole.recorder.numpy["updated"](whole, self.index, shown)
         return found
 
     def laid(self, whole: Any) -> Any:
+        """As `Lens.laid`."""
         entries = self.index if isinstance(self.index, tuple) else (self.index,)
         # All places of an axis are laid out alike, wherever a traced index leads; an Ellipsis keeps it an array.
         dots = () if any(e is Ellipsis for e in entries) else (...,)
@@ -58,12 +64,15 @@ class Part:
     name: str
 
     def get(self, whole: Array) -> Array:
+        """As `Lens.get`."""
         return whole.emit(self.name)
 
     def put(self, whole: Array, shown: Array) -> Array:
+        """As `Lens.put`."""
         return shown.emit("complex", whole.emit("imag")) if self.name == "real" else whole.emit("real").emit("complex", shown)
 
     def laid(self, whole: Any) -> Any:
+        """As `Lens.laid`."""
         return getattr(whole, self.name)
 
 
@@ -86,18 +95,22 @@ class Call:
         return replace(self, part=part)
 
     def _called(self, function: Callable[..., Any], whole: Any) -> Any:
-        args = [whole if x is self.model else x for x in self.args]
+        blanks = isinstance(whole, np.ndarray)
+        args = [whole if x is self.model else blank(x.type) if blanks and isinstance(x, Array) else x for x in self.args]
         found = function(*args, **{k: whole if x is self.model else x for k, x in self.options.items()})
         return found if self.part is None else found[self.part]
 
     def get(self, whole: Array) -> Array:
+        """As `Lens.get`."""
         found: Array = self._called(whole.recorder.numpy[self.name], whole)
         return found
 
     def laid(self, whole: Any) -> Any:
+        """As `Lens.laid`."""
         return self._called(self.numpys, whole)
 
     def put(self, whole: Array, shown: Array) -> Array:
+        """As `Lens.put`."""
         empty = blank(whole.type)
         view = self.laid(empty)
         if not view.size:

@@ -1,8 +1,8 @@
 """What a traced mask selects, x[mask]: an array whose length is not known, so that only elementwise functions of it are recorded.
 
-They are recorded of all elements of x, and what they give is of use where it is assigned to the elements that the same mask selects:
-`y[mask] = np.sqrt(x[mask])`, `y[mask] += 1`. Elements that are not selected are replaced before they enter a function whose value or
-derivative may not be finite: the derivative of a choice is a product with 0, and 0 times infinity is not 0.
+They are recorded of all elements of x, and what they give is of use where it is assigned to the elements that the same mask
+selects: `y[mask] = np.sqrt(x[mask])`, `y[mask] += 1`. Elements that are not selected are replaced before they enter a function
+whose value or derivative may not be finite: the derivative of a choice is a product with 0, and 0 times infinity is not 0.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.storage import own
-from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.errors import UntraceableError, place_of_caller
 
 _FINITE = frozenset({"add", "subtract", "negative", "positive", "conjugate", "logical_and", "logical_or", "logical_not", "less",
                      "less_equal", "greater", "greater_equal", "equal", "not_equal", "invert", "maximum", "minimum"})  # fmt: skip
@@ -59,12 +59,13 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __init__(self, full: Array, mask: Array, axis: int) -> None:
         self._full, self._mask, self._axis = own(full), own(mask), axis
+        self.place = place_of_caller()
 
     def put(self, x: Array, index: Any) -> Array:
         """x with what the index selects replaced by this. Raises UntraceableError unless it selects the same."""
         masked = masked_axes(x, index)
         if masked is None or not isinstance(masked[0], Array) or not self._as(masked[0], masked[1], x.shape):
-            raise self._refusal(
+            raise self.refusal(
                 "it can be assigned to what the same mask selects, y[mask] = f(x[mask]), of an array of one shape with x"
             )
         numpy = x.recorder.numpy
@@ -78,18 +79,18 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         options.pop("out", None)  # of operators in place: the selection is a copy of elements, which nothing else shows
         if method != "__call__" or ufunc.signature is not None or options:
-            raise self._refusal()
+            raise self.refusal()
         numpy, given = self._full.recorder.numpy, []
         for x in inputs:
             if isinstance(x, Selection):
                 if not self._as(x._mask, x._axis, x._full.shape):
-                    raise self._refusal("and two such arrays are taken together if one mask selects both, of arrays of one shape")
+                    raise self.refusal("and two such arrays are taken together if one mask selects both, of arrays of one shape")
                 x = x._full
                 if ufunc.__name__ not in _FINITE:
                     harmless = x.constant(x.dtype.type(_HARMLESS.get(ufunc.__name__, 1))).broadcast(x.shape)
                     x = numpy["over"](self._mask, x.shape, self._axis).emit("select_n", harmless, x)
             elif np.ndim(x):
-                raise self._refusal("and arrays are taken together with it if the same mask selects from them: x[mask] * y[mask]")
+                raise self.refusal("and arrays are taken together with it if the same mask selects from them: x[mask] * y[mask]")
             given.append(x)
         found = numpy["ufunc"](ufunc, method, given, {})
         parts = tuple(Selection(x, self._mask, self._axis) for x in (found if isinstance(found, tuple) else (found,)))
@@ -103,18 +104,19 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
         """This: nothing else shows its elements."""
         return Selection(self._full, self._mask, self._axis)
 
-    def _refusal(
+    def refusal(
         self, more: str = "it can be assigned, y[mask] = x[mask]; for all else write np.where(mask, x, 0)"
     ) -> UntraceableError:
+        """Why it cannot be used so."""
         return UntraceableError(f"indexing with a mask that is traced gives an array of unknown shape; {more}")
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise self._refusal()
+        raise self.refusal()
 
     def _refuse(self, *args: object, **options: object) -> NoReturn:
-        raise self._refusal()
+        raise self.refusal()
 
     __array__ = __array_function__ = __len__ = __iter__ = __getitem__ = __setitem__ = __bool__ = __float__ = __int__ = _refuse
 

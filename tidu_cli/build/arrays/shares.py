@@ -25,8 +25,8 @@ class Lens(Protocol):
 class Root:
     """Elements that one array or several show, which belong to the recording `recorder`.
 
-    `version` is how often they were changed, and `place` is where last. `contiguous` says whether an array that shows all of them has
-    them in memory as C has; None if that is not known. `doubt` is why it is not certain who shares them, if so.
+    `version` is how often they were changed, and `place` is where last. `contiguous` says whether an array that shows all of them
+    has them in memory as C has; None if that is not known. `doubt` is why it is not certain who shares them, if so.
     """
 
     recorder: Any
@@ -41,6 +41,7 @@ class Share:
     """An array's part in elements: all of them, or what `lens` shows of those of `parent`.
 
     `value` and `type` are as of the elements' version `seen`. `layout` is an empty NumPy array that lies in memory as this does.
+    `doubt` is why it is not certain whether it shows elements of its parent, or has copies of them, if so.
     """
 
     root: Root
@@ -51,3 +52,4 @@ class Share:
     lens: Lens | None = None
     writable: bool = True
     layout: Any = None
+    doubt: str = ""

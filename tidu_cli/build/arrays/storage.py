@@ -1,9 +1,9 @@
 """Changing traced arrays: a write through a view reaches all arrays that share its elements, as in NumPy.
 
 A graph has values and no memory. So an array that changes gets another value, and so do those that it is a view of: each view knows
-the array that it was made of, its parent, and by a `Lens` what it shows of that, and what becomes of the parent if this is replaced.
-Views that were not written through are computed anew from their parents where they are read again. Nothing of this costs anything as
-long as nothing is changed: an array that has no views knows its value only.
+the array that it was made of, its parent, and by a `Lens` what it shows of that, and what becomes of the parent if this is
+replaced. Views that were not written through are computed anew from their parents where they are read again. Nothing of this costs
+anything as long as nothing is changed: an array that has no views knows its value only.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ A_NUMBER = "a number would still have its old value, and an array the new one; w
 A_COPY = "it may be a view or a copy of it, which depends on how NumPy has laid that out in memory; write x = x.copy() before it"
 """Why it is not certain whether a reshaped array shares elements."""
 
+AN_INDEX = (
+    "x[i] shows elements of x if i is a number, and copies them if it is an array without axes, and of an input it is not known "
+    "which; write x[i].copy(), or change x itself"
+)
+"""Why it is not certain whether what a traced integer takes shares elements."""
+
 
 def current(x: Array) -> int:
     """The number of an array's value as it is now. Raises UntraceableError if it is not certain whether that has been changed."""
@@ -37,9 +43,11 @@ def current(x: Array) -> int:
 def _current(share: Share) -> int:
     root = share.root
     if share.seen != root.version:
-        if root.doubt or share.parent is None or share.lens is None:
+        doubt = root.doubt or share.doubt
+        if doubt or share.parent is None or share.lens is None:
             what = "a value" if not share.type.rank else "an array"
-            raise UntraceableError(f"{what} of {share.type} that was changed in place at {root.place} is used again: {root.doubt}")
+            place = f" at {root.place}" if root.place else ""
+            raise UntraceableError(f"{what} of {share.type} that was changed in place{place} is used again: {doubt}")
         with _recording(root.recorder):
             found = share.lens.get(Array(root.recorder, _current(share.parent), share.parent.type))
             share.value, share.seen = root.recorder.value_of(found), root.version
@@ -95,8 +103,13 @@ def layout(share: Share) -> Any:
     return share.layout
 
 
+def is_view(shown: Any, whole: Any) -> bool:
+    """Whether an empty NumPy array shows another one; of what has no elements it makes no difference."""
+    return not whole.size or np.may_share_memory(shown, whole)
+
+
 def blank(type_: TensorType) -> Any:
-    """An empty NumPy array of a type's shape, as C lays it out; complex numbers have parts, and nothing else is asked of elements."""
+    """An empty NumPy array of a type's shape, as C lays it out. Complex numbers have parts; nothing else is asked of elements."""
     return np.empty(type_.shape, np.complex64 if type_.complex else bool)
 
 
@@ -131,13 +144,14 @@ def write(x: Array, new: Array) -> None:
         return
     root, found = share.root, Array(x.recorder, value, x.type)
     chain = [(share, value)]
-    while share.parent is not None and share.lens is not None and not root.doubt:
+    while share.parent is not None and share.lens is not None and not root.doubt and not share.doubt:
         parent = share.parent
         whole = Array(root.recorder, _current(parent), parent.type)
         found = share.lens.put(whole, found)
         chain.append((parent, found.recorder.open[-1].value_of(found)))  # type: ignore[attr-defined]
         share = parent
     root.version += 1
+    root.doubt = root.doubt or share.doubt
     root.place = place_of_caller() if root.doubt else ""
     for part, number in chain:
         part.value, part.seen = number, root.version

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Record
-from tidu_cli.build.arrays.memory import resolved
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.pytree import MAX_LEVELS
 

@@ -15,6 +15,7 @@ from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.formulas.language import CONSTANTS, CREATION, OPTIONS_REFUSED, Several, function_named, function_names, recorded
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
+from tidu_cli.build.numpy.functions import places_of_out
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TiduError, did_you_mean
 from tidu_cli.graph.types import ITEMSIZE
@@ -204,7 +205,7 @@ class Walker(ast.NodeVisitor):
         if any(isinstance(i, float | complex) for i in (index if isinstance(index, tuple) else (index,))):
             self.refuse(node, "indices are integers")
         array = self.recorded(node, operand)
-        return self.checked(node, "index", lambda: array[index])
+        return self.checked(node, "index", lambda: array.recorder.numpy["indexed"](array, index))
 
     def visit_Call(self, node: ast.Call) -> Any:
         if not isinstance(node.func, ast.Name):
@@ -216,6 +217,8 @@ class Walker(ast.NodeVisitor):
         if function is None:
             self.refuse(node, f"unknown function '{name[:60]}'{did_you_mean(name, list(function_names()))}")
         args, options = self._arguments(node, name)
+        if any(place < len(args) for place in places_of_out(name).values()):
+            self.refuse(node, "out has no place in a formula")
         if name in OF_TWO and len(args) > 1:
             self._refuse_two(node, name, args[1])
         if name in CREATION:

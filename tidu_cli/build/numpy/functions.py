@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import copied, item_of, shared
+from tidu_cli.build.arrays.aliasing import SHARING, copied, item_of, shared
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.memory import resolved
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.build.arrays.repeats import repeated
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.arrays.storage import rooted
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
@@ -74,6 +74,7 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "convolutions": {"convolve": convolution.convolve, "correlate": convolution.correlate},
     "Fourier transforms": fourier.FUNCTIONS,
     "choices and elements": functions_of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
+    "writing into arrays": putting.WRITING,
     "arrays and their types": {
         "asarray": _asarray,
         "copy": lambda a, order="K", subok=False: an_array(a),
@@ -106,7 +107,7 @@ def numpys(name: str) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _places_of_out(name: str) -> Mapping[str, float]:
+def places_of_out(name: str) -> Mapping[str, float]:
     """The options of NumPy's function that say what to write into, and where they are by position."""
     try:
         parameters = list(inspect.signature(numpys(name)).parameters.values())
@@ -122,14 +123,14 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     What it takes as an Array in the first place it is given as one.
     """
     lifts = next(iter(function.__annotations__.values()), "") == "Array"
-    numpys_own = numpys(name)
+    numpys_own = numpys(name) if name in SHARING else None
     if "<" in function.__qualname__:
         function.__qualname__ = name  # which Python's errors name
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
         args, options = resolved(args), resolved(options)
-        for option, place in _places_of_out(name).items():
+        for option, place in places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
             if any(given is nothing for nothing in (None, False, np._NoValue)):
                 continue
@@ -182,6 +183,7 @@ CREATION: Mapping[Any, str] = {
 
 def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any], like: Array) -> Any:
     """What `like.__array_function__` does. Raises UnknownFunctionError for what has no counterpart."""
+    function = getattr(function, "numpys", function)
     if function in CREATION:
         name = CREATION[function]
         if not holds_arrays(args, options):
@@ -196,8 +198,6 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
             copies = name == "array" and options.get("copy", True)
             return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
     implementation = _by_function().get(function)
-    if implementation is None and function.__module__ == "numpy":
-        implementation = putting.WRITING.get(function.__name__)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
     return implementation(*args, **options)
@@ -286,7 +286,6 @@ PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     "set shape": statements.set_shape,
     "flat": statements.Flat,
     "fill": _resolving(statements.fill),
-    "put": _resolving(putting.put),
     "sort in place": statements.sort_in_place,
     "at": _resolving(putting.at_places),
     "out": _resolving(statements.written),

@@ -1,8 +1,8 @@
 """Assignment to elements: an array as it is after `x[index] = value`, as a new one.
 
-Slices become updates of a block, or where they have steps a choice between the array and the padded value; masks become choices, and
-arrays of integers scatters, of which the last stays where places repeat, as in NumPy. Traced places beyond an end are the nearest, as
-in reading.
+Slices become updates of a block, or where they have steps a choice between the array and the padded value; masks become choices,
+and arrays of integers scatters, of which the last stays where places repeat, as in NumPy. Traced places beyond an end are the
+nearest, as in reading.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def converted(value: Operand, x: Array) -> Array:
 
 
 def fitted(value: Array, shape: Shape, words: str = "could not broadcast input array from shape {} into shape") -> Array:
-    """A value as NumPy's assignment broadcasts it, which also drops axes of one element in front. Raises ValueError with NumPy's text."""
+    """A value as NumPy's assignment broadcasts it, which drops axes of one element in front. Raises ValueError as NumPy does."""
     extra = max(value.ndim - len(shape), 0)
     sizes = value.shape if set(value.shape[:extra]) - {1} else value.shape[extra:]
     if len(sizes) > len(shape) or any(n not in (1, m) for n, m in zip(sizes[::-1], shape[::-1], strict=False)):
@@ -96,8 +96,8 @@ def _broadcast_along(x: Array, n_axes: int, axis: int, value: Array, *, traced: 
     if not traced:
         return None
     raise UntraceableError(
-        f"NumPy assigns {value.type} to as many elements as the mask, which is traced, has True; write x[...] = np.where(mask, new, x) "
-        "of arrays of one shape, or one number"
+        f"NumPy assigns {value.type} to as many elements as the mask, which is traced, has True; write "
+        "x[...] = np.where(mask, new, x) of arrays of one shape, or one number"
     )
 
 

@@ -21,15 +21,18 @@ from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 def _an_array(x: Operand, what: str) -> Array:
     if not isinstance(x, Array):
-        raise UntraceableError(f"{what} would write what is traced into a {type(x).__name__}, which holds numbers; write x = x * 1 of "
-                               "an array that is traced before, or np.stack and np.concatenate of parts")  # fmt: skip
+        raise UntraceableError(
+            f"{what} cannot be traced into a {type(x).__name__} of NumPy's, which holds numbers; write into an array that is "
+            "traced, or np.stack and np.concatenate of parts"
+        )
     require_writable(x, what)
     return x
 
 
 def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:
     x = _an_array(dst, "np.copyto")
-    if not np.can_cast(result_dtype(x, src) if isinstance(src, NUMBERS) else an_array(src, x).dtype, x.dtype, casting):  # type: ignore[arg-type]
+    dtype = result_dtype(x, src) if isinstance(src, NUMBERS) else an_array(src, x).dtype
+    if not np.can_cast(dtype, x.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data according to the rule '{casting}'; write x[...] = y")
     new = fitted(converted(src, x), x.shape)
     write(x, new if where is True else select(lift(where, x, np.dtype(bool)).broadcast(x.shape), new, x))
@@ -56,7 +59,7 @@ def put(a: Operand, ind: Any, v: Operand, mode: str = "raise") -> None:
         at = np.clip(at, 0, max(x.size - 1, 0))
     elif mode != "raise":
         raise ValueError(f"mode is 'raise', 'wrap' or 'clip', not {mode!r}")
-    Flat(x)[at] = v
+    Flat(x).put(at, v)
 
 
 def place(arr: Operand, mask: Operand, vals: Operand) -> None:
@@ -70,7 +73,7 @@ def place(arr: Operand, mask: Operand, vals: Operand) -> None:
     chosen = np.asarray(mask, bool).reshape(x.shape)
     if chosen.any() and not np.size(vals):  # type: ignore[arg-type]
         raise ValueError("Cannot insert from an empty array!")
-    Flat(x)[np.flatnonzero(chosen)] = vals
+    Flat(x).put(np.flatnonzero(chosen), vals)
 
 
 def putmask(a: Operand, mask: Operand, values: Operand) -> None:
@@ -128,7 +131,7 @@ MAX_ROUNDS = 1_000
 
 
 def at_places(ufunc: Any, inputs: Sequence[Any]) -> None:
-    """np.add.at and its like: x[indices] = f(x[indices], y), one place after the other."""
+    """np.add.at and its like: x[indices] = f(x[indices], y), one place after the other, each converted to the dtype of x."""
     name = ufunc.__name__
     x, index, *rest = inputs
     x = _an_array(x, f"np.{name}.at")
@@ -139,8 +142,6 @@ def at_places(ufunc: Any, inputs: Sequence[Any]) -> None:
     operands = [v if isinstance(v, NUMBERS) else fitted(lift(v, x), np.shape(at)).reshaped((np.size(at),)) for v in rest]
     row, at = x.reshaped((x.size,)), at.reshape(-1)
     found = ufunc(row[:1], *(v if isinstance(v, NUMBERS) else v[:1] for v in operands))
-    if not np.can_cast(found.dtype, x.dtype, "same_kind"):
-        raise TypeError(f"Cannot cast ufunc '{name}' output from {found.dtype} to {x.dtype} with casting rule 'same_kind'")
     if not at.size:
         return None
     exact = found.type.dtype == x.type.dtype and (name in ("add", "subtract") or isinstance(at, Array))
@@ -148,7 +149,7 @@ def at_places(ufunc: Any, inputs: Sequence[Any]) -> None:
         row = _scattered(row, at, converted(operands[0], x).broadcast(at.shape), _SCATTERS[name])
     elif isinstance(at, Array) and at.size > 1:
         raise UntraceableError(
-            f"np.{name}.at of {x.type} with traced indices cannot be traced (functions that can, of one dtype: {', '.join(_SCATTERS)})"
+            f"np.{name}.at of {x.type} with traced indices cannot be traced (of one dtype {', '.join(_SCATTERS)} can)"
         )
     else:
         row = _in_rounds(row, at, operands, ufunc)

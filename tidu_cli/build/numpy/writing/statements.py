@@ -14,7 +14,7 @@ from tidu_cli.build.arrays.lenses import Call, Item
 from tidu_cli.build.arrays.operands import Operand, arrays_in
 from tidu_cli.build.arrays.selection import Selection
 from tidu_cli.build.arrays.shares import Share
-from tidu_cli.build.arrays.storage import A_NUMBER, layout, require_writable, rooted, write
+from tidu_cli.build.arrays.storage import A_NUMBER, is_view, layout, own, require_writable, rooted, write
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import taken
 from tidu_cli.build.numpy.writing.assigning import converted, updated
@@ -23,9 +23,12 @@ from tidu_cli.build.numpy.writing.assigning import converted, updated
 def set_item(x: Array, index: Any, value: Operand) -> None:
     """x[index] = value."""
     require_writable(x, "assignment to elements")
-    if not _is_part(x, index, value):
-        _certain(x)
-        write(x, updated(x, index, value))
+    if isinstance(value, Array) and _is_part(x, index, value):
+        if not value.share.doubt:
+            return
+        value = _undone(x, value)
+    _certain(x)
+    write(x, updated(x, index, value))
 
 
 def _is_part(x: Array, index: Any, value: Operand) -> bool:
@@ -35,6 +38,15 @@ def _is_part(x: Array, index: Any, value: Operand) -> bool:
         return False
     one, other = (i if isinstance(i, tuple) else (i,) for i in (share.lens.index, index))
     return is_basic(index) and len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _undone(x: Array, part: Array) -> Array:
+    """What was written into a part of x, which may be a copy, as a value that has not been written yet."""
+    new, share = own(part), part.share
+    assert share is not None and x.share is not None
+    if share.seen == share.root.version == x.share.seen + 1:
+        share.root.version, share.root.doubt, share.seen = x.share.seen, "", -1
+    return new
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -113,7 +125,7 @@ def set_shape(x: Array, shape: Any) -> None:
     new = x.reshape(shape)
     lens = Call("reshape", np.reshape, (x, new.shape), {}, x)
     whole = layout(parent)
-    if whole is None or not np.may_share_memory(lens.laid(whole), whole):
+    if whole is None or not is_view(lens.laid(whole), whole):
         raise UntraceableError("Incompatible shape for in-place modification; write x = x.reshape(shape)")
     x.type = new.type
     x.share = Share(parent.root, new.recorder.open[-1].value_of(new), x.type, parent.root.version, parent, lens, parent.writable)  # type: ignore[attr-defined]
@@ -136,6 +148,15 @@ class Flat:
 
     def __setitem__(self, index: Any, value: Operand) -> None:
         """Values are repeated where there are more places than values."""
+        share = value.share if isinstance(value, Array) else None
+        if value is self._x or (share is not None and self._x.share is not None and share.root is self._x.share.root):
+            raise UntraceableError(
+                "assignment to .flat reads elements of the array while it writes them; write x.flat[i] = y.copy()"
+            )
+        self.put(index, value)
+
+    def put(self, index: Any, value: Operand) -> None:
+        """As assignment does, but all values are read first."""
         x = self._x
         require_writable(x, "assignment to elements")
         shape = np.shape(index) if arrays_in([index]) else np.shape(np.empty(x.size, bool)[index])

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.elements import STATIC
-from tidu_cli.build.arrays.memory import (
+from tidu_cli.build.buffers.elements import STATIC
+from tidu_cli.build.buffers.memory import (
     Memory,
     array_of,
     contents_of,
@@ -134,8 +134,8 @@ def _at(ufunc: Any, x: Any, indices: Any, *values: Any) -> None:
 # Functions and methods.
 
 
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    np.copyto(dst, src, casting=casting, where=where)  # type: ignore[call-overload]
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    np.copyto(dst, src, casting=casting, where=where)
 
 
 def _putmask(a: Any, mask: Any, values: Any) -> None:
@@ -197,8 +197,7 @@ class Flat:
         if holds_traced(index):
             return self._x.ravel()[index]
         places = np.arange(self._x.size)[plain(index)]
-        found = self._x[np.unravel_index(places, self._x.shape)]
-        return found
+        return self._x[np.unravel_index(places, self._x.shape)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if holds_traced(index):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, WithTraced
-from tidu_cli.build.arrays.contents import Contents, joined, mark_of, traced_in
-from tidu_cli.build.arrays.elements import STATIC
-from tidu_cli.build.arrays.running import innermost_running
 from tidu_cli.build.arrays.storage import own
+from tidu_cli.build.buffers.contents import Contents, joined, mark_of, traced_in
+from tidu_cli.build.buffers.elements import STATIC
+from tidu_cli.build.buffers.running import innermost_of, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 OUTSIDE = (
@@ -67,7 +67,7 @@ def plain(x: Any) -> Any:
 
 def require_here(x: Memory, value: Array | None = None) -> None:
     """Raises UntraceableError unless x may be changed by what runs now."""
-    owner, now = root_of(x), innermost_running() if value is None else value.recorder.open[-1]
+    owner, now = root_of(x), innermost_running() if value is None else innermost_of(value)
     home = owner.home if isinstance(owner, Memory) else None
     if value is not None and (home is None or home.open[0] is not now.open[0]):
         raise UntraceableError(_BEFORE)
@@ -112,7 +112,7 @@ def lifted(x: Memory, value: Array) -> Array:
 def _described(x: Memory, value: Array) -> Contents:
     owner = root_of(x)
     if owner.contents is None:
-        owner.contents = Contents(owner, value.recorder.open[-1], value.recorder.elements)
+        owner.contents = Contents(owner, innermost_of(value), value.recorder.elements)
     found: Contents = owner.contents
     return found
 
@@ -167,14 +167,20 @@ def _resolved(x: Any) -> Any:
     return np.ndarray.view(x, np.ndarray) if numbers_of(x) is None else array_of(x)
 
 
+_KNOWN = frozenset({Array, bool, int, float, complex, str, slice, type(None), type(...), np.float64, np.int64})
+"""Types of what is no list or array of NumPy's: most arguments are of these."""
+
+
 def _mapped(x: Any, change: Callable[[Any], Any]) -> Any:
     kind = type(x)
     if issubclass(kind, Memory) or (kind is np.ndarray and x.dtype == object):
         return change(x)
     if kind is list or kind is tuple:
+        if _KNOWN.issuperset(map(type, x)):
+            return x
         parts = [_mapped(e, change) for e in x]
         return x if all(a is b for a, b in zip(parts, x, strict=True)) else kind(parts)
-    if kind is dict:
+    if kind is dict and x:
         return {k: _mapped(v, change) for k, v in x.items()}
     return x
 

@@ -1,8 +1,8 @@
 """NumPy arrays that a traced function makes, which traced values may be written into.
 
-A buffer is the NumPy array that it is, and all that NumPy, branches on its numbers and packages do with it is what they always do. Once
-a traced value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values.
-NumPy still says what is a view of what, as views are views of the memory.
+A buffer is the NumPy array that it is: NumPy, packages, and branches on its numbers do with it what they always do. Once a traced
+value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values. NumPy still
+says what is a view of what, as views are views of the memory.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays import writing
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.arrays.contents import Contents, mark_of, traced_in
-from tidu_cli.build.arrays.elements import STATIC
-from tidu_cli.build.arrays.memory import (
+from tidu_cli.build.buffers import writing
+from tidu_cli.build.buffers.contents import Contents, mark_of, traced_in
+from tidu_cli.build.buffers.elements import STATIC
+from tidu_cli.build.buffers.memory import (
     Memory,
     array_of,
     contents_of,
@@ -31,7 +31,7 @@ from tidu_cli.build.arrays.memory import (
     whole_of,
     write,
 )  # fmt: skip
-from tidu_cli.build.arrays.running import RUNNING, innermost_running
+from tidu_cli.build.buffers.running import buffers_wanted, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 
@@ -98,6 +98,7 @@ class Buffer(Memory):
         return (out[0] if len(out) == 1 else out) if out else wrapped(found)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        function = getattr(function, "numpys", function)
         name = function.__name__
         if name in writing.WRITERS:
             return writing.WRITERS[name](*args, **options)
@@ -121,7 +122,7 @@ class Buffer(Memory):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else wrapped(array)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
         traced = is_traced(self)
         return array_of(self).__array_namespace__() if traced else np.ndarray.__array_namespace__(self, api_version=api_version)
 
@@ -280,12 +281,11 @@ Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
 
 
 def wrapped(found: Any) -> Any:
-    """What NumPy gave as a buffer: a view of one, or an array of its own. Views of other memory remain what they are."""
-    if type(found) is np.ndarray:
-        owner = root_of(found)
-        if type(owner) is Buffer:
-            return found.view(Buffer)
-        return owned(found) if found.base is None and RUNNING.get() is not None else found
+    """What NumPy gave as a buffer: a view, or an array of its own."""
+    if type(found) is np.ndarray and buffers_wanted():
+        return owned(found) if found.base is None else found.view(Buffer)
+    if type(found) is np.ndarray and type(root_of(found)) is Buffer:
+        return found.view(Buffer)
     if isinstance(found, list | tuple):
         parts = [wrapped(x) for x in found]
         return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
@@ -294,7 +294,8 @@ def wrapped(found: Any) -> Any:
 
 def owned(x: Any) -> Buffer:
     """A buffer of its own with the numbers of an array."""
-    return np.ndarray.copy(x.view(Buffer), order="K")  # type: ignore[return-value]
+    found: Buffer = np.ndarray.copy(x.view(Buffer), order="K")
+    return found
 
 
 def numbered(x: Any, numbers: Any, table: Any) -> Buffer:

@@ -1,7 +1,7 @@
 """What the memory of a buffer holds: numbers that are known, and elements of traced arrays, by their numbers.
 
-Beside the memory stands an array of the same layout that says for each element of it which element of a traced array it is. Whatever
-NumPy would do to an array to read or write some of its elements it does to that array, and so indices, views, broadcasting and
+Beside the memory stands an array of the same layout that says for each element of it which element of a traced array it is. What
+NumPy does to an array to read or write some of its elements it does to that array, too, so that indices, views, broadcasting and
 overlaps mean what they mean in NumPy.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array, Recording, name_of
-from tidu_cli.build.arrays.elements import STATIC, ElementTable
+from tidu_cli.build.arrays.array import Array, name_of
+from tidu_cli.build.buffers.elements import STATIC, ElementTable
 from tidu_cli.build.errors import UntraceableError
 
 _BITS = {"f8": 0x7FF8_0000_7469_6475, "f4": 0x7FC0_7464, "f2": 0x7E75}
-"""NaN of a kind that no computation makes: where memory holds elements of traced arrays, and in what is computed of it by mistake."""
+"""NaN that no computation makes: where memory holds elements of traced arrays, and in what is computed of it by mistake."""
 
 
 @lru_cache
@@ -43,7 +43,7 @@ class Contents:
 
     __slots__ = ("dtype", "home", "low", "numbers", "table")
 
-    def __init__(self, owner: Any, home: Recording, table: ElementTable) -> None:
+    def __init__(self, owner: Any, home: Any, table: ElementTable) -> None:
         self.low, high = np.lib.array_utils.byte_bounds(owner)
         self.dtype = owner.dtype
         self.numbers = np.full((high - self.low) // max(owner.itemsize, 1), STATIC)
