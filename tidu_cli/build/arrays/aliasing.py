@@ -12,7 +12,7 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.lenses import Call, Item, Part, Same
 from tidu_cli.build.arrays.operands import arrays_in
-from tidu_cli.build.arrays.shares import Lens
+from tidu_cli.build.arrays.shares import Lens, Share
 from tidu_cli.build.arrays.storage import A_COPY, AN_INDEX, in_order, is_view, layout, own, rooted, view_of
 
 VIEWS = frozenset(
@@ -27,6 +27,9 @@ READ_ONLY = frozenset({"broadcast_arrays", "broadcast_to", "diagonal", "linalg.d
 
 OPERANDS = frozenset({"asanyarray", "asarray", "ascontiguousarray", "astype", "diff", "linalg.matrix_power", "require"})
 """Functions that may give an operand back."""
+
+GIVING_BACK = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays"})
+"""Functions that give operands back which have the shape already."""
 
 SHARING = VIEWS | READ_ONLY | OPERANDS | {"diag", "einsum", "imag", "nan_to_num", "real"}
 """Functions whose results may share elements with their arguments."""
@@ -74,19 +77,19 @@ def _shared(name: str, found: Any, operands: Sequence[Array], call: Call | None)
     lens = _lens(name, found, call) if call is not None else None
     if lens is None or call is None:
         return _own(name, found, operands)
-    read_only = name in READ_ONLY or (name == "diag" and found.type.rank == 1)
     model = call.model
+    read_only = not isinstance(lens, Same) and (name in READ_ONLY or (name == "diag" and found.type.rank == 1))
     if name in RESHAPING and model.share is not None and found.type.rank + model.type.rank > 1:
         whole = layout(model.share)
-        if whole is None and [n for n in found.shape if n != 1] != [n for n in model.shape if n != 1]:
-            copy = own(found)
-            rooted(copy).root.doubt = A_COPY
-            rooted(model).root.doubt = A_COPY
-            copy.share.root = model.share.root
-            copy.share.seen = model.share.root.version
+        if whole is None and (isinstance(lens, Same) or [n for n in found.shape if n != 1] != [n for n in model.shape if n != 1]):
+            copy, root = own(found), model.share.root
+            root.doubt = A_COPY
+            copy.share = Share(root, copy.value, copy.type, root.version)
             return copy
-        if whole is not None and not is_view(lens.laid(whole), whole):
+        if whole is not None and not is_view(call.laid(whole), whole):
             return _own(name, found, ())
+    if isinstance(lens, Same) and name != "nan_to_num" and model.type.rank:
+        return model
     return _as_array(name, view_of(model, found, lens, writable=not read_only))
 
 
@@ -96,6 +99,8 @@ def _lens(name: str, found: Array, call: Call) -> Lens | None:
     if name in ("real", "imag") and model.type.complex:
         return Part(name)
     copies = call.options.get("copy", name in ("astype", "nan_to_num"))
+    if name in GIVING_BACK and found.type == model.type:
+        return Same()
     if name == "real" or (found is model and not copies and (name in OPERANDS or name == "nan_to_num")):
         return Same()
     if name == "meshgrid":

@@ -54,6 +54,12 @@ class Recording(Protocol):
     elements: Any
     """Of the arrays that were written into buffers, the numbers of their elements."""
 
+    open: list[Any]
+    """The recordings in one another that are going on, the innermost last."""
+
+    def value_of(self, x: Any) -> int:
+        """The number of a value here."""
+
     def emit(self, op: str, *operands: Any, **attrs: object) -> Array:
         """The first result of a node."""
 

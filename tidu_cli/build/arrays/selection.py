@@ -73,7 +73,7 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
         return chosen.emit("select_n", x, numpy["converted"](self._full, x))
 
     def _as(self, mask: Array, axis: int, shape: tuple[int, ...]) -> bool:
-        value_of = mask.recorder.open[-1].value_of  # type: ignore[attr-defined]
+        value_of = mask.recorder.open[-1].value_of
         return value_of(mask) == value_of(self._mask) and axis == self._axis and shape == self._full.shape
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

@@ -67,7 +67,7 @@ def _recording(recorder: Any) -> Iterator[None]:
 
 def own(x: Array) -> Array:
     """An array of its own with the value of x, in the recording that goes on."""
-    recorder = x.recorder.open[-1]  # type: ignore[attr-defined]
+    recorder = x.recorder.open[-1]
     return Array(recorder, recorder.value_of(x), x.type)
 
 
@@ -125,7 +125,7 @@ def require_writable(x: Array, what: str) -> None:
     """Raises UntraceableError for what cannot be changed by the statement `what`: numbers, read-only views, arrays of outside."""
     if x.share is None and not x.type.rank:
         raise UntraceableError(f"{what} of a number ({x.type}), which NumPy cannot change; write x = new")
-    recorder = x.recorder if x.share is None else x.share.root.recorder
+    recorder: Any = x.recorder if x.share is None else x.share.root.recorder
     if recorder is not recorder.open[-1]:
         raise UntraceableError(
             f"{what} in the function of a loop or branch would change an array of outside; let the function take it and return it "
@@ -137,7 +137,7 @@ def require_writable(x: Array, what: str) -> None:
 
 def write(x: Array, new: Array) -> None:
     """Have x, which is writable, show `new`, which is of its type; and so have all that share these elements."""
-    value = new.recorder.open[-1].value_of(new)  # type: ignore[attr-defined]
+    value = new.recorder.open[-1].value_of(new)
     share = x.share
     if share is None:
         x.value = value
@@ -148,7 +148,7 @@ def write(x: Array, new: Array) -> None:
         parent = share.parent
         whole = Array(root.recorder, _current(parent), parent.type)
         found = share.lens.put(whole, found)
-        chain.append((parent, found.recorder.open[-1].value_of(found)))  # type: ignore[attr-defined]
+        chain.append((parent, found.recorder.open[-1].value_of(found)))
         share = parent
     root.version += 1
     root.doubt = root.doubt or share.doubt

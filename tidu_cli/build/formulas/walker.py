@@ -217,7 +217,7 @@ class Walker(ast.NodeVisitor):
         if function is None:
             self.refuse(node, f"unknown function '{name[:60]}'{did_you_mean(name, list(function_names()))}")
         args, options = self._arguments(node, name)
-        if any(place < len(args) for place in places_of_out(name).values()):
+        if hasattr(function, "__wrapped__") and any(place < len(args) for place in places_of_out(name).values()):
             self.refuse(node, "out has no place in a formula")
         if name in OF_TWO and len(args) > 1:
             self._refuse_two(node, name, args[1])

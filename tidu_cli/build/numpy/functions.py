@@ -195,6 +195,7 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
                 rooted(constant).writable = False
             return constant
         if "array" in name:
+            options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
             return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
     implementation = _by_function().get(function)

@@ -244,6 +244,9 @@ def _into(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str,
     """A ufunc with out=, and with where=, which says where it is written."""
     outs = options.pop("out")
     outs = outs if isinstance(outs, tuple) else (outs,)
+    for x in outs:
+        if isinstance(x, Selection):
+            raise x.refusal()
     if not all(isinstance(x, Array) for x in outs):
         raise UntraceableError(
             f"np.{ufunc.__name__} would write into a NumPy array (+= on one, or out=), which holds numbers; write x = x + y for "

@@ -48,7 +48,7 @@ def updated(x: Array, index: Any, value: Operand) -> Array:
     return _replaced(x, along, part)
 
 
-def converted(value: Operand, x: Array) -> Array:
+def converted(value: Any, x: Array) -> Array:
     """A value in the dtype of x, as NumPy converts it in an assignment: floats lose what follows the point.
 
     Warns of complex numbers that lose their imaginary part, and raises what NumPy does of constants.

@@ -20,30 +20,30 @@ from tidu_cli.build.numpy.indexing import taken
 from tidu_cli.build.numpy.writing.assigning import converted, updated
 
 
-def set_item(x: Array, index: Any, value: Operand) -> None:
+def set_item(x: Array, index: Any, value: Any) -> None:
     """x[index] = value."""
     require_writable(x, "assignment to elements")
-    if isinstance(value, Array) and _is_part(x, index, value):
-        if not value.share.doubt:
+    share = value.share if isinstance(value, Array) else None
+    if share is not None and _is_part(x, index, share):
+        if not share.doubt:
             return
-        value = _undone(x, value)
+        value = _undone(x, value, share)
     _certain(x)
     write(x, updated(x, index, value))
 
 
-def _is_part(x: Array, index: Any, value: Operand) -> bool:
-    """Whether the value is x[index] itself, as it is after x[index] += y: it has been written into already."""
-    share = value.share if isinstance(value, Array) else None
-    if share is None or share.parent is None or share.parent is not x.share or not isinstance(share.lens, Item):
+def _is_part(x: Array, index: Any, share: Share) -> bool:
+    """Whether it is the share of x[index] itself, as it is after x[index] += y, which has been written already."""
+    if share.parent is None or share.parent is not x.share or not isinstance(share.lens, Item):
         return False
     one, other = (i if isinstance(i, tuple) else (i,) for i in (share.lens.index, index))
     return is_basic(index) and len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _undone(x: Array, part: Array) -> Array:
+def _undone(x: Array, part: Any, share: Share) -> Array:
     """What was written into a part of x, which may be a copy, as a value that has not been written yet."""
-    new, share = own(part), part.share
-    assert share is not None and x.share is not None
+    new = own(part)
+    assert x.share is not None
     if share.seen == share.root.version == x.share.seen + 1:
         share.root.version, share.root.doubt, share.seen = x.share.seen, "", -1
     return new
@@ -51,7 +51,7 @@ def _undone(x: Array, part: Array) -> Array:
 
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, Array) or isinstance(b, Array):
-        return isinstance(a, Array) and isinstance(b, Array) and bool(a.value == a.recorder.value_of(b))  # type: ignore[attr-defined]
+        return isinstance(a, Array) and isinstance(b, Array) and bool(a.value == a.recorder.value_of(b))
     return type(a) is type(b) and bool(a == b)
 
 
@@ -128,7 +128,7 @@ def set_shape(x: Array, shape: Any) -> None:
     if whole is None or not is_view(lens.laid(whole), whole):
         raise UntraceableError("Incompatible shape for in-place modification; write x = x.reshape(shape)")
     x.type = new.type
-    x.share = Share(parent.root, new.recorder.open[-1].value_of(new), x.type, parent.root.version, parent, lens, parent.writable)  # type: ignore[attr-defined]
+    x.share = Share(parent.root, new.recorder.open[-1].value_of(new), x.type, parent.root.version, parent, lens, parent.writable)
 
 
 class Flat:
@@ -159,9 +159,12 @@ class Flat:
         """As assignment does, but all values are read first."""
         x = self._x
         require_writable(x, "assignment to elements")
+        new = converted(value, x)
+        if not new.size:
+            return
         shape = np.shape(index) if arrays_in([index]) else np.shape(np.empty(x.size, bool)[index])
-        n, new = math.prod(shape), converted(value, x)
-        if not n or not new.size:
+        n = math.prod(shape)
+        if not n:
             return
         new = new.reshaped((new.size,))
         if new.size != n:
