@@ -54,13 +54,13 @@ def moves(value: Any) -> bool:
 
 
 def gradient_by_differences(function: Callable[[list[Any]], float], at: list[Any]) -> list[Any]:
-    """Central differences of the eighth order: with these steps rounding and the terms left out are below 1e-9 for smooth functions."""
+    """Central differences of the eighth order: with these steps rounding and the terms left out are below 1e-8 for functions here."""
     found = []
     for k, x in enumerate(at):
         x = np.asarray(x)
         slopes = np.zeros(x.shape)
         for place in np.ndindex(x.shape):
-            h = 4e-3 * max(abs(float(x[place])), 0.1)
+            h = 2e-4 * (abs(float(x[place])) or np.abs(x).max() or 1)
             total = 0.0
             for steps, weight in ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280)):
                 for sign in (1, -1):
