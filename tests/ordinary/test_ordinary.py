@@ -23,7 +23,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-FIELDS = ("dynamics", "kinematics", "filters", "finance", "statistics", "layers", "physics", "numerics")
+FIELDS = ("dynamics", "kinematics", "filters", "finance", "statistics", "layers", "physics", "numerics", "earth", "life")
 EXAMPLES = [(field, *example) for field in FIELDS for example in import_module(f"tests.ordinary.fields.{field}").EXAMPLES]
 
 Example = tuple[Callable[..., Any], Mapping[str, Any]]
@@ -54,7 +54,7 @@ def moves(value: Any) -> bool:
 
 
 def gradient_by_differences(function: Callable[[list[Any]], float], at: list[Any]) -> list[Any]:
-    """Central differences of the eighth order: with these steps rounding and the terms left out are below 1e-8 for functions here."""
+    """Central differences of the eighth order: with these steps rounding and what is left out are below 1e-8 here."""
     found = []
     for k, x in enumerate(at):
         x = np.asarray(x)
