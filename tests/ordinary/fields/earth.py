@@ -164,6 +164,19 @@ def radial_velocity(t, K, P, e, omega, t0=0.0):
     return K * (np.cos(nu + omega) + e * np.cos(omega))
 
 
+def transit_light_curve(z, k):
+    """Uniform source; planet inside, on the limb, or outside of the disc."""
+    flux = np.ones_like(z)
+    inside = z <= 1 - k
+    flux[inside] = 1 - k**2
+    limb = (z > 1 - k) & (z < 1 + k)
+    zl = z[limb]
+    k0 = np.arccos((k**2 + zl**2 - 1) / (2 * k * zl))
+    k1 = np.arccos((1 - k**2 + zl**2) / (2 * zl))
+    flux[limb] = 1 - (k**2 * k0 + k1 - 0.5 * np.sqrt(4 * zl**2 - (1 + zl**2 - k**2) ** 2)) / np.pi
+    return flux
+
+
 def comoving_distance(z, H0, om, steps=20):
     zs = np.linspace(0, z, steps + 1)
     E = np.sqrt(om * (1 + zs) ** 3 + (1 - om))
@@ -280,6 +293,7 @@ EXAMPLES = [
     (state_to_energy_and_momentum, {"r": np.array([1.0, 0.2, 0.1]), "v": np.array([-0.1, 0.9, 0.3])}),
     (solar_system, {"pos": rng.normal(size=(3, 2)), "vel": rng.normal(size=(3, 2)), "masses": np.array([1.0, 0.2, 0.1])}),
     (radial_velocity, {"t": np.array([0.1, 0.5, 1.3, 2.2]), "K": 30.0, "P": 3.5, "e": 0.3, "omega": 0.9}),
+    (transit_light_curve, {"z": np.array([0.2, 0.95, 1.05, 1.4]), "k": 0.1}),
     (comoving_distance, {"z": 0.8, "H0": 70.0, "om": 0.3}),
     (magnitude_to_flux, {"mags": np.array([18.0, 20.5, 22.0])}),
     (energy_balance_model, {"T": np.array([-20.0, 5.0, 20.0, 8.0, -15.0]), "S0": 1361.0, "albedo_params": {"warm": 0.3, "ice": 0.6}}),
