@@ -312,7 +312,7 @@ class Array:
         "write np.where(condition, a, b) or tidu_cli.cond, tidu_cli.while_loop for while, np.maximum, &, | or ~",
     )
     __float__ = refused_conversion("float()", "write NumPy's function in place of it")
-    __int__ = refused_conversion("int()", "write x.astype(int)")
+    __int__ = refused_conversion("int()", "write x.astype(int), and tidu_cli.fori_loop for range(int(x))")
     __complex__ = refused_conversion("complex()", _STAY)
     __index__ = refused_conversion(
         AN_INTEGER, "make it a constant, write tidu_cli.fori_loop for range(), or index with the array itself: x[i]"
