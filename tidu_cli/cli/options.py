@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from tidu_cli.cli.building import build_option, built, kind_of, require_all_taken
 from tidu_cli.cli.messages import detail, is_verbose, note
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
@@ -90,8 +91,8 @@ class Loaded(NamedTuple):
 
 
 def file_argument(function: F) -> F:
-    """The argument FILE: a document, by default standard input. With it come the options --ops and --plugins."""
-    return click.argument("file", default="-", metavar="[FILE]")(ops_option(function))
+    """The argument FILE: a document, by default standard input. With it come the options -i, --ops and --plugins."""
+    return click.argument("file", default="-", metavar="[FILE]")(build_option(ops_option(function)))
 
 
 def ops_option(function: F) -> F:
@@ -195,14 +196,30 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def load(file: str) -> Loaded:
-    """Read and check a document, with the ops of --ops. Raises DocumentError."""
-    imported, found = load_imported(file)
+def load(file: str, settings: Sequence[str] = (), files: Sequence[str] = (), *, shared: bool = False) -> Loaded:
+    """Read and check a document, with the ops of --ops, or build it of FILE.py:FUNCTION or a formula. Raises TiduError.
+
+    What is built takes types that -i does not say from the values of `settings` and `files`, those of --set and --inputs; where -i
+    is `shared` by several documents, each takes what it has names for.
+    """
+    kind = kind_of(file, settings)
+    if kind != "file":
+        return Loaded(_told_of(built(file, kind, settings, files, shared=shared), file), "json")
+    imported, found = _imported(file)
     return Loaded(imported.document, found)
 
 
 def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
     """Likewise, with the weights of a model of ONNX, for which the choices are. What its reader notes is told. Raises as `load`."""
+    kind = kind_of(file)
+    if kind == "file":
+        return _imported(file, choices)
+    from tidu_cli.formats.onnx.choices import Imported
+
+    return Imported(_told_of(built(file, kind), file), {}), "json"
+
+
+def _imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.read import parse_imported
 
     imported, found = _read(file, partial(parse_imported, choices=choices))
@@ -219,16 +236,22 @@ def tell_notes(file: str, imported: Imported) -> None:
 def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     """Read several documents: with how messages name them, and the format of the first. Raises as `load`, and UsageError."""
     require_stdin_once(*files)
-    sources = [load(file) for file in files]
+    if len(files) > 1:
+        require_all_taken([(file, kind_of(file)) for file in files])
+    sources = [load(file, shared=len(files) > 1) for file in files]
     return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
-def load_subject(file: str) -> tuple[Document | PrimitiveSet | bytes, str]:
+def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) -> tuple[Document | PrimitiveSet | bytes, str]:
     """Read a document, or a library: then its ops with the built-in ones; of a model of ONNX its bytes. And the format.
 
-    Raises DocumentError.
+    What is built, is built as `load` says. Raises TiduError.
     """
     from tidu_cli.formats.read import is_model, parse_subject
+
+    kind = kind_of(file)
+    if kind != "file":
+        return built(file, kind, (), files, shared=shared), kind
 
     def parse(source: Source, where: str, primitives: PrimitiveSet) -> tuple[Any, str]:
         return (source.read(), "onnx") if is_model(source) else parse_subject(source, where, primitives)
@@ -248,6 +271,13 @@ def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str
         told = told if isinstance(read, Document | bytes) else f", {counted(len(read.definitions), 'op')}"
         detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}{told}")
     return subject, found
+
+
+def _told_of(document: Document, source: str) -> Document:
+    """A document that was built, of which --verbose tells."""
+    if is_verbose():
+        detail(f"built {source}: {_told(document)}")
+    return document
 
 
 def known_primitives() -> PrimitiveSet:
@@ -312,7 +342,7 @@ def on_document(function: Callable[..., Document]) -> Callable[..., None]:
 
     @wraps(function)
     def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
-        document, came_in = load(file)
+        document, came_in = load(file, given.get("settings", ()))
         emit(function(document, **given), out, format_, came_in)
 
     return transform

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tidu_cli.cli.building import bytes_of
 from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
@@ -111,10 +112,9 @@ def input_types(document: Document) -> dict[Key, Type]:
 
 def file_values(files: tuple[str, ...], types: Mapping[Key, Type]) -> dict[Key, object]:
     """The values that files hold by key, the last one where several have one. Raises TiduError."""
-    from tidu_cli.formats.files import read_bytes
     from tidu_cli.formats.values import read_values
 
-    return {key: value for file in files for key, value in read_values(read_bytes(file), shown(file), types).items()}
+    return {key: value for file in files for key, value in read_values(bytes_of(file), shown(file), types).items()}
 
 
 def _assigned(

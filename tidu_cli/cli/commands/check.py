@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tidu_cli.cli.building import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.model_options import chosen, size_options
 from tidu_cli.cli.options import (
@@ -65,6 +66,7 @@ _DTYPES = ("f64", "c128")
 @size_options
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@build_option
 @plugins_option
 def command(
     subjects: tuple[str, ...],
@@ -121,7 +123,7 @@ def _of_files(
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
     for path in paths:
-        subject, format_ = load_subject(path)
+        subject, format_ = load_subject(path, files, shared=len(paths) > 1)
         if isinstance(subject, bytes):
             from tidu_cli.cli.model_report import report_on_model
 

@@ -71,7 +71,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 )
             if not tell:
                 require_printable(out, chosen)
-            document, came_in = load(file)
+            document, came_in = load(file, settings, files)
             if isinstance(given["wrt"], tuple):
                 given["wrt"] = matching_inputs(document, given["wrt"])
             run: Pipeline = getattr(shorthands, arguments.__name__)(document, **arguments(**given))

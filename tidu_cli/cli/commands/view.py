@@ -52,7 +52,7 @@ def command(
     require_stdin_once(file, *files)
     if open_ and out in (None, "-"):
         raise click.UsageError("--open needs a file: give -o page.html")
-    document = load(file).document
+    document = load(file, settings, files).document
     require_drawable(document, collapse=collapse, limit=limit or LIMIT)
     shown = picture(document, collapse=collapse, highlight=highlight, inside=False)
     values = _values(document, given_values(document, settings, files)) if settings or files else {}
