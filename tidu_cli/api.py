@@ -1,16 +1,18 @@
 """tidu in Python: what the commands do, on documents in memory. Names and order of arguments are the commands'.
 
-Keys are text, such as "x" or "y@-1", or `Key`s. `docs/build.md` shows an example.
+Keys are text, such as "x" or "y@-1", or `Key`s. In `wrt` and `output` a pattern, "params.*", or the first parts of dotted names,
+"params", stand for all inputs (but for integers) or outputs of such names. `docs/build.md` shows an example.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.arguments import a_function, a_key, by_key, checked, mapping, named, one_key, several_functions, size, text, whole
+from tidu_cli.build.arguments.given import Static
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, EvaluationError
 from tidu_cli.formats.files import reading
@@ -19,7 +21,7 @@ from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.formats.write import write_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.select import require_inputs
+from tidu_cli.graph.select import matching_inputs, require_inputs
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import vocabulary
@@ -142,7 +144,9 @@ def linearize(
     for key, type_ in (tangent or {}).items():
         records = vocabulary(document.cases).records
         types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
-    result = _linearize.linearize(document, _keys(wrt), outputs=_keys(output), pass_number=pass_number, tangent_types=types)
+    result = _linearize.linearize(
+        document, _inputs(document, wrt), outputs=_keys(output), pass_number=pass_number, tangent_types=types
+    )
     return _detach.detach(result, len(document.graphs)) if detach else result
 
 
@@ -185,25 +189,25 @@ def materialize(
 @checked()
 def jvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
     """Jacobian-vector products, from x@1 to y@1; with `value` y, too. Raises as `linearize`."""
-    return _shorthands.jvp(document, _keys(wrt), _keys(output), value=value).document
+    return _shorthands.jvp(document, _inputs(document, wrt), _keys(output), value=value).document
 
 
 @checked()
 def vjp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
     """Vector-Jacobian products, from y@-1 to x@-1; with `value` y, too. Raises as `linearize`."""
-    return _shorthands.vjp(document, _keys(wrt), _keys(output), value=value).document
+    return _shorthands.vjp(document, _inputs(document, wrt), _keys(output), value=value).document
 
 
 @checked()
 def grad(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
     """The gradient x@-1 of one output, a real number; with `value` the output, too. Raises as `linearize`."""
-    return _shorthands.grad(document, _keys(wrt), _keys(output), value=value).document
+    return _shorthands.grad(document, _inputs(document, wrt), _keys(output), value=value).document
 
 
 @checked()
 def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
     """Hessian-vector products of one output, a real number, from x@2 to x@-1@2. Raises as `linearize`."""
-    return _shorthands.hvp(document, _keys(wrt), _keys(output)).document
+    return _shorthands.hvp(document, _inputs(document, wrt), _keys(output)).document
 
 
 @checked()
@@ -211,13 +215,13 @@ def jacobian(
     document: Document, wrt: KeyTexts, output: KeyTexts = (), reverse: bool | None = None, holomorphic: bool = False
 ) -> Document:
     """The Jacobian's blocks y/x; by rows if `reverse`, by columns if not, by default as is cheaper. Raises as `linearize`."""
-    return _shorthands.jacobian(document, _keys(wrt), _keys(output), reverse=reverse, holomorphic=holomorphic).document
+    return _shorthands.jacobian(document, _inputs(document, wrt), _keys(output), reverse=reverse, holomorphic=holomorphic).document
 
 
 @checked()
 def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
     """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`."""
-    return _shorthands.hessian(document, _keys(wrt), _keys(output)).document
+    return _shorthands.hessian(document, _inputs(document, wrt), _keys(output)).document
 
 
 @checked(wrt=one_key, order=whole)
@@ -239,7 +243,8 @@ def evaluate(
     """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
 
     Inputs are arrays, numbers or nested lists, by key, and there may be more than are needed; those whose keys are names may be
-    given as keyword arguments, too. Records are dicts of their fields, tuples sequences; a field of a tangent that is None is zero.
+    given as keyword arguments, too. Of inputs such as params.w there may be a dict, a list or a dataclass, params, of all.
+    Records are dicts of their fields, tuples sequences; a field of a tangent that is None is zero.
     Datetimes are NumPy's datetime64 or datetime, text such as "2026-01-31T12:00" or integers, which count their unit since 1970;
     durations are numbers or NumPy's timedelta64.
 
@@ -254,7 +259,8 @@ def evaluate(
     """
     from tidu_cli.runtime.evaluate import evaluate as run
 
-    given, limit = {**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, cast("int | None", max_memory)
+    given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
+    limit = cast("int | None", max_memory)
     head = materialize(document, output).head
     if batch:
         if moves:
@@ -284,6 +290,7 @@ class Compiled:
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
         # Parsing and writing keys takes as long as small programs run.
         self._known: dict[KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
+        self._keys = {i.key for i in program.graph.inputs}
         self._names = [str(o.key) for o in program.outputs]
 
     @property
@@ -314,6 +321,8 @@ class Compiled:
             inputs, out, max_memory = mapping("inputs", inputs), by_key("out", out), size("max_memory", max_memory)
         known = self._known
         given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
+        if not self._keys.issuperset(given):
+            given = _nested(given, self._keys)
         if out:
             from tidu_cli.runtime.evaluate import require_room, write_into
 
@@ -339,10 +348,22 @@ def compile(document: Document, output: KeyTexts = ()) -> Compiled:
 
 @checked(output=text)
 def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
-    """The graph of a NumPy function of inputs of these types: text, types or arrays, also nested. Raises BuildError."""
+    """The graph of a NumPy function of inputs of these types: text, types, arrays or numbers, also nested.
+
+    What is no input, but a constant that the function is called with, is `static(value)`; None and functions are so by themselves.
+    Raises BuildError.
+    """
     from tidu_cli.build.tracing import trace as traced
 
     return traced(function, *args, name=name, output=output, **inputs)
+
+
+def static(value: Any) -> Static:
+    """A constant of Python among the arguments of `trace` and `from_jax`: the function is called with the value.
+
+    So a number of steps, static(5), an option, static("linear"), or an array, static(table), is no input of the graph.
+    """
+    return Static(value)
 
 
 @checked(function=a_function, name=text)
@@ -436,6 +457,21 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     from tidu_cli.build.control_flow.cond import switch as run
 
     return run(index, branches, *operands)
+
+
+def _nested(given: dict[Key, Any], declared: Collection[Key]) -> dict[Key, Any]:
+    """Values by key, with dicts, lists and dataclasses that hold inputs taken apart."""
+    if all(key in declared for key in given):
+        return given
+    from tidu_cli.runtime.nesting import by_inputs
+
+    found = by_inputs({str(key): value for key, value in given.items()}, {str(key) for key in declared})
+    return {a_key(text): value for text, value in found.items()}
+
+
+def _inputs(document: Document, wrt: KeyTexts) -> list[Key]:
+    """The inputs of these keys, which may be patterns."""
+    return matching_inputs(document, _keys(wrt))
 
 
 def _keys(keys: KeyTexts) -> list[Key]:

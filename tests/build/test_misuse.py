@@ -49,6 +49,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "load_onnx": {"file": MODEL, "dims": {"batch": 2}},
     "save": {"document": DOCUMENT, "file": os.devnull},
     "trace": {"function": a_function, "args": ("f64[]",)},
+    "static": {"value": 3},
     "from_jax": {"function": a_function, "args": ("f32[]",)},
     "resolve": {"documents": (DOCUMENT,)},
     "compose": {"documents": (DOCUMENT, DOCUMENT)},

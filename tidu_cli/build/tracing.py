@@ -67,7 +67,7 @@ def build_function(
         arguments_given = bound(function, arguments, arrays)
         result = called(function, *arguments_given.args, **arguments_given.kwargs)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
-    alone = outputs[0] if len(outputs) == 1 and single else default_output(inputs)
+    alone = default_output(inputs, outputs if single else ())
     found = outputs_of(recorder, result, alone)
     return recorder.document(name or function_name, chosen(found, outputs, function_name))
 

@@ -38,6 +38,10 @@ _INPUTS = "tidu.inputs"
 """Under which click's context holds what -i gives."""
 
 
+_CONSTANTS = "tidu.constants"
+"""Under which click's context holds the keys of --set that became constants."""
+
+
 class Declaration(NamedTuple):
     """What an -i says: of a key the type, or as text a constant, or nothing but the key."""
 
@@ -81,8 +85,7 @@ def inputs_option(text: str) -> Callable[[F], F]:
             found[one.key] = one
         ctx.meta[_INPUTS] = list(found.values())
 
-    metavar = "KEY:TYPE|KEY=VALUE"
-    return click.option("-i", "--input", multiple=True, metavar=metavar, expose_value=False, callback=remember, help=text)
+    return click.option("-i", "--input", multiple=True, metavar="KEY:TYPE", expose_value=False, callback=remember, help=text)
 
 
 build_option = inputs_option(
@@ -142,11 +145,13 @@ def _some_function(file: str) -> str:
 def _near(path: str) -> str:
     """A hint of a file of nearly that name."""
     folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
     try:
-        files = [entry.name for entry in os.scandir(folder or ".") if entry.is_file()]
+        files = {os.path.splitext(entry.name)[0]: entry.name for entry in os.scandir(folder or ".") if entry.is_file()}
     except (OSError, ValueError):
         return ""
-    return did_you_mean(name, files)
+    close = did_you_mean(stem, sorted(files)).partition("'")[2][:-2]
+    return f"; did you mean '{os.path.join(folder, files[close])}'?" if close in files else ""
 
 
 def built(
@@ -178,6 +183,9 @@ def built(
 
         document = build_formula(source, given, data=data, **how)
     if data is not None:
+        inputs = {str(key) for key in document.inputs}
+        keys = {setting.partition("=")[0] for setting in settings}
+        click.get_current_context().meta[_CONSTANTS] = {key for key in keys if key not in inputs and "@" not in key}
         _tell(source, kind, data)
     return document
 
@@ -267,6 +275,12 @@ def _tell(source: str, kind: Kind, data: Data) -> None:
     if data.constants:
         told = listed([f"{key}={value}" for key, value in data.constants.items()])
         note(f"constants of {what}, which are no inputs: {told}; -i {next(iter(data.constants))}:i64[] makes an input")
+
+
+def values_of(settings: Sequence[str]) -> tuple[str, ...]:
+    """The --set that are values of inputs, without those that are constants of what was built."""
+    constants = click.get_current_context().meta.get(_CONSTANTS, ())
+    return tuple(setting for setting in settings if setting.partition("=")[0] not in constants)
 
 
 def words_of(document: Document, source: str, settings: Sequence[str], files: Sequence[str]) -> list[str]:

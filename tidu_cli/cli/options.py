@@ -16,9 +16,10 @@ from tidu_cli.cli.building import build_option, built, kind_of, require_all_take
 from tidu_cli.cli.messages import detail, is_verbose, note
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
-from tidu_cli.errors import KeyTextError, TiduError, counted, printable
+from tidu_cli.errors import DocumentError, KeyTextError, TiduError, counted, printable
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import checked_pass, parse_key
+from tidu_cli.graph.keys import Key, checked_pass, parse_key
+from tidu_cli.graph.select import covered_inputs, listed, matching_inputs
 
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Source
@@ -123,8 +124,8 @@ output_keys_option = click.option(
     type=KEY,
     multiple=True,
     metavar="KEY",
-    help="An output, by its key; repeats. Looked up in the head, then in the latest graph that has it. Any other value by its "
-    "digest, as `tidu info --digests` lists it. [default: all of the head's]",
+    help="An output, by its key, or all that match a pattern in quotes, such as 'h*'; repeats. Looked up in the head, then in the "
+    "latest graph that has it. Any other value by its digest, as `tidu info --digests` lists it. [default: all of the head's]",
 )
 """The option --output KEY, which repeats."""
 
@@ -134,7 +135,8 @@ wrt_option = click.option(
     multiple=True,
     required=True,
     metavar="KEY",
-    help="An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*'; repeats.",
+    help="An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*', or params for all "
+    "of params.w, params.b, ...; repeats.",
 )
 """The option --wrt KEY, which repeats."""
 
@@ -151,6 +153,15 @@ one_pass_option = click.option(
     help="Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
 )
 """The option --one-pass N, which repeats."""
+
+
+def chosen_inputs(document: Document, wrt: Iterable[Key]) -> list[Key]:
+    """The inputs of --wrt, patterns written out. Of integers that are left out a note tells. Raises UnknownNameError."""
+    found = matching_inputs(document, wrt)
+    left_out = [str(k) for key in wrt if key not in document.inputs for k in covered_inputs(document, key) if k not in found]
+    if left_out:
+        note(f"left out of --wrt, as they are integers: {listed(left_out)}")
+    return found
 
 
 def result_options(*formats: str, default: str) -> Callable[[F], F]:
@@ -216,6 +227,8 @@ def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, 
         return _imported(file, choices)
     from tidu_cli.formats.onnx.choices import Imported
 
+    if choices is not None and choices.chosen:
+        raise DocumentError(f"{file} is a {kind}; for models of ONNX only: {', '.join(choices.chosen)}")
     return Imported(_told_of(built(file, kind), file), {}), "json"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.building import bytes_of
+from tidu_cli.cli.building import bytes_of, values_of
 from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
@@ -71,7 +71,7 @@ inputs_option = click.option(
 def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
     types = input_types(document)
-    return file_values(files, types) | _assigned(document, settings, types, "--set", "set")
+    return file_values(files, types) | _assigned(document, values_of(settings), types, "--set", "set")
 
 
 def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
@@ -101,7 +101,7 @@ def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, 
     """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
     from tidu_cli.runtime.inputs import input_constant
 
-    assigned = _assigned(document, settings, input_types(document), "--set")
+    assigned = _assigned(document, values_of(settings), input_types(document), "--set")
     return {key: input_constant(key, document.inputs[key].type, value) for key, value in assigned.items()}
 
 

@@ -47,7 +47,7 @@ def build_formula(
         if isinstance(statement, ast.Expr):
             if k < len(statements) - 1:
                 walker.refuse(statement, "only the last part may go without a name; write NAME = ...")
-            alone = outputs[0] if len(outputs) == 1 and not assigned else default_output(inputs)
+            alone = default_output(inputs, () if assigned else outputs)
             assigned[alone] = walker.output(statement.value)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             for target, value in _assigned(walker, statement.targets[0], statement.value):

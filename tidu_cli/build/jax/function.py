@@ -89,7 +89,7 @@ def build_jax_function(
         arguments = arguments_of(function, tree_of(inputs))
         structs = {key: _struct(key, type_) for key, type_ in inputs.items() if not isinstance(type_, Static)}
         constants = {key: x.value for key, x in inputs.items() if isinstance(x, Static)}
-        alone = outputs[0] if len(outputs) == 1 else None
+        alone = default_output(inputs, outputs)
 
         def whole(arrays: dict[str, Any]) -> Any:
             given = bound(function, arguments, constants | arrays)
