@@ -15,8 +15,8 @@ from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduE
 from tidu_cli.formats.write import format_document
 
 COMMANDS = {
-    "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
-    "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
+    "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot",
+    "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""

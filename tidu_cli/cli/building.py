@@ -28,7 +28,7 @@ FUNCTION = re.compile(r".*\.py:[A-Za-z_]\w*", re.S)
 _FORMULAS = frozenset("()[]*+=;,<>%&|^~ \n\t")
 """What formulas have, and names of files seldom."""
 
-_FILES = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc", ".npz", ".npy", ".py", ".gz", ".zst")
+FILES = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc", ".npz", ".npy", ".py", ".gz", ".zst")
 """What ends like this is no formula."""
 
 _STDIN = "tidu.stdin"
@@ -125,7 +125,7 @@ def kind_of(argument: str, settings: Sequence[str] = ()) -> Kind:
 
 
 def _is_formula(text: str, settings: Sequence[str]) -> bool:
-    if text.lower().endswith(_FILES) or "\0" in text:
+    if text.lower().endswith(FILES) or "\0" in text:
         return False
     if _FORMULAS & set(text):
         return True
