@@ -274,7 +274,7 @@ def _bindings(place: Cursor) -> Iterator[Candidate]:
 
 
 def _declarations(place: Cursor) -> Iterator[Candidate]:
-    taken = [declaration.rpartition(":")[0] for declaration in place.taken]
+    taken = [declaration.partition("=")[0].partition(":")[0] for declaration in place.taken]
     for source in place.arguments[:1]:
         file, _, function = source.rpartition(":")
         names = _parameters(file, function) if file.endswith(".py") else free_names(source)
@@ -292,7 +292,7 @@ def _functions(file: str) -> Mapping[str, ast.FunctionDef]:
 
 def _built_inputs(place: Cursor) -> Iterator[tuple[str, str]]:
     """Names and, where -i says them, types of what a function or a formula in the place of a file takes."""
-    declared = {key: type_ for key, _, type_ in (each.partition(":") for each in place.values("-i"))}
+    declared = {key: type_ for key, _, type_ in (each.partition(":") for each in place.values("-i") if "=" not in each)}
     constants = {each.partition("=")[0] for each in place.values("-i") if "=" in each}
     for source in place.arguments[:1]:
         file, _, function = source.rpartition(":")
