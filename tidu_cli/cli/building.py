@@ -12,7 +12,7 @@ import click
 from tidu_cli.cli.messages import note
 from tidu_cli.errors import DocumentError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.select import listed
+from tidu_cli.graph.select import covered, listed
 
 if TYPE_CHECKING:
     from tidu_cli.build.arguments.given import Data, Given
@@ -31,8 +31,8 @@ _FORMULAS = frozenset("()[]*+=;,<>%&|^~ \n\t")
 FILES = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc", ".npz", ".npy", ".py", ".gz", ".zst")
 """What ends like this is no formula."""
 
-_STDIN = "tidu.stdin"
-"""Under which click's context holds what was read of standard input."""
+_READ = "tidu.read"
+"""Under which click's context holds what was read of standard input and of pipes."""
 
 _INPUTS = "tidu.inputs"
 """Under which click's context holds what -i gives."""
@@ -185,7 +185,8 @@ def built(
     if data is not None:
         inputs = {str(key) for key in document.inputs}
         keys = {setting.partition("=")[0] for setting in settings}
-        click.get_current_context().meta[_CONSTANTS] = {key for key in keys if key not in inputs and "@" not in key}
+        constants = {key for key in keys if key not in inputs and "@" not in key and not covered(key, inputs)}
+        click.get_current_context().meta[_CONSTANTS] = constants
         _tell(source, kind, data)
     return document
 
@@ -243,6 +244,7 @@ def _data(settings: Sequence[str], files: Sequence[str]) -> Data:
 
 def _plain_values(settings: Sequence[str], files: Sequence[str]) -> dict[str, object]:
     """The values of --inputs files, then of --set, by names of inputs of unknown types, as they stand. Raises TiduError."""
+    from tidu_cli.formats.constants import read_constant
     from tidu_cli.formats.values import parse_assignment, read_values
 
     found: dict[Key, object] = {}
@@ -250,22 +252,23 @@ def _plain_values(settings: Sequence[str], files: Sequence[str]) -> dict[str, ob
         data = bytes_of(file)
         found |= read_values(data, "stdin" if file == "-" else file, None if data[:2] == b"PK" else {})
     for setting in settings:
-        key = parse_key(setting.partition("=")[0])
-        found[key] = parse_assignment(setting, [key])[1]
+        text, _, value = setting.partition("=")
+        key = parse_key(text)
+        nests = value.lstrip().startswith(("{", "["))
+        found[key] = read_constant(value, f"--set {text}") if nests else parse_assignment(setting, [key])[1]
     return {key.name: value for key, value in found.items() if not key.path}
 
 
 def bytes_of(file: str) -> bytes:
-    """The bytes of a file; those of standard input also a second time. Raises DocumentError."""
+    """The bytes of a file; those of standard input and of pipes also a second time. Raises DocumentError."""
     from tidu_cli.formats.files import read_bytes
 
-    if file != "-":
+    if os.path.isfile(file):
         return read_bytes(file)
-    meta = click.get_current_context().meta
-    if _STDIN not in meta:
-        meta[_STDIN] = read_bytes(file)
-    found: bytes = meta[_STDIN]
-    return found
+    read: dict[str, bytes] = click.get_current_context().meta.setdefault(_READ, {})
+    if file not in read:
+        read[file] = read_bytes(file)
+    return read[file]
 
 
 def _tell(source: str, kind: Kind, data: Data) -> None:
@@ -291,6 +294,7 @@ def words_of(document: Document, source: str, settings: Sequence[str], files: Se
     for setting in settings:
         key = setting.partition("=")[0]
         if key not in known and "@" not in key:
-            written.append(f"{key}:{types[key]}" if key in types else setting)
+            several = [key] if key in types else covered(key, types)
+            written += [f"{each}:{types[each]}" for each in several] or [setting]
     words = [["-i", one] for one in written] + [["--inputs", file] for file in files]
     return ["tidu", "build", source, *(word for pair in words for word in pair)]

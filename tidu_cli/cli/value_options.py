@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -71,7 +72,22 @@ inputs_option = click.option(
 def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
     types = input_types(document)
-    return file_values(files, types) | _assigned(document, values_of(settings), types, "--set", "set")
+    whole, nested = list[str](), dict[Key, object]()
+    for setting in values_of(settings):
+        key, _, value = setting.partition("=")
+        if _nests(key, types):
+            from tidu_cli.formats.values import read_values
+
+            nested |= read_values(f"{{{json.dumps(key)}: {value}}}".encode(), f"--set {key}", types)
+        else:
+            whole.append(setting)
+    return file_values(files, types) | nested | _assigned(document, whole, types, "--set", "set")
+
+
+def _nests(name: str, types: Mapping[Key, Type]) -> bool:
+    """Whether it is no input, but what inputs are parts of: `params` of `params.w`."""
+    texts = set(map(str, types))
+    return name not in texts and any(text.startswith(f"{name}.") for text in texts)
 
 
 def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
@@ -118,7 +134,7 @@ def file_values(files: tuple[str, ...], types: Mapping[Key, Type]) -> dict[Key, 
 
 
 def _assigned(
-    document: Document, settings: tuple[str, ...], types: Mapping[Key, Type], option: str, what: str = ""
+    document: Document, settings: Sequence[str], types: Mapping[Key, Type], option: str, what: str = ""
 ) -> dict[Key, object]:
     """What the values of an option assign to inputs; where it says `what` these are to be, they must not be bound."""
     from tidu_cli.formats.values import parse_assignment

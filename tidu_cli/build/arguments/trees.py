@@ -71,8 +71,9 @@ def _made(parts: dict[str, Any], hint: Any) -> Any:
     """A structure of these parts."""
     origin = typing.get_origin(hint) or hint
     if _has_fields(origin):
+        names = {str(k): name for k, name in enumerate(getattr(origin, "_fields", ()))}
         try:
-            return origin(**parts)
+            return origin(**{names.get(k, k): v for k, v in parts.items()})
         except TypeError as error:
             raise BuildError(f"{origin.__name__}: {error}") from None
     if origin is not dict and sorted(parts) == sorted(map(str, range(len(parts)))):
@@ -143,7 +144,8 @@ def hint_below(hint: Any, name: str) -> Any:
     hint = annotated_class(hint)
     origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if _has_fields(origin):
-        return hints_of(origin).get(name)
+        fields, hints = getattr(origin, "_fields", ()), hints_of(origin)
+        return hints.get(fields[int(name)] if name.isdecimal() and int(name) < len(fields) else name)
     if origin is tuple and name.isdecimal() and parts[1:] != (...,):
         return parts[int(name)] if int(name) < len(parts) else None
     if len(parts) == 2 and origin is not tuple:  # of a mapping
