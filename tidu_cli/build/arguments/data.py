@@ -45,7 +45,7 @@ def with_data(function: Callable[..., Any], given: Mapping[str, Given], data: Da
             hint, default = expected(function, parameter)
             for part in path:
                 hint, default = hint_below(hint, part), (members_of(default) or {}).get(part, MISSING)
-            found.update((k, x) for k, x in parts_of(key, value, hint, default) if not _is_given(k, given))
+            found.update((k, x) for k, x in parts_of(key, value, hint, default) if not _is_given(k, x, given))
     for key, x in found.items():
         if key not in given and isinstance(x, Static) and type(x.value) is int:
             data.constants[key] = x.value
@@ -84,8 +84,9 @@ def is_within(key: str, given: Mapping[str, Given]) -> bool:
     return any(".".join(parts[:k]) in given for k in range(1, len(parts) + 1))
 
 
-def _is_given(key: str, given: Mapping[str, Given]) -> bool:
-    return is_within(key, given) or any(other.startswith(f"{key}.") for other in given)
+def _is_given(key: str, found: Given, given: Mapping[str, Given]) -> bool:
+    """Whether what data say of a key is given; of a constant parts may be."""
+    return is_within(key, given) or (not isinstance(found, Static) and any(other.startswith(f"{key}.") for other in given))
 
 
 def _require_known(whose: str, what: str, data: Data, known: list[str], free: list[str]) -> None:
@@ -111,11 +112,14 @@ def parts_of(path: str, value: Any, hint: Any = None, default: Any = MISSING, le
     else:
         yield path, _leaf(path, value, hint, default)
         return
-    if not members:
+    if isinstance(value, list):  # the places of parts, as a default may have more or fewer
+        yield path, Static(tuple([None] * len(value)) if hint is None and type(default) is tuple else [None] * len(value))
+    elif not members:
         yield path, Static(value)
     defaults = members_of(default) or {}
+    further = default[-1] if isinstance(default, list | tuple) and default else MISSING
     for k, x in members.items():
-        yield from parts_of(f"{path}.{k}", x, hint_below(hint, k), defaults.get(k, MISSING), level + 1)
+        yield from parts_of(f"{path}.{k}", x, hint_below(hint, k), defaults.get(k, further), level + 1)
 
 
 def is_typed(value: Mapping[str, Any]) -> bool:

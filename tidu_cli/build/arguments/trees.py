@@ -71,9 +71,8 @@ def _made(parts: dict[str, Any], hint: Any) -> Any:
     """A structure of these parts."""
     origin = typing.get_origin(hint) or hint
     if _has_fields(origin):
-        names = {str(k): name for k, name in enumerate(getattr(origin, "_fields", ()))}
         try:
-            return origin(**{names.get(k, k): v for k, v in parts.items()})
+            return origin(**_by_field(parts, origin))
         except TypeError as error:
             raise BuildError(f"{origin.__name__}: {error}") from None
     if origin is not dict and sorted(parts) == sorted(map(str, range(len(parts)))):
@@ -83,11 +82,18 @@ def _made(parts: dict[str, Any], hint: Any) -> Any:
     return {int(k): v for k, v in parts.items()} if of_integers else parts
 
 
+def _by_field(parts: dict[str, Any], origin: Any) -> dict[str, Any]:
+    """Parts of a named tuple by the names of its fields, where they are given by number."""
+    names = {str(k): name for k, name in enumerate(getattr(origin, "_fields", ()))}
+    return {names.get(k, k): v for k, v in parts.items()}
+
+
 def _changed(base: Any, parts: dict[str, Any], members: Mapping[str, Any], path: str) -> Any:
     """A structure with some parts replaced. Only dicts may have new ones."""
     if isinstance(base, dict):
         names = {str(k): k for k in base}
         return {**base, **{names.get(k, k): v for k, v in parts.items()}}
+    parts = _by_field(parts, base)
     for k in parts:
         if k not in members:
             raise BuildError(f"input '{path}.{k}': '{path}' has no part '{k}' (parts: {', '.join(members)})")
@@ -107,7 +113,9 @@ def shaped(value: Any, hint: Any) -> Any:
         return _made(parts, hint) if _has_fields(origin) else parts
     if isinstance(value, list) and origin is not None:
         items = [shaped(x, hint_below(hint, str(k))) for k, x in enumerate(value)]
-        return tuple(items) if origin is tuple else origin(*items) if _has_fields(origin) and origin is not type(value) else items
+        if _has_fields(origin):
+            return _made({str(k): x for k, x in enumerate(items)}, hint)
+        return tuple(items) if origin is tuple else items
     return value
 
 

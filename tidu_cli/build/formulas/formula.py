@@ -38,9 +38,8 @@ def build_formula(
     statements = _parsed(text)
     inputs = named_with_data(text, inputs, data)
     recorder = Recorder(most=limits().expansion)
-    scope = {
-        key: _constant(key, x, recorder) if isinstance(x, Static) else recorder.input(Key(key), x) for key, x in inputs.items()
-    }
+    scope: dict[str, Any] = {key: recorder.input(Key(key), x) for key, x in inputs.items() if not isinstance(x, Static)}
+    scope |= {key: _constant(key, x.value, recorder) for key, x in inputs.items() if isinstance(x, Static)}
     walker = Walker(text, recorder, scope)
     assigned: dict[str, Array] = {}
     for k, statement in enumerate(statements):
@@ -59,9 +58,8 @@ def build_formula(
     return recorder.document(name, chosen(assigned, outputs, "the formula"))
 
 
-def _constant(key: str, constant: Static, recorder: Recorder) -> Any:
+def _constant(key: str, value: Any, recorder: Recorder) -> Any:
     """A constant as formulas have them: a number, or an array."""
-    value = constant.value
     if isinstance(value, bool | int | float | complex):
         return value
     array = np.asarray(value) if isinstance(value, list | np.ndarray) else None
