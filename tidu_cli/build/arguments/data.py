@@ -43,12 +43,11 @@ def with_data(function: Callable[..., Any], given: Mapping[str, Given], data: Da
             data.untaken.append(key)
         elif not is_within(key, given):
             hint, default = expected(function, parameter)
+            if hint is None and type(default) is int and type(value) is int:
+                data.constants[key] = value
             for part in path:
                 hint, default = hint_below(hint, part), (members_of(default) or {}).get(part, MISSING)
             found.update((k, x) for k, x in parts_of(key, value, hint, default) if not _is_given(k, x, given))
-    for key, x in found.items():
-        if key not in given and isinstance(x, Static) and type(x.value) is int:
-            data.constants[key] = x.value
     taken = {key.partition(".")[0] for key in found}
     _require_known(name_of_function(function), "parameter", data, known, [k for k in known if k not in taken])
     order = {name: k for k, name in enumerate(known)}

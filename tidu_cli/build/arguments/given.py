@@ -24,7 +24,7 @@ Given = Type | Static
 class Data:
     """Values that names and types are taken from, by key. Those that are `asked` for must have a parameter.
 
-    A builder fills in what became of them: names that it has no place for, and integers that became constants, by key.
+    A builder fills in what became of them: names that it has no place for, and integers that became constants, as a default is one.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
