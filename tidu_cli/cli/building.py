@@ -254,8 +254,8 @@ def _plain_values(settings: Sequence[str], files: Sequence[str]) -> dict[str, ob
     for setting in settings:
         text, _, value = setting.partition("=")
         key = parse_key(text)
-        nests = value.lstrip().startswith(("{", "["))
-        found[key] = read_constant(value, f"--set {text}") if nests else parse_assignment(setting, [key])[1]
+        holds_objects = "{" in value and not value.startswith("@")
+        found[key] = read_constant(value, f"--set {text}") if holds_objects else parse_assignment(setting, [key])[1]
     return {key.name: value for key, value in found.items() if not key.path}
 
 
