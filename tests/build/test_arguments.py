@@ -98,6 +98,24 @@ def test_structures_are_made_of_annotations():
     assert table == {7: "f32[]"}
 
 
+class Plain:
+    def __init__(self, rate, layer: Layer, steps: int = 1):
+        self.rate, self.layer, self.steps = rate, layer, steps
+
+
+def of_a_class(p: Plain | None = None):
+    return p
+
+
+def test_other_classes_are_made_by_their_parameters():
+    data = {"p": {"rate": 0.5, "layer": {"w": [1]}, "steps": 4}}
+    for found in (called_with(of_a_class, {}, Data(data)), called_with(of_a_class, {"p": Static(data["p"])})):
+        assert isinstance(found, Plain) and isinstance(found.layer, Layer) and found.steps == 4
+    assert called_with(of_a_class, {}, Data(data)).layer == Layer("f64[1]")
+    with pytest.raises(TiduError, match=r"Plain: .*'other'"):
+        called_with(of_a_class, typed(p__other="f64[]"))
+
+
 @pytest.mark.parametrize(
     ("function", "given", "message"),
     [

@@ -175,9 +175,14 @@ def built(
 
         document = build_jax_function(source, given, data=data, **how)
     elif kind == "function":
+        from tidu_cli.build.errors import BuildError
         from tidu_cli.build.tracing import build_function
 
-        document = build_function(source, given, data=data, **how)
+        try:
+            document = build_function(source, given, data=data, **how)
+        except BuildError as error:
+            way = "; a function of JAX is built by itself, with tidu build --jax" if "valid JAX type" in str(error) else ""
+            raise BuildError(f"{error}{way}") from error
     else:
         from tidu_cli.build.formulas.formula import build_formula
 

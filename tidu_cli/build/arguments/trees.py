@@ -152,7 +152,7 @@ def hint_below(hint: Any, name: str) -> Any:
     hint = annotated_class(hint)
     origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if _has_fields(origin):
-        fields, hints = getattr(origin, "_fields", ()), hints_of(origin)
+        fields, hints = getattr(origin, "_fields", ()), hints_of(origin) or hints_of(origin.__init__)
         return hints.get(fields[int(name)] if name.isdecimal() and int(name) < len(fields) else name)
     if origin is tuple and name.isdecimal() and parts[1:] != (...,):
         return parts[int(name)] if int(name) < len(parts) else None
@@ -162,5 +162,6 @@ def hint_below(hint: Any, name: str) -> Any:
 
 
 def _has_fields(origin: Any) -> bool:
-    """Whether it is a dataclass or the class of a named tuple."""
-    return isinstance(origin, type) and (dataclasses.is_dataclass(origin) or hasattr(origin, "_fields"))
+    """Whether it is the class of a named tuple, or one whose `__init__` is written in Python, as a dataclass's is."""
+    written = isinstance(getattr(origin, "__init__", None), types.FunctionType) and not getattr(origin, "_is_protocol", False)
+    return isinstance(origin, type) and (written or hasattr(origin, "_fields")) and not issubclass(origin, dict | list)
