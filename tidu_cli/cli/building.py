@@ -181,8 +181,10 @@ def built(
         try:
             document = build_function(source, given, data=data, **how)
         except BuildError as error:
-            way = "; a function of JAX is built by itself, with tidu build --jax" if "valid JAX type" in str(error) else ""
-            raise BuildError(f"{error}{way}") from error
+            if "valid JAX type" not in str(error):
+                raise
+            way = "a function of JAX is built by itself, with tidu build --jax"
+            raise BuildError(f"{str(error).rstrip('.')}; {way}") from error
     else:
         from tidu_cli.build.formulas.formula import build_formula
 
