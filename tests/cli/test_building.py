@@ -169,6 +169,15 @@ MISUSES = [
     ["grad", "f.py:f", "--set", "x=oops", "--wrt", "x"],
     ["grad", "f.py:f", "--inputs", "nowhere.npz", "--wrt", "x"],
     ["grad", "f.py:f", "--inputs", "f.py", "--wrt", "x"],
+    ["eval", "f.py:f", "--set", "x=1", "-i", "n=" + '{"a": ' * 700 + "1" + "}" * 700],
+    ["eval", "f.py:f", "--set", "x=" + "[" * 700 + "]" * 700],
+    ["eval", "f.py:f", "--set", "x=1", "-i", "n=" + "9" * 5000],
+    ["eval", "f.py:f", "--set", "x=1", "-i", "n..a=5"],
+    ["eval", "f.py:f", "--set", "x=1", "-i", ".=5"],
+    ["eval", "f.py:f", "--set", 'x={"type": "f99", "data": [1]}'],
+    ["eval", "f.py:f", "--set", 'x={"re": 1, "im": "a"}'],
+    ["eval", "f.py:f", "--set", 'x={"re": 1}'],
+    ["eval", "f.py:f", "--inputs", "/"],
     ["eval", "sin(x)", "--set", 'x="a"'],
     ["eval", "sin(x)", "--set", 'x={"a": 1}'],
     ["eval", "sin(x", "--set", "x=1"],
@@ -182,7 +191,7 @@ MISUSES = [
 ]
 
 
-@pytest.mark.parametrize("command", MISUSES, ids=" ".join)
+@pytest.mark.parametrize("command", MISUSES, ids=lambda words: " ".join(words)[:60])
 def test_misuse_is_one_line_and_leaves_no_file(folder, command):
     before = sorted(folder.iterdir())
     out = [] if command[0] == "check" else ["-o", "out.json"]
