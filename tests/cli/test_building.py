@@ -98,6 +98,19 @@ def test_data_in_each_format_give_the_same(folder):
     assert set(values.values()) == {b'{"x@-1": [2.0, 4.0]}\n'}
 
 
+def test_data_from_a_pipe_say_types_and_values(folder):
+    result = invoke("grad", "f.py:f", "--inputs", "-", "--wrt", "x", input=b'{"x": [1, 2]}')
+    assert json.loads(result.stdout) == {"x@-1": [2.0, 4.0]}
+
+
+def test_a_structure_by_set(folder):
+    (folder / "g.py").write_text("def g(p, n=1):\n    return p['a'] * p['b'][0] * n\n")
+    assert json.loads(succeed("eval", "g.py:g", "--set", 'p={"a": 3, "b": [{"re": 1, "im": 2}, "x"]}')) == {
+        "y": {"re": 3.0, "im": 6.0}
+    }
+    assert json.loads(succeed("eval", "g.py:g", "--set", 'p={"a": 3, "b": [4]}', "--set", "p.a=5", "-i", "n=2")) == {"y": 40.0}
+
+
 def test_a_file_that_is_there_wins(folder):
     (folder / "2*x").write_bytes((ROOT / "samples" / "f.json").read_bytes())
     assert json.loads(succeed("eval", "2*x", "--set", "x=3")) == {"y": 18.0}
