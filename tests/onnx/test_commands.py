@@ -272,8 +272,9 @@ def test_a_key_that_looks_like_a_pattern_is_itself(tmp_path):
     path.write_bytes(made.SerializeToString())
     assert [str(o.key) for o in tidu_cli.load(_written(tmp_path, succeed("grad", path, "--wrt", "a*"))).head.outputs] == ["a*@-1"]
     assert len(tidu_cli.load(_written(tmp_path, succeed("grad", path, "--wrt", "a?"))).head.outputs) == 2
+    assert len(tidu_cli.grad(tidu_cli.load(path), "a?").head.outputs) == 2
     with pytest.raises(UnknownNameError):
-        tidu_cli.grad(tidu_cli.load(path), "a?")
+        tidu_cli.grad(tidu_cli.load(path), "b?")
 
 
 def _written(folder, data):
