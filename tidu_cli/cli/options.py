@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.building import build_option, built, kind_of, require_all_taken
+from tidu_cli.cli.building.declarations import build_option
+from tidu_cli.cli.building.documents import built
+from tidu_cli.cli.building.kinds import kind_of, require_all_taken
 from tidu_cli.cli.messages import detail, is_verbose, note
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.building import bytes_of, values_of
+from tidu_cli.cli.building.data import bytes_of
+from tidu_cli.cli.building.documents import values_of
 from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.building import FUNCTION, Kind, built, inputs_option
+from tidu_cli.cli.building.declarations import inputs_option
+from tidu_cli.cli.building.documents import built
+from tidu_cli.cli.building.kinds import FUNCTION, Kind
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import DOCUMENTS, emit, example, result_options
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building import build_option
+from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.model_options import chosen, size_options
 from tidu_cli.cli.options import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidu_cli.cli.building import build_option
+from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import KEY, document_output_options, emit, example, load_all, one_pass_option, ops_option

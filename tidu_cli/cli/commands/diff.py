@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building import build_option
+from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, plugins_option, shown
 from tidu_cli.graph.graph import Document

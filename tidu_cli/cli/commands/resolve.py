@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidu_cli.cli.building import build_option
+from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import document_output_options, emit, example, load_all, one_pass_option, ops_option

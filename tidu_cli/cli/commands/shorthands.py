@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.building import kind_of, values_of, words_of
+from tidu_cli.cli.building.documents import values_of, words_of
+from tidu_cli.cli.building.kinds import kind_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     DOCUMENTS,

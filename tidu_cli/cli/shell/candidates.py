@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from tidu_cli.build.arguments.names import free_names, functions_of, parameters_of
-from tidu_cli.cli.building import FILES
+from tidu_cli.cli.building.kinds import FILES
 from tidu_cli.cli.options import SUFFIXES
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
