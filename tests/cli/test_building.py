@@ -112,6 +112,15 @@ def test_a_structure_by_set(folder):
     assert json.loads(succeed("eval", "g.py:g", "--set", 'p={"a": 3, "b": [4]}', "--set", "p.a=5", "-i", "n=2")) == {"y": 40.0}
 
 
+def test_a_file_beside_what_is_built(folder):
+    (folder / "f.json").write_bytes(succeed("build", "f.py:f", "-i", "x:f64[2]"))
+    assert b"are the same" in succeed("diff", "f.json", "f.py:f", "-i", "x:f64[2]")
+    assert succeed("compose", "f.json", "sin(z)", "-i", "z:f64[]", "--quiet")
+    assert succeed("check", "f.json", "sin(z)", "-i", "z:f64[]")
+    for command in ("compose", "check"):
+        assert "none of the documents has an input 'q'" in fail(command, "f.json", "sin(z)", "-i", "z:f64[]", "-i", "q:f64[]")
+
+
 def test_a_file_that_is_there_wins(folder):
     (folder / "2*x").write_bytes((ROOT / "samples" / "f.json").read_bytes())
     assert json.loads(succeed("eval", "2*x", "--set", "x=3")) == {"y": 18.0}

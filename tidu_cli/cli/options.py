@@ -215,7 +215,7 @@ def load(file: str, settings: Sequence[str] = (), files: Sequence[str] = (), *, 
     What is built takes types that -i does not say from the values of `settings` and `files`, those of --set and --inputs; where -i
     is `shared` by several documents, each takes what it has names for.
     """
-    kind = kind_of(file, settings)
+    kind = kind_of(file, settings, shared=shared)
     if kind != "file":
         return Loaded(_told_of(built(file, kind, settings, files, shared=shared), file), "json")
     imported, found = _imported(file)
@@ -252,7 +252,7 @@ def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     """Read several documents: with how messages name them, and the format of the first. Raises as `load`, and UsageError."""
     require_stdin_once(*files)
     if len(files) > 1:
-        require_all_taken([(file, kind_of(file)) for file in files])
+        require_all_taken([(file, kind_of(file, shared=True)) for file in files])
     sources = [load(file, shared=len(files) > 1) for file in files]
     return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
@@ -264,7 +264,7 @@ def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) 
     """
     from tidu_cli.formats.read import is_model, parse_subject
 
-    kind = kind_of(file)
+    kind = kind_of(file, shared=shared)
     if kind != "file":
         return built(file, kind, (), files, shared=shared), kind
 

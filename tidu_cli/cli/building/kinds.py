@@ -24,16 +24,17 @@ FILES = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc", ".npz", ".npy", ".py"
 """What ends like this is no formula."""
 
 
-def kind_of(argument: str, settings: Sequence[str] = ()) -> Kind:
+def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False) -> Kind:
     """What an argument names: a file that is there, else FILE.py:FUNCTION, else a formula unless it looks like a file.
 
     Without signs that only formulas have, a formula is what reads names that -i or --set give. Raises DocumentError for a file of
-    Python without a function, and for one that is not there but nearly; UsageError where -i has no use.
+    Python without a function, and for one that is not there but nearly; UsageError where -i has no use, as it is not `shared` by
+    several documents.
     """
     if argument == "-" or os.path.exists(argument):
         if argument.endswith(".py"):
             raise DocumentError(f"{argument}: is a file of Python; name a function of it, {argument}:{_some_function(argument)}")
-        if declared():
+        if declared() and not shared:
             raise click.UsageError(f"-i is for FILE.py:FUNCTION and formulas, and '{argument}' is a file")
         return "file"
     if FUNCTION.fullmatch(argument):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.building.declarations import build_option
+from tidu_cli.cli.building.kinds import kind_of, require_all_taken
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.model_options import chosen, size_options
 from tidu_cli.cli.options import (
@@ -122,6 +123,8 @@ def _of_files(
     from tidu_cli.lax.builtin import vocabulary
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
+    if len(paths) > 1:
+        require_all_taken([(path, kind_of(path, shared=True)) for path in paths])
     for path in paths:
         subject, format_ = load_subject(path, files, shared=len(paths) > 1)
         if isinstance(subject, bytes):
