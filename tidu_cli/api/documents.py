@@ -17,6 +17,7 @@ from tidu_cli.arguments import (
     types_by_name,
     whole,
 )
+from tidu_cli.build.arguments.given import Static
 from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -215,13 +216,22 @@ def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: i
 def trace(
     function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", source: Any = False, **inputs: Any
 ) -> Document:
-    """The graph of a NumPy function of inputs of these types: text, types or arrays, also nested. Raises BuildError.
+    """The graph of a NumPy function of inputs of these types: text, types, arrays or numbers, also nested. Raises BuildError.
 
+    What is no input, but a constant that the function is called with, is `static(value)`; None and functions are so by themselves.
     With `source=True` the meta of each node says which lines of which functions made it: pictures have boxes for these.
     """
     from tidu_cli.build.tracing import trace as traced
 
     return traced(function, *args, name=name, output=output, source=source, **inputs)
+
+
+def static(value: Any) -> Static:
+    """A constant of Python among the arguments of `trace` and `from_jax`: the function is called with the value.
+
+    So a number of steps, static(5), an option, static("linear"), or an array, static(table), is no input of the graph.
+    """
+    return Static(value)
 
 
 @checked(formula=formula_text, inputs=types_by_name, output=several_names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
@@ -37,7 +37,8 @@ def evaluate(
     """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
 
     Inputs are arrays, numbers or nested lists, by key, and there may be more than are needed; those whose keys are names may be
-    given as keyword arguments, too. Records are dicts of their fields, tuples sequences; a field of a tangent that is None is zero.
+    given as keyword arguments, too. Of inputs such as params.w there may be a dict, a list or a dataclass, params, of all.
+    Records are dicts of their fields, tuples sequences; a field of a tangent that is None is zero.
     Datetimes are NumPy's datetime64 or datetime, text such as "2026-01-31T12:00" or integers, which count their unit since 1970;
     durations are numbers or NumPy's timedelta64.
 
@@ -53,7 +54,8 @@ def evaluate(
     from tidu_cli.runtime.evaluate import evaluate as run
 
     _require_no_argument(evaluate, document.inputs, more)
-    given, limit = {**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, cast("int | None", max_memory)
+    given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
+    limit = cast("int | None", max_memory)
     head = materialize(document, outputs=_keys(output)).head
     if batch:
         if moves:
@@ -83,6 +85,7 @@ class Compiled:
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
         # Parsing and writing keys takes as long as small programs run.
         self._known: dict[KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
+        self._keys = {i.key for i in program.graph.inputs}
         self._names = [str(o.key) for o in program.outputs]
 
     @property
@@ -123,6 +126,8 @@ class Compiled:
             inputs, out, max_memory = mapping("inputs", inputs), by_key("out", out), size("max_memory", max_memory)
         known = self._known
         given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
+        if not self._keys.issuperset(given):
+            given = _nested(given, self._keys)
         if out:
             from tidu_cli.runtime.evaluate import require_room, write_into
 
@@ -177,3 +182,13 @@ def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, obje
 
 def _keys(keys: KeyTexts) -> list[Key]:
     return cast("list[Key]", keys)
+
+
+def _nested(given: dict[Key, Any], declared: Collection[Key]) -> dict[Key, Any]:
+    """Values by key, with dicts, lists and dataclasses that hold inputs taken apart."""
+    if all(key in declared for key in given):
+        return given
+    from tidu_cli.runtime.nesting import by_inputs
+
+    found = by_inputs({str(key): value for key, value in given.items()}, {str(key) for key in declared})
+    return {a_key(text): value for text, value in found.items()}

@@ -29,6 +29,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.select import covered, is_pattern
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import more_than
@@ -329,15 +330,23 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def chosen(found: Mapping[str, Array], outputs: Sequence[str], whose: str) -> Mapping[str, Array]:
-    """The outputs of these keys, all if there are none. Raises UnknownNameError."""
+    """The outputs of these keys, which may be patterns, all if there are none. Raises UnknownNameError."""
+    keys: list[str] = []
     for key in outputs:
-        if key not in found:
+        several = [key] if key in found else covered(key, found)
+        if not several:
             raise UnknownNameError(f"{whose} has no output '{key}'{did_you_mean(key, list(found))} (outputs: {', '.join(found)})")
-    return {key: found[key] for key in outputs} if outputs else found
+        keys += several
+    return {key: found[key] for key in keys} if outputs else found
 
 
-def default_output(inputs: Collection[str]) -> str:
-    """What an output is called where nobody says: y, or where an input has that name out, or else out.2, ..."""
+def default_output(inputs: Collection[str], outputs: Sequence[str] = ()) -> str:
+    """What an output is called that has no name: as `outputs` says if that is one name, and no pattern.
+
+    Else it is y, or where an input has that name out, or else out.2, ...
+    """
+    if len(outputs) == 1 and not is_pattern(outputs[0]):
+        return outputs[0]
     names = chain(("y", "out"), (f"out.{k}" for k in count(2)))
     name: str = next(name for name in names if name not in inputs)
     return name

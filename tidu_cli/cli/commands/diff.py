@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_json, emit_lines, example, load, plugins_option, require_stdin_once, shown
+from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, plugins_option, shown
 
 if TYPE_CHECKING:
     pass
@@ -24,6 +25,7 @@ _LISTED = 10  # how many structural differences are told
 @click.option("--exact", is_flag=True, help="Also compare the graphs one by one: names, order, nodes, roles, and meta.")
 @click.option("-q", "--brief", is_flag=True, help="Say only whether they differ.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@build_option
 @plugins_option
 def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
     """Compare two documents by structure.
@@ -39,8 +41,7 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
     from tidu_cli.checking.comparing.structure import structural_differences
     from tidu_cli.checking.comparing.values import compare
 
-    require_stdin_once(a, b)
-    one, other = load(a).document, load(b).document
+    (one, other), _, _ = load_all([a, b])
     found = compare(one, other)
     exactly = structural_differences(one, other) if exact else iter(())
     letters = list(islice(exactly, _LISTED))

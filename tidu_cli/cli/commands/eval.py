@@ -62,7 +62,7 @@ def command(
     require_printable(out, chosen)
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")
-    document = load(file).document
+    document = load(file, settings, files).document
     axes, values = given_axes(document, batches), given_values(document, settings, files)
     moved = given_moves(document, moves, move_files)
     head = materialize(document, outputs=outputs).head

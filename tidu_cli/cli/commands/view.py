@@ -59,7 +59,7 @@ def command(
     require_stdin_once(file, *files)
     if open_ and out in (None, "-"):
         raise click.UsageError("--open needs a file: give -o page.html")
-    document = load(file).document
+    document = load(file, settings, files).document
     if expand or limit:
         require_drawable(document, collapse=collapse, limit=limit or LIMIT)
     else:

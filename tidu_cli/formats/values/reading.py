@@ -24,6 +24,7 @@ from tidu_cli.graph.text.decimals import number, to_be_shortened
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type
 from tidu_cli.limits import limits
 from tidu_cli.rules.attrs.literals import literal_from_file
+from tidu_cli.runtime.nesting import by_inputs
 
 # NumPy takes longer to import than most commands run, so here it is imported within the functions that need it.
 if TYPE_CHECKING:
@@ -40,8 +41,9 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     """The values in a file's bytes, told apart by content. `source` is how messages name the file.
 
     `declared` are types of inputs: an object is a record where one is declared, and members `p.x` of an npz file are then its
-    fields; of what is none of these inputs, members of npz are not read, and all else is given as it stands. Without, all are
-    arrays. Raises DocumentError, and LimitError before more is decompressed than memory holds.
+    fields; one that is no input, but whose members are inputs `p.x`, is taken apart; of what is none of these inputs, members of
+    npz are not read, and all else is given as it stands. Without, all are arrays. Raises DocumentError, and LimitError before more
+    is decompressed than memory holds.
     """
     if data[:2] == b"PK":
         return _read_npz(data, source, declared)
@@ -55,6 +57,8 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     if not isinstance(members, dict):
         raise DocumentError(f'{source}: values files hold an object of values by key, such as {{"x": 3, "y@-1": [1, 2]}}')
     values: dict[Key, object] = {}
+    if declared is not None:
+        members = by_inputs(members, {str(key) for key in declared})
     for text, value in members.items():
         key = _key(text, source)
         if from_json:

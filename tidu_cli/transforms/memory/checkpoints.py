@@ -13,7 +13,7 @@ from itertools import accumulate
 from math import isqrt
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
-from tidu_cli.graph.graph import Graph, column
+from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import RecordType
@@ -116,14 +116,15 @@ class Named:
             for node in _droppable(schedule, (v for v in trace.values_of(g) if v not in outputs)):
                 schedule.dropped[node] = 1
         for key in self.values:
-            self._drop_value(key, schedule, trace)
+            for g, output in select_outputs(trace.document, [key]):
+                self._drop_value(g, output, schedule, trace)
         for g, graph in enumerate(graphs):
             if not graph.outputs:
                 for node in _droppable(schedule, trace.values_of(g)):
                     schedule.dropped[node] |= any(schedule.dropped[m] for m in schedule.makers(node))
 
-    def _drop_value(self, key: Key, schedule: Schedule, trace: Trace) -> None:
-        ((g, output),) = select_outputs(trace.document, [key])
+    def _drop_value(self, g: int, output: Output, schedule: Schedule, trace: Trace) -> None:
+        key = output.key
         value = None if output.value is None else trace.value(g, output.value)
         if value is None:  # zero, or needed by no output
             return
