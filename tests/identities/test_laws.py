@@ -17,7 +17,9 @@ from tests.strategies import ANY, Maker, Pool, documents, seeds
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
+from tidu_cli.graph.literals import filled
 from tidu_cli.rules.identities import ASSUMPTIONS
+from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.rewriting.rewrite import simplify
 
@@ -107,6 +109,21 @@ def test_derivatives_of_what_is_simplified_are_the_same(times: int) -> None:
             at = random_inputs(derived, seed)
             for granted in GRANTED:
                 assert_alike(run(order(simplify(single, granted)), at), run(derived, at), tolerance_of(doc))
+
+    hold(20 * times, law, documents(makers=NOISY, max_graphs=1), seeds)
+
+
+@longer
+def test_a_gradient_that_begins_with_a_constant_is_differentiated_again(times: int) -> None:
+    def law(doc: Document, seed: int) -> None:
+        derived = gradient(doc)
+        cotangents = [i for i in derived.free_inputs if i.key.path]
+        single = materialize(bind_constants(derived, {i.key: filled(i.type, 1) for i in cotangents}))
+        for order in (forward, gradient):
+            again, of_simplified = order(single), order(simplify(single))
+            at = random_inputs(again, seed)
+            assert_alike(run(of_simplified, at), run(again, at), 100 * tolerance_of(doc))
+            parse_document(format_document(of_simplified, "json"), "-")
 
     hold(20 * times, law, documents(makers=NOISY, max_graphs=1), seeds)
 
