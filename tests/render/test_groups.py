@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,3 +146,26 @@ def test_sources_say_where_nodes_come_from():
 
 def norm_of(x):
     return (x * x).sum() ** 0.5
+
+
+def test_what_has_no_name_among_others_is_told_by_number():
+    made = graph([("neg", k) for k in range(40)], outputs=[("y", 40)])
+    made["nodes"] = [
+        {"op": "neg", "inputs": [k], **({"meta": {"source": [f"f f.py:{k // 10}"]}} if k < 30 else {})} for k in range(40)
+    ]
+    (whole,) = grouped(parse_document(document(made), "test")[0]).graphs
+    assert list(outline(whole.parts, 0)) == ["f.py:0", "f.py:1", "f.py:2", "nodes 30–39"]
+
+
+def test_constants_that_groups_read_are_not_drawn():
+    def shifted(x):
+        for _ in range(30):
+            x = np.sin(x) + np.arange(3.0) * 2.0
+        return x
+
+    found = grouped(trace(shifted, x="f64[3]"))
+    scene = found.overview({found.graphs[0].id})
+    for (source, target), link in scene.links.items():
+        read = scene.boxes[source].part
+        assert not (found.is_constant(read) and isinstance(scene.boxes[target].part, Group)), link.edge
+    assert any(isinstance(box.part, Group) for box in scene.boxes)
