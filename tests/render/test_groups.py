@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.cli.running import document, graph
 from tests.render.large import attention_gradient, kinetics_gradient
-from tidu_cli import trace
+from tidu_cli import scan, trace
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.render.groups.forest import forest, named
@@ -169,3 +169,15 @@ def test_constants_that_groups_read_are_not_drawn():
         read = scene.boxes[source].part
         assert not (found.is_constant(read) and isinstance(scene.boxes[target].part, Group)), link.edge
     assert any(isinstance(box.part, Group) for box in scene.boxes)
+
+
+def test_a_parameter_called_source_is_an_input():
+    made = trace(lambda source: source * 2.0, source="f64[3]")
+    assert [str(i.key) for i in made.head.inputs] == ["source"] and not made.head.node_meta
+
+
+def test_bodies_of_loops_have_sources():
+    made = trace(lambda x: scan(lambda c, _: (np.sin(c) * c, None), x, None, 3)[0], x="f64[]", source=True)
+    attrs = made.head.case(made.head.n_nodes - 1).attrs.to_data(binary=False)
+    bodies = [value for value in attrs.values() if isinstance(value, dict) and "nodes" in value]
+    assert bodies and all("source" in node["meta"] for body in bodies for node in body["nodes"])
