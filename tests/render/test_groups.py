@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.running import document, graph
 from tests.render.large import attention_gradient, kinetics_gradient
-from tidu_cli import trace
+from tidu_cli import scan, trace
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.render.groups.forest import forest, named
@@ -145,3 +146,38 @@ def test_sources_say_where_nodes_come_from():
 
 def norm_of(x):
     return (x * x).sum() ** 0.5
+
+
+def test_what_has_no_name_among_others_is_told_by_number():
+    made = graph([("neg", k) for k in range(40)], outputs=[("y", 40)])
+    made["nodes"] = [
+        {"op": "neg", "inputs": [k], **({"meta": {"source": [f"f f.py:{k // 10}"]}} if k < 30 else {})} for k in range(40)
+    ]
+    (whole,) = grouped(parse_document(document(made), "test")[0]).graphs
+    assert list(outline(whole.parts, 0)) == ["f.py:0", "f.py:1", "f.py:2", "nodes 30–39"]
+
+
+def test_constants_that_groups_read_are_not_drawn():
+    def shifted(x):
+        for _ in range(30):
+            x = np.sin(x) + np.arange(3.0) * 2.0
+        return x
+
+    found = grouped(trace(shifted, x="f64[3]"))
+    scene = found.overview({found.graphs[0].id})
+    for (source, target), link in scene.links.items():
+        read = scene.boxes[source].part
+        assert not (found.is_constant(read) and isinstance(scene.boxes[target].part, Group)), link.edge
+    assert any(isinstance(box.part, Group) for box in scene.boxes)
+
+
+def test_a_parameter_called_source_is_an_input():
+    made = trace(lambda source: source * 2.0, source="f64[3]")
+    assert [str(i.key) for i in made.head.inputs] == ["source"] and not made.head.node_meta
+
+
+def test_bodies_of_loops_have_sources():
+    made = trace(lambda x: scan(lambda c, _: (np.sin(c) * c, None), x, None, 3)[0], x="f64[]", source=True)
+    attrs = made.head.case(made.head.n_nodes - 1).attrs.to_data(binary=False)
+    bodies = [value for value in attrs.values() if isinstance(value, dict) and "nodes" in value]
+    assert bodies and all("source" in node["meta"] for body in bodies for node in body["nodes"])

@@ -78,7 +78,7 @@ class Forest:
             source, target = self.chains[edge.source], self.chains[edge.target]
             for left in source[_common(source, target) : -1]:
                 self.leaving.setdefault(left.id, set()).add(edge.value)
-        self._constant = {item.id for item in shown.items if _is_constant(shown, item)}
+        self._constant = _constants(shown)
 
     def _around(self, item: Item) -> tuple[Part, ...]:
         found: list[Part] = []
@@ -201,5 +201,13 @@ def _add_margin(scene: Scene, before: bool, beside: list[tuple[Part, list[tuple[
                 scene.link(*((k, number) if before else (number, k)), edge)
 
 
-def _is_constant(shown: Picture, item: Item) -> bool:
-    return item.kind is Kind.NODE and not shown.graph(item.graph).case(item.index).operands
+def _constants(shown: Picture) -> set[str]:
+    """The nodes that are constants, or are computed of constants alone."""
+    reads: dict[str, list[str]] = {}
+    for edge in shown.edges:
+        reads.setdefault(edge.target, []).append(edge.source)
+    found: set[str] = set()
+    for item in shown.items:  # what they read comes before them
+        if item.kind in (Kind.NODE, Kind.COLLAPSED) and found.issuperset(reads.get(item.id, ())):
+            found.add(item.id)
+    return found

@@ -111,7 +111,8 @@ class _Grouping:
         _, name, place, start, end = piece
         if end - start == 1:
             return self.items[start:end]
-        return self.named(name, place, start, end, self.split(start, end, depth + 1) if name else self.split(start, end, depth))
+        parts = self.split(start, end, depth + bool(name))
+        return self.named(name or f"nodes {self.items[start].index}–{self.items[end - 1].index}", place, start, end, parts)
 
     def named(self, name: str, place: str, start: int, end: int, parts: Sequence[Part]) -> Sequence[Part]:
         """A group of these parts, if they are more than one."""
