@@ -196,7 +196,7 @@ for plugins in ("ann", ["ann"]):
 try:
     tidu.load({str(file)!r})
 except Exception as error:
-    assert "add --plugins ann, or set TIDU_PLUGINS" in str(error), error
+    assert "add plugins='ann', or set TIDU_PLUGINS" in str(error), error
 else:
     raise AssertionError
 """
