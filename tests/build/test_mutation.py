@@ -540,7 +540,6 @@ WRITING: dict[str, Callable[[Any], Any]] = {
     "del x[k]": lambda x: operator.delitem(x, 0),
     "add.at of an array": lambda x: np.add.at(ROOM, [0], x[:1]),
     "copyto of an array": lambda x: np.copyto(ROOM, x),
-    "fill_diagonal of an array": lambda x: np.fill_diagonal(np.zeros((4, 4)), x),
     "shuffle": lambda x: np.random.shuffle(x),
     "Generator.shuffle": lambda x: np.random.default_rng(1).shuffle(x),
     "resize": lambda x: x.resize(2),

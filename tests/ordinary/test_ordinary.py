@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ordinary.fields import refused
+from tidu_cli.build.errors import BuildError
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType
@@ -23,7 +26,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-FIELDS = ("dynamics", "kinematics", "filters", "finance", "statistics", "layers", "physics", "numerics")
+FIELDS = ("dynamics", "kinematics", "filters", "finance", "statistics", "layers", "physics", "numerics", "earth", "life")
 EXAMPLES = [(field, *example) for field in FIELDS for example in import_module(f"tests.ordinary.fields.{field}").EXAMPLES]
 
 Example = tuple[Callable[..., Any], Mapping[str, Any]]
@@ -54,13 +57,13 @@ def moves(value: Any) -> bool:
 
 
 def gradient_by_differences(function: Callable[[list[Any]], float], at: list[Any]) -> list[Any]:
-    """Central differences of the eighth order: with these steps rounding and the terms left out are below 1e-9 for smooth functions."""
+    """Central differences of the eighth order: with these steps rounding and what is left out are below 1e-8 here."""
     found = []
     for k, x in enumerate(at):
         x = np.asarray(x)
         slopes = np.zeros(x.shape)
         for place in np.ndindex(x.shape):
-            h = 4e-3 * max(abs(float(x[place])), 0.1)
+            h = 2e-4 * (abs(float(x[place])) or np.abs(x).max() or 1)
             total = 0.0
             for steps, weight in ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280)):
                 for sign in (1, -1):
@@ -110,11 +113,10 @@ def vjp(document: Document, values: list[Any], weights: list[Any]) -> list[Any]:
     return found[-len(inputs) :]
 
 
-@pytest.mark.parametrize(("field", "function", "given"), EXAMPLES, ids=[f"{e[0]}.{e[1].__name__}" for e in EXAMPLES])
-def test_it_builds_unchanged(field: str, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def agrees(function: Callable[..., Any], document: Document, given: Mapping[str, Any]) -> None:
+    """Values are NumPy's, and the gradient of outputs with some weights is that of central differences."""
     moving, fixed = split(given)
     values = list(leaves(moving))
-    document = build(function, copy.deepcopy(given))
     known = {i.key: np.asarray(x) for i, x in zip(document.head.inputs, values, strict=True)}
 
     def plain(values: list[Any]) -> list[Any]:
@@ -124,11 +126,37 @@ def test_it_builds_unchanged(field: str, function: Callable[..., Any], given: Ma
     for x, y in zip(evaluate(document.head, known).values(), expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12 * np.abs(y).max(initial=1))
 
-    rng = np.random.default_rng(0)
-    weights = [rng.uniform(0.5, 1, np.shape(y)) for y in expected]
+    weights = weights_of(expected)
 
     def weighted(leaves: list[Any]) -> float:
         return float(sum(np.sum(w * y) for w, y in zip(weights, plain(leaves), strict=True)))
 
     for x, y in zip(vjp(document, values, weights), gradient_by_differences(weighted, values), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-6 * np.abs(y).max(initial=1e-3))
+
+
+def weights_of(outputs: list[Any]) -> list[Any]:
+    rng = np.random.default_rng(0)
+    return [rng.uniform(0.5, 1, np.shape(y)) for y in outputs]
+
+
+@pytest.mark.parametrize(("field", "function", "given"), EXAMPLES, ids=[f"{e[0]}.{e[1].__name__}" for e in EXAMPLES])
+def test_it_builds_unchanged(field: str, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    agrees(function, build(function, copy.deepcopy(given)), given)
+
+
+@pytest.mark.parametrize(
+    ("function", "rewritten", "given", "told"), refused.EXAMPLES, ids=[e[0].__name__ for e in refused.EXAMPLES]
+)
+def test_what_depends_on_values_is_refused_and_its_rewriting_builds(
+    function: Callable[..., Any], rewritten: Callable[..., Any], given: Mapping[str, Any], told: str
+) -> None:
+    with pytest.raises(BuildError, match=re.escape(told)) as refusal:
+        build(function, copy.deepcopy(given))
+    assert re.match(r".*refused\.py:\d+: ", str(refusal.value))
+    agrees(function, build(rewritten, copy.deepcopy(given)), given)
+
+
+def test_there_are_two_hundred_and_most_build() -> None:
+    names = {(field, function) for field, function, _ in EXAMPLES}
+    assert len(names) >= 200 and len(refused.EXAMPLES) <= len(names) / 20

@@ -155,25 +155,6 @@ def thomas_algorithm(a, b, c, d):
     return x
 
 
-@dataclass
-class Spring:
-    mass: float
-    stiffness: float
-    damping: float
-
-    def acceleration(self, x, v):
-        return -(self.stiffness * x + self.damping * v) / self.mass
-
-
-def damped_spring(spring, x, v, dt, n=10):
-    path = [x]
-    for _ in range(n):
-        v += spring.acceleration(x, v) * dt
-        x += v * dt
-        path.append(x)
-    return np.array(path)
-
-
 class Rocket:
     def __init__(self, thrust, burn_rate, mass):
         self.thrust, self.burn_rate, self.mass = thrust, burn_rate, mass
@@ -297,7 +278,6 @@ EXAMPLES = [
     (burgers_upwind, {"u": rng.uniform(0.5, 1, 7), "nu": 0.05, "dt": 0.01, "dx": 0.1}),
     (crank_nicolson_step, {"u": rng.uniform(0, 1, 5), "r": 0.4}),
     (thomas_algorithm, {"a": rng.uniform(0, 1, 5), "b": rng.uniform(3, 4, 5), "c": rng.uniform(0, 1, 5), "d": rng.uniform(0, 1, 5)}),
-    (damped_spring, {"spring": Spring(1.2, 3.0, 0.2), "x": 1.0, "v": 0.0, "dt": 0.05}),
     (rocket_height, {"thrust": 40.0, "burn_rate": 0.1, "mass": 2.0, "dt": 0.1}),
     (n_body_accelerations, {"positions": rng.normal(size=(3, 3)), "masses": rng.uniform(1, 2, 3)}),
     (kuramoto, {"theta": rng.uniform(0, 3, 4), "omega": rng.uniform(0, 1, 4), "K": 0.7}),

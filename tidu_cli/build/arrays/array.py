@@ -51,6 +51,9 @@ class Recording(Protocol):
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
 
+    elements: Any
+    """Of the arrays that were written into buffers, the numbers of their elements."""
+
     open: list[Any]
     """The recordings in one another that are going on, the innermost last."""
 
@@ -68,6 +71,10 @@ class Recording(Protocol):
 
     def field(self, record: Any, name: str) -> Any:
         """A field of a record."""
+
+
+class WithTraced:
+    """NumPy's arrays that may hold traced values: they see to functions of both."""
 
 
 Method = Callable[..., "Array"]
@@ -286,9 +293,13 @@ class Array:
     # Protocols.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
+        if any(isinstance(x, WithTraced) for x in (*inputs, *options.get("out", ()))):
+            return NotImplemented
         return self.recorder.numpy["ufunc"](ufunc, method, inputs, options)
 
-    def __array_function__(self, function: Any, types: object, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        if any(issubclass(t, WithTraced) for t in types):
+            return NotImplemented
         return self.recorder.numpy["function"](function, args, options, self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -300,15 +311,15 @@ class Array:
         "a branch on a value (if, while, and, or, not, min, max, in)",
         "write np.where(condition, a, b) or tidu_cli.cond, tidu_cli.while_loop for while, np.maximum, &, | or ~",
     )
-    __float__ = refused_conversion("float() (as math's functions call it)", "write NumPy's function in place of math's")
-    __int__ = refused_conversion("int()", "write x.astype(int)")
+    __float__ = refused_conversion("float()", "write NumPy's function in place of it")
+    __int__ = refused_conversion("int()", "write x.astype(int), and tidu_cli.fori_loop for range(int(x))")
     __complex__ = refused_conversion("complex()", _STAY)
     __index__ = refused_conversion(
         AN_INTEGER, "make it a constant, write tidu_cli.fori_loop for range(), or index with the array itself: x[i]"
     )
     __array__ = refused_conversion(
-        "a NumPy array (np.array, np.asarray, or a function without support for tracing)",
-        "write np.stack([...]) to make an array of arrays",
+        "a NumPy array (of a function without support for tracing)",
+        "write it with functions of docs/build.md",
     )
     __contains__ = refused("in", "write (x == value).any()")
     __round__ = refused("round()", "write np.round(x)")

@@ -17,11 +17,13 @@ from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, r
 from tidu_cli.build.arrays.repeats import repeated
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.arrays.storage import rooted
+from tidu_cli.build.buffers.memory import Memory, resolved
+from tidu_cli.build.buffers.writing import into
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
+from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.linear_algebra import decompositions, products, systems
 from tidu_cli.build.numpy.primitives import sizes_of
@@ -101,7 +103,8 @@ def numpys(name: str) -> Any:
     if name == "sliding_window_view":
         return np.lib.stride_tricks.sliding_window_view
     module, _, function = name.rpartition(".")
-    return getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    found = getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    return getattr(found, "numpys", found)  # while something is traced, some names stand for other functions
 
 
 @lru_cache(maxsize=1024)
@@ -128,6 +131,12 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
+        place = places_of_out(name).get("out", math.inf)
+        out = args[int(place)] if place < len(args) else options.get("out")
+        if isinstance(out, Memory):
+            args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
+            return into(out, apply(*args, **{k: v for k, v in options.items() if k != "out"}), True, "same_kind", f" of np.{name}")
+        args, options = resolved(args), resolved(options)
         for option, place in places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
             if any(given is nothing for nothing in (None, False, np._NoValue)):
@@ -183,6 +192,7 @@ CREATION: Mapping[Any, str] = {
 
 def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any], like: Array) -> Any:
     """What `like.__array_function__` does. Raises UnknownFunctionError for what has no counterpart."""
+    function = getattr(function, "numpys", function)
     if function in CREATION:
         name = CREATION[function]
         if not holds_arrays(args, options):
@@ -190,7 +200,7 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
             constant = shared(name, like.recorder.constant(found), (), {})
             if not found.flags.c_contiguous:
                 rooted(constant).root.contiguous = None
-            if args and found is args[0]:
+            if args and isinstance(args[0], np.ndarray) and np.may_share_memory(found, args[0]):
                 rooted(constant).writable = False
             return constant
         if "array" in name:
@@ -271,20 +281,30 @@ def item(x: Array, index: Any) -> Any:
     return item_of(x, index, repeated("item", indexed, (x, index), {}))
 
 
+def _resolving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which is given traced arrays for arrays of NumPy's that traced values were written into."""
+    return lambda *args, **options: function(*resolved(args), **resolved(options))
+
+
+def _operator(name: str, *operands: Operand) -> Any:
+    found = ufunc_again(name, operands)
+    return apply_operator(name, *resolved(operands)) if found is None else found
+
+
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
-    "operator": apply_operator,
-    "in place": statements.changed_by,
+    "operator": _operator,
+    "in place": _resolving(statements.changed_by),
     "copy of": copied,
-    "item": item,
-    "set item": statements.set_item,
-    "set part": statements.set_part,
+    "item": _resolving(item),
+    "set item": _resolving(statements.set_item),
+    "set part": _resolving(statements.set_part),
     "set shape": statements.set_shape,
     "flat": statements.Flat,
-    "fill": statements.fill,
+    "fill": _resolving(statements.fill),
     "sort in place": statements.sort_in_place,
-    "at": putting.at_places,
-    "out": statements.written,
+    "at": _resolving(putting.at_places),
+    "out": _resolving(statements.written),
     "indexed": indexed,
     "updated": assigning.updated,
     "over": assigning.over,
