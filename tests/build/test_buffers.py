@@ -225,6 +225,8 @@ REFUSED = (
     "assignment to .flat reads elements of the array while it writes them",
     "it is a part of complex numbers, of which graphs have copies",
     "of an array that is read-only, as it shows elements of another",
+    ".at from complex128 to float64 with casting rule",
+    "of complex numbers has no counterpart in graphs, as they have no order",
 )
 """What is refused though NumPy takes it."""
 
