@@ -38,11 +38,14 @@ BASIC = [
 ]  # fmt: skip
 ADVANCED = [
     "[0, 1]", "[1, 1, 0]", "[-1, 0]", "ii", "[0, 1], [1, 0]", ":, [0, 1]", "0, [1, 0]", "[0, 1], :, 0", "[0, 1], None, [1, 0]",
-    "[True, False, True]", "np.array([True, True, False, True])", "{t} > 1", "{t} != {t}",
+    "[True, False, True]", "np.array([True, True, False, True])", "{t}.real > 1", "{t} != {t}",
     "np.arange({t}.size).reshape({t}.shape) % 3 == 0", "ii, 1:", "ii - 1", ":, ii", "[[0, 1], [1, 0]]", "..., [1, 0]",
     "np.array([[0], [1]]), [0, 1]", "..., [True, False]", "[[True, False, True, False]] * 3", "[], 0", "ii > 0",
-    ":, {t}[0] > 1", "k, [1, 0]", "[0, 1], k",
+    ":, {t}[0].real > 1", "k, [1, 0]", "[0, 1], k",
 ]  # fmt: skip
+PLACES = [a for a in ADVANCED if "[[" not in a]
+"""Those of ufuncs' `at`; where it broadcasts complex numbers to indices of two axes, NumPy 2 reads what nobody wrote."""
+
 VIEWS = [
     "{t}.T", "{t}.reshape(-1)", "{t}.ravel()", "{t}.reshape(2, -1)", "np.flip({t})", "np.flip({t}, 0)", "{t}.swapaxes(0, -1)",
     "{t}.squeeze()", "np.atleast_2d({t})", "np.expand_dims({t}, 0)", "np.split({t}, 2, -1)[1]", "np.array_split({t}, 2)[0]",
@@ -63,18 +66,18 @@ STATEMENTS = [
     "{new} = {t}.copy()", "{new} = np.copy({t})", "{new} = {t}.astype(np.int64)", "{new} = {t}[{basic}].T", "{t} += {value}",
     "{t} -= {value}", "{t} *= {value}", "{t} /= 2", "{t} //= 2", *["{t}[{basic}] = {value}"] * 4,
     *["{t}[{advanced}] = {value}"] * 3, *["{t}[{basic}] += {value}"] * 2,
-    *["{t}[{advanced}] += {value}", "{t}[{advanced}] *= {value}"], "{t}[{t} > 1] = np.sqrt({t}[{t} > 1])", "{t}[{t} < 0] *= -1",
-    "{t}[0], {t}[1] = {t}[1], {t}[0]", "{t}[0], {t}[1] = {t}[1].copy(), {t}[0].copy()", "{t}[1:] = {t}[:-1]",
-    "{t}[:, 1:] = {t}[:, :-1]", "{t}.T[{basic}] = {value}", "{t}.reshape(-1)[{basic}] = {value}", "{view}[{basic}] = {value}",
-    "{view}[...] = {value}", "np.add.at({t}, ({advanced}), {value})", "np.subtract.at({t}, ({advanced}), {value})",
-    "np.multiply.at({t}, ([1, 0, 1],), {value})", "np.maximum.at({t}, ({advanced}), {value})",
-    "np.negative.at({t}, ({advanced}))", "np.add({t}, {value}, out={u})", "np.multiply({t}, 2, out={t}, where={t} > 0)",
-    "np.sum({t}, axis=0, out={u})", "np.negative({t}, {u})", "np.cumsum({t}, axis=0, out={t})",
-    "{new} = np.exp(np.minimum({t}, 1), out={u})", "np.clip({t}, -1, 2, out={t})", "np.add.reduce({t}, 0, out={u})",
-    "np.fill_diagonal({t}, {value})", "np.fill_diagonal({t}, 5, wrap=True)", "np.copyto({t}, {value})",
-    "np.copyto({t}, {value}, where={t} > 0)", "np.put({t}, [0, 2], {value})", "np.put({t}, ii, {value})",
-    "np.place({t}, {t} > 1, 3)", "np.putmask({t}, {t} > 1, {value})", "np.put({t}, [1, -1], 7, mode='wrap')",
-    "np.place({t}, np.arange({t}.size) % 2 == 0, [1, 2])",
+    *["{t}[{advanced}] += {value}", "{t}[{advanced}] *= {value}"], "{t}[{t}.real > 1] = np.sqrt({t}[{t}.real > 1])",
+    "{t}[{t}.real < 0] *= -1", "{t}[0], {t}[1] = {t}[1], {t}[0]", "{t}[0], {t}[1] = {t}[1].copy(), {t}[0].copy()",
+    "{t}[1:] = {t}[:-1]", "{t}[:, 1:] = {t}[:, :-1]", "{t}.T[{basic}] = {value}", "{t}.reshape(-1)[{basic}] = {value}",
+    "{view}[{basic}] = {value}", "{view}[...] = {value}", "np.add.at({t}, ({places}), ({value}) * 1)",
+    "np.subtract.at({t}, ({places}), ({value}) * 1)", "np.multiply.at({t}, ([1, 0, 1],), ({value}) * 1)",
+    "np.maximum.at({t}, ({places}), ({value}) * 1)", "np.negative.at({t}, ({places}))", "np.add({t}, {value}, out={u})",
+    "np.multiply({t}, 2, out={t}, where={t}.real > 0)", "np.sum({t}, axis=0, out={u})", "np.negative({t}, {u})",
+    "np.cumsum({t}, axis=0, out={t})", "{new} = np.exp(np.minimum({t}, 1), out={u})", "np.clip({t}, -1, 2, out={t})",
+    "np.add.reduce({t}, 0, out={u})", "np.fill_diagonal({t}, {value})", "np.fill_diagonal({t}, 5, wrap=True)",
+    "np.copyto({t}, {value})", "np.copyto({t}, {value}, where={t}.real > 0)", "np.put({t}, [0, 2], {value})",
+    "np.put({t}, ii, {value})", "np.place({t}, {t}.real > 1, 3)", "np.putmask({t}, {t}.real > 1, {value})",
+    "np.put({t}, [1, -1], 7, mode='wrap')", "np.place({t}, np.arange({t}.size) % 2 == 0, [1, 2])",
     "np.put_along_axis({t}, np.argmax({t}, axis=0, keepdims=True), 9, axis=0)",
     "np.put_along_axis({t}, np.array([[0, 1]]), {value}, axis=1)", "{t}.fill(2)", "{t}.sort()", "{t}.sort(axis=0)",
     "{t}.flat[1] = 4", "{t}.flat[::2] = [1, 2]", "{t}.flat = {value}", "{t}.flat[ii] = {value}", "{t}.real = {value}",
@@ -98,6 +101,7 @@ MAY_BE_REFUSED = (
     "Incompatible shape for in-place modification",
     "np.negative.at of an array that is read-only",  # NumPy does not see that
     "axis 0 is out of range for an array of 0 axes",
+    "assignment to elements of an array that it reads with another stride",
     "assignment to .flat reads elements",
     "einsum: 'i' has 0 and 2 elements",
     "and out is",
@@ -110,7 +114,7 @@ def program(choose: Callable[[Sequence[Any]], Any], length: int, inputs: Mapping
     for number in range(length):
         names = [x for x in known if x not in ("k", "ii")]
         text = choose(STATEMENTS)
-        for hole, options in (("view", VIEWS), ("value", VALUES), ("advanced", ADVANCED), ("basic", BASIC)):
+        for hole, options in (("view", VIEWS), ("value", VALUES), ("places", PLACES), ("advanced", ADVANCED), ("basic", BASIC)):
             while "{" + hole + "}" in text:
                 text = text.replace("{" + hole + "}", choose(options), 1)
         text = text.format(t=choose(names), u=choose(names), l="a", new=f"v{number}")

@@ -6,7 +6,7 @@ is recorded there, and values of those around it that it reads become inputs of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from typing import Any, NoReturn, cast
@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
+from tidu_cli.build.arrays.repeats import Node, Repeats
 from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
 from tidu_cli.build.buffers.contents import LEAK, marked
 from tidu_cli.build.buffers.elements import ElementTable
@@ -21,12 +22,14 @@ from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.buffers.running import RUNNING, innermost_running
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
+from tidu_cli.build.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.select import covered, is_pattern
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import more_than
@@ -66,6 +69,7 @@ class Recorder:
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
     such values but for constants. `meta` is that of nodes, by the number of one of their results.
+    `sources` say where they arise, if that is asked for.
     """
 
     numpy = PROTOCOLS
@@ -88,6 +92,9 @@ class Recorder:
         self._scalars: dict[tuple[str, bytes], Array] = {}
         self._large: set[int] = set()
         self.meta: dict[int, Meta] = {}
+        self._repeats = Repeats(self)
+        self._numbers: dict[Any, Array] = {}
+        self.sources: Sources | None = within.sources if within is not None else None
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
@@ -146,16 +153,45 @@ class Recorder:
     def _record(self, op: str, operands: Sequence[Array | Traced], attrs: dict[str, object]) -> tuple[Array, ...]:
         values = tuple([x.value if x.recorder is self and x.share is None else self.value_of(x) for x in operands])
         code = self._code(op, attrs, tuple([x.type for x in operands]))
-        identity = code, values
-        first, results = self._known.get(identity), self.cases[code].results
+        results = self.cases[code].results
+        first = self.node(code, values, len(results))
+        # Arrays of their own, as they may be changed in place.
+        return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
+
+    def node(self, code: int, operands: tuple[int, ...], n_results: int) -> int:
+        """The first result of a node; of that recorded before, if it is the same."""
+        identity = code, operands
+        first = self._known.get(identity)
         if first is None:
             if len(self._nodes) >= (self._most or MAX_NODES):
                 self._refuse_more()
             first = self._known[identity] = self._n_values
-            self._n_values += len(results)
-            self._nodes.append((code, values, first))
-        # Arrays of their own, as they may be changed in place.
-        return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
+            self._n_values += n_results
+            self._nodes.append((code, operands, first))
+            if self.sources is not None:
+                self.meta[first] = {"source": self.sources.now()}
+        return first
+
+    @property
+    def repeats(self) -> Repeats:
+        """The calls that were recorded where values are computed now."""
+        return self.open[-1]._repeats
+
+    @property
+    def numbers(self) -> dict[Any, Array]:
+        """Constants by a number of Python's and a dtype, where values are computed now."""
+        return self.open[-1]._numbers
+
+    def placeholder(self, type_: TensorType) -> Array:
+        """A value that nothing gives."""
+        self._n_values += 1
+        return Array(self, self._n_values - 1, type_)
+
+    def recorded(self, function: Callable[..., Any], operands: Sequence[Array]) -> tuple[Any, list[Node]]:
+        """What a function gives for these operands, and the nodes that were new."""
+        before = len(self._nodes)
+        found = function(*operands)
+        return found, [(*node, self.cases.n_results[node[0]]) for node in self._nodes[before:]]
 
     def value_of(self, x: Array | Traced) -> int:
         """The number of a value here: one of a recording around this is taken in. Raises BuildError for those of others."""
@@ -232,10 +268,13 @@ class Recorder:
         for k, value in enumerate(values):
             if value is not None:
                 new_id[value] = k
+        codes = dict[int, int]()
         for code, operands, first in self._nodes:
             n_results = self.cases.n_results[code]
             if 1 in needed[first : first + n_results]:
-                at = builder.append(cases.intern(self.cases[code]), [new_id[x] for x in operands])
+                if code not in codes:
+                    codes[code] = cases.intern(self.cases[code])
+                at = builder.append(codes[code], [new_id[x] for x in operands])
                 new_id[first : first + n_results] = range(at, at + n_results)
                 told = next((self.meta[v] for v in range(first, first + n_results) if v in self.meta), None)
                 if told is not None:
@@ -291,15 +330,23 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def chosen(found: Mapping[str, Array], outputs: Sequence[str], whose: str) -> Mapping[str, Array]:
-    """The outputs of these keys, all if there are none. Raises UnknownNameError."""
+    """The outputs of these keys, which may be patterns, all if there are none. Raises UnknownNameError."""
+    keys: list[str] = []
     for key in outputs:
-        if key not in found:
+        several = [key] if key in found else covered(key, found)
+        if not several:
             raise UnknownNameError(f"{whose} has no output '{key}'{did_you_mean(key, list(found))} (outputs: {', '.join(found)})")
-    return {key: found[key] for key in outputs} if outputs else found
+        keys += several
+    return {key: found[key] for key in keys} if outputs else found
 
 
-def default_output(inputs: Collection[str]) -> str:
-    """What an output is called where nobody says: y, or where an input has that name out, or else out.2, ..."""
+def default_output(inputs: Collection[str], outputs: Sequence[str] = ()) -> str:
+    """What an output is called that has no name: as `outputs` says if that is one name, and no pattern.
+
+    Else it is y, or where an input has that name out, or else out.2, ...
+    """
+    if len(outputs) == 1 and not is_pattern(outputs[0]):
+        return outputs[0]
     names = chain(("y", "out"), (f"out.{k}" for k in count(2)))
     name: str = next(name for name in names if name not in inputs)
     return name

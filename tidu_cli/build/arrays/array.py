@@ -40,6 +40,14 @@ def known(dtype: Any) -> str:
 class Recording(Protocol):
     """What an array asks of the recording that it is part of. A `Recorder` it is, which stands above NumPy's functions."""
 
+    @property
+    def repeats(self) -> Any:
+        """The calls that were recorded: a `Repeats`."""
+
+    @property
+    def numbers(self) -> dict[Any, Array]:
+        """Constants by a number of Python's and a dtype."""
+
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
 
@@ -304,7 +312,7 @@ class Array:
         "write np.where(condition, a, b) or tidu_cli.cond, tidu_cli.while_loop for while, np.maximum, &, | or ~",
     )
     __float__ = refused_conversion("float()", "write NumPy's function in place of it")
-    __int__ = refused_conversion("int()", "write x.astype(int)")
+    __int__ = refused_conversion("int()", "write x.astype(int), and tidu_cli.fori_loop for range(int(x))")
     __complex__ = refused_conversion("complex()", _STAY)
     __index__ = refused_conversion(
         AN_INTEGER, "make it a constant, write tidu_cli.fori_loop for range(), or index with the array itself: x[i]"

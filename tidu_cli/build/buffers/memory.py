@@ -15,8 +15,8 @@ from tidu_cli.build.buffers.running import innermost_of, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
 MANY = 32
-"""An array that was joined of more parts is one from then on: what each step of a loop writes into and reads as a whole is
-joined of what is new."""
+"""An array that was joined of more parts than this is one from then on: what each step of a loop writes into and reads as a whole
+is joined of what is new."""
 
 OUTSIDE = (
     "the function of a loop or branch would change an array of outside, of which it is not known how often it runs; make the array "

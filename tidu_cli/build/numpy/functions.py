@@ -14,6 +14,7 @@ import numpy as np
 from tidu_cli.build.arrays.aliasing import SHARING, copied, item_of, shared
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
+from tidu_cli.build.arrays.repeats import repeated
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.arrays.storage import rooted
 from tidu_cli.build.buffers.memory import Memory, resolved
@@ -22,7 +23,7 @@ from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
+from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.linear_algebra import decompositions, products, systems
 from tidu_cli.build.numpy.primitives import sizes_of
@@ -124,6 +125,7 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """
     lifts = next(iter(function.__annotations__.values()), "") == "Array"
     numpys_own = numpys(name) if name in SHARING else None
+    writes = name in putting.WRITING
     if "<" in function.__qualname__:
         function.__qualname__ = name  # which Python's errors name
 
@@ -144,9 +146,10 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
             options.pop(option, None)
             return written_exactly(given, apply(*args, **options), f"np.{name}")
-        if lifts and args and type(args[0]) is not Array:
-            return shared(name, function(an_array(args[0]), *args[1:], **options), args, options, numpys_own)
-        return shared(name, function(*args, **options), args, options, numpys_own)
+        if writes:
+            return function(*args, **options)
+        given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args
+        return shared(name, repeated(name, function, given, options), args, options, numpys_own)
 
     return apply
 
@@ -203,7 +206,8 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
         if "array" in name:
             options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
-            return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            found = shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            return FUNCTIONS["atleast_1d"](found) if name in ("ascontiguousarray", "asfortranarray") else found
     implementation = _by_function().get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
@@ -274,7 +278,7 @@ def item(x: Array, index: Any) -> Any:
     masked = masked_axes(x, index) if arrays_in([index]) else None
     if masked is not None and isinstance(masked[0], Array):
         return Selection(x, *masked)
-    return item_of(x, index, indexed(x, index))
+    return item_of(x, index, repeated("item", indexed, (x, index), {}))
 
 
 def _resolving(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -282,9 +286,14 @@ def _resolving(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **options: function(*resolved(args), **resolved(options))
 
 
+def _operator(name: str, *operands: Operand) -> Any:
+    found = ufunc_again(name, operands)
+    return apply_operator(name, *resolved(operands)) if found is None else found
+
+
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
-    "operator": _resolving(apply_operator),
+    "operator": _operator,
     "in place": _resolving(statements.changed_by),
     "copy of": copied,
     "item": _resolving(item),

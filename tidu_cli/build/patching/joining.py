@@ -1,4 +1,4 @@
-"""What of NumPy's is neither function nor method, with traced values: np.r_, np.c_ and np.vectorize."""
+"""What of NumPy's is neither function nor method, with traced values: np.r_, np.c_, np.vectorize and np.ndenumerate."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ def joined(numpys: Any, key: Any) -> Any:
     said = [k for k in parts if isinstance(k, str)]
     given = [k for k in parts if not isinstance(k, str)]
     return assembled(lambda values, _: numpys[(*said, *values)], given)
+
+
+def enumerated(numpys: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """np.ndenumerate: the elements of an array with their places."""
+    if options or len(args) != 1 or not holds_traced(args):
+        return numpys(*args, **options)
+    x = args[0] if hasattr(args[0], "shape") else nested(args[0])  # itself: changes while it goes on are seen
+    return ((k, x[k]) for k in np.ndindex(*x.shape))
 
 
 def vectorized(self: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -93,6 +93,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         if f is not None and not isinstance(f, np.ufunc) and name not in creating.NESTED:
             found.append((modules[module], short, _replacement(f, functools.partial(creating.computed, f, name))))
     found.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
+    found.append((np, "ndenumerate", _replacement(np.ndenumerate, functools.partial(joining.enumerated, np.ndenumerate))))
     found += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
     found.append((np.vectorize, "__call__", _vectorized))
     return found + [(math, k, _mathematical(getattr(math, k), f)) for k, f in mathematics.FUNCTIONS.items() if hasattr(math, k)]

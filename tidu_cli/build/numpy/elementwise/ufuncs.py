@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ from tidu_cli.build.scipy.refused import refusal
 from tidu_cli.build.scipy.ufuncs import COMPLEX, SPECIAL
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import COMPLEXES, INTEGERS
+
+SEVERAL_RESULTS = frozenset({"divmod", "fresnel", "modf", "sici"})
+"""Ufuncs that have two results."""
 
 CONTRACTIONS = ("matmul", "vecdot", "matvec", "vecmat")
 """Ufuncs that are not elementwise; among NumPy's functions they are in the table of `functions`."""
@@ -67,17 +70,47 @@ def apply_operator(name: str, *operands: Operand) -> Any:
     if name == "power" and type(rest[0]) is int and rest[0] == 2 and isinstance(x, Array) and x.type.dtype == "bool":
         return apply_ufunc("square", x)
     found: Any = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
+    if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
+        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
     for operand in operands:
         if isinstance(operand, Array) and operand.share is not None:
             return tuple([like_operands(x, operands) for x in found]) if name == "divmod" else like_operands(found, operands)
-    if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
-        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
     return found
+
+
+def ufunc_again(name: str, operands: Sequence[Operand]) -> Any:
+    """The results of a ufunc on arrays and Python's numbers, recorded as they were before; None for other operands."""
+    like = next((x for x in operands if x.__class__ is Array), None)
+    if like is None:
+        return None
+    given: list[Any] = []
+    dtypes = None
+    for k, x in enumerate(operands):
+        if x.__class__ is Array:
+            if x.weak is not None:
+                return None
+        elif x.__class__ not in _KINDS_OF_NUMBERS or name in _BY_VALUE:
+            return None
+        else:
+            dtypes = dtypes or _dtypes(name, tuple([kind(y) for y in operands]), None)[0]
+            x = lift(x, like, dtypes[k])
+        given.append(x)
+    key = (name, *[x.type for x in given])
+    several = name in SEVERAL_RESULTS
+    found = like.recorder.repeats.call(key, partial(apply_ufunc_all if several else apply_ufunc, name), given)
+    if all(x.share is None for x in given):
+        return found
+    return tuple([like_operands(x, given) for x in found]) if several else like_operands(found, given)
 
 
 def _weak(x: Array) -> Array:
     return Array(x.recorder, x.value, x.type, _PYTHONS.get(x.dtype.kind))
 
+
+_KINDS_OF_NUMBERS = (float, int, complex)
+
+_BY_VALUE = frozenset({"power", "float_power", *SCIPYS})
+"""Ufuncs whose nodes depend on which number of Python's an operand is."""
 
 _PYTHONS = {"i": int, "f": float, "c": complex}
 """Python's numbers by the kinds of dtypes."""
@@ -161,7 +194,12 @@ def _fixed_power(name: str, base: Operand, exponent: Operand) -> Array | None:
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapping[str, Any]) -> Any:
     """What `__array_ufunc__` does. Raises UnknownFunctionError and UntraceableError for what has no counterpart."""
-    name, numpy = ufunc.__name__, arrays_in([*inputs, options])[0].recorder.numpy
+    name = ufunc.__name__
+    if method == "__call__" and not options and (name in UFUNCS or name in SCIPYS):
+        found = ufunc_again(name, inputs)
+        if found is not None:
+            return tuple([like_operands(x, inputs) for x in found]) if isinstance(found, tuple) else like_operands(found, inputs)
+    numpy = arrays_in([*inputs, options])[0].recorder.numpy
     options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
     if any(isinstance(x, Selection) for x in inputs):
         return NotImplemented
