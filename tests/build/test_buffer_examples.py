@@ -177,7 +177,8 @@ def nested_lists(x):
 
 def collections_of_scalars(x):
     last = deque(x, maxlen=2)
-    return np.array(last), np.fromiter((v * 2 for v in x), float), np.array([v**2 for v in x] + [1]), np.array([v > 1.5 for v in x])
+    twice = np.fromiter((v * 2 for v in x), float)
+    return np.array(last), twice, np.array([v**2 for v in x] + [1]), np.array([v > 1.5 for v in x])
 
 
 def functions_of_lists(x):
@@ -266,7 +267,8 @@ def results_of_numpy(x):
     return (
         np.outer(b, x), np.interp(x, [0, 1, 2.0], b), np.convolve(b, x), np.gradient(b), np.kron(b, x), np.diff(b), b == x, b @ x,
         np.einsum("i,j->ij", b, x), np.isclose(b, 0), b.argmax(), np.sort(b), b.cumsum(), np.roll(b, 1), np.pad(b, 1), b.std(),
-        (b > 0).sum(), b.round(1), b.clip(0, 1), x / (b + 1), b.dot(x), -b, abs(b), 2**b, b.T.flatten(), np.tile(b, 2), np.var([b, x]),
+        (b > 0).sum(), b.round(1), b.clip(0, 1), x / (b + 1), b.dot(x), -b, abs(b), 2**b, b.T.flatten(), np.tile(b, 2),
+        np.var([b, x]),
     )  # fmt: skip
 
 
@@ -322,10 +324,10 @@ def of_loops(x):
 
 
 EXAMPLES: list[Callable[..., Any]] = [
-    in_a_loop, with_imported_names, rotation, symmetric, views, aliases, the_same_row, copied_rows, objects, shared_rooms, static_branches,
-    tables, constants_of_modules, random_numbers, nested_lists, collections_of_scalars, functions_of_lists, filled, stacked, vectorized,
-    mathematics, arrays_of_objects, of_complex_numbers, of_integers, indices, traced_places, results_of_numpy, functions_of_scipy, outputs,
-    not_written_in_full, helpers, of_loops,
+    in_a_loop, with_imported_names, rotation, symmetric, views, aliases, the_same_row, copied_rows, objects, shared_rooms,
+    static_branches, tables, constants_of_modules, random_numbers, nested_lists, collections_of_scalars, functions_of_lists, filled,
+    stacked, vectorized, mathematics, arrays_of_objects, of_complex_numbers, of_integers, indices, traced_places, results_of_numpy,
+    functions_of_scipy, outputs, not_written_in_full, helpers, of_loops,
 ]  # fmt: skip
 
 
@@ -503,7 +505,8 @@ def test_refusals_name_the_line_and_the_way_out(function):
         trace(function, x="f64[3]")
     message = str(found.value)
     assert words in message
-    assert message.startswith(f"tests/build/{__file__.rsplit('/', 1)[-1]}:{function.__code__.co_firstlineno + line}: ") or function in (
+    place = f"tests/build/{__file__.rsplit('/', 1)[-1]}:{function.__code__.co_firstlineno + line}: "
+    assert message.startswith(place) or function in (
         changed_by_others, leaked,
     )  # fmt: skip
     assert not ROOM.any()
@@ -559,7 +562,8 @@ def test_code_of_packages_has_numpys_own_arrays():
 
 def test_functions_and_constants_of_files(tmp_path, monkeypatch):
     (tmp_path / "model.py").write_text(
-        "import numpy as np\nimport of_model\n\nclass Model:\n    start = np.ones(3) * 2\n\n\ndef f(x):\n    y = Model.start.copy()\n"
+        "import numpy as np\nimport of_model\n\nclass Model:\n    start = np.ones(3) * 2\n\n\n"
+        "def f(x):\n    y = Model.start.copy()\n"
         "    y[0] = x[0]\n    return of_model.changed(y, x)\n"
     )
     (tmp_path / "of_model.py").write_text(
