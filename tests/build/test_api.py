@@ -17,11 +17,13 @@ from tidu_cli.formats.write import format_document
 COMMANDS = {
     "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot",
     "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
+    "check": "check", "info": "info", "diff": "diff", "schema": "schema",
+    "formula": None, "load_values": None, "save_values": None, "Document": None, "Key": None, "TiduError": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 
-DOCUMENTS = {"document", "documents", "file", "files", "function", "inputs", "more"}
+DOCUMENTS = {"document", "documents", "a", "b", "file", "files", "function", "inputs", "parts", "more"}
 PARAMETERS = {
     "pass_number": "pass",
     "passes": "pass",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 
@@ -130,6 +131,8 @@ def words(line, at=None):
         ("convert --nodes ", ["list", "packed"]),
         ("convert f.", ["f.json", "f.msgpack"]),
         ("convert no", ["notes.txt"]),
+        ("help gr", ["grad"]),
+        ("eval f.json --format ", ["json", "csv", "npy", "npz", "msgpack", "table"]),
         ("build x*sin(y)+pi -i ", ["x:", "y:"]),
         ("build model.py:loss -i w:f64[] -i ", ["b:", "c:"]),
         ("build model.py:", ["model.py:loss", "model.py:other"]),
@@ -161,6 +164,14 @@ def test_large_files_are_not_read(folder):
     with open("f.json", "ab") as file:
         file.write(b" " * LARGEST)
     assert words("linearize f.json --wrt ") == []
+
+
+def test_compressed_documents_are_files_with_keys_too(folder):
+    succeed("convert", "f.json", "-o", "g.json.gz")
+    assert words("convert g") == ["g.json.gz"]
+    assert words("linearize g.json.gz --wrt z") == ["z"]
+    (folder / "bomb.json.gz").write_bytes(gzip.compress(b'{"graphs": []' + b" " * LARGEST + b"}"))
+    assert words("linearize bomb.json.gz --wrt ") == []
 
 
 BASH = r"""

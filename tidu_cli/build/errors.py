@@ -8,12 +8,14 @@ import inspect
 import sys
 import sysconfig
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from tidu_cli.build.calls import instead_of, name_of_call
 from tidu_cli.build.scipy.refused import refusal
 from tidu_cli.errors import TiduError
 
@@ -52,20 +54,25 @@ def fixed(name: str, instead: str) -> Callable[[Any, object], NoReturn]:
 
 
 def refused_conversion(what: str, instead: str) -> Callable[..., NoReturn]:
-    """As `refused`, for what NumPy calls on an array's behalf: what the user wrote there says what to write instead."""
+    """As `refused`, for what functions ask of an array: what the user wrote there says which it is, and what to write instead."""
 
     def refuse(self: Any, *args: object, **options: object) -> NoReturn:
         frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+            frame = frame.f_back
         written = dis.opname[frame.f_code.co_code[frame.f_lasti]]
         if written.startswith("STORE_"):
             raise needs_value(
                 self,
-                "assignment to elements of a NumPy array, which holds numbers,",
-                "collect the parts in a list and write np.stack(parts) or np.concatenate(parts), or write np.where(mask, new, old)",
+                "assignment to elements of a NumPy array that the function did not make",
+                "write into a copy, y = np.array(y), or into an array that np.zeros or the like makes in the function",
             )
         if "SUBSCR" in written or (written.startswith("BINARY_") and what is AN_INTEGER):
             raise needs_value(self, "indexing a NumPy array or a list", "write np.array(table, like=i)[i]")
-        raise needs_value(self, what, instead)
+        name = name_of_call(frame) if written_by_users(frame.f_code.co_filename) else None
+        if name is None or what is AN_INTEGER:
+            raise needs_value(self, what, instead)
+        raise needs_value(self, f"{name}()", instead_of(name) or instead)
 
     return refuse
 
@@ -77,6 +84,9 @@ def needs_value(x: Any, what: str, instead: str) -> UntraceableError:
 
 _MACHINERY = ("<frozen", "numpy/", str(Path(__file__).parents[1]), str(Path(str(np.__file__)).parent))
 """Where frames are of tidu, NumPy, also of its compiled parts, or Python's imports."""
+
+_OURS = str(Path(__file__).parents[1])
+"""Where tidu is."""
 
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -112,7 +122,11 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
             f"{name_of_function(function)} is a generator or async function; write a function that returns what it computes"
         )
     try:
-        return function(*args, **options)
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "error", "you are shuffling a 'Array'", UserWarning
+            )  # whose rows are views, so that some get lost
+            return function(*args, **options)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -121,6 +135,8 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
             raise BuildError(f"{shown(str(error.filename))}:{error.lineno}: {error.msg}") from None
         if not isinstance(error, TiduError):
             message = f"{type(error).__name__}: {message}" if message else type(error).__name__
+        if isinstance(error, UserWarning) and "shuffling" in message:
+            message = "shuffle() of a traced array; write x = x[rng.permutation(len(x))]"
         where = _place(error)
         # NumPy hides what an array refused behind an error of its own.
         if isinstance(error.__cause__, TiduError):

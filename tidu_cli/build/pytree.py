@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arguments.given import Static
-from tidu_cli.build.arrays.aliasing import require_current
 from tidu_cli.build.arrays.array import Array, Record
+from tidu_cli.build.arrays.selection import Selection
+from tidu_cli.build.arrays.storage import current
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TypeTextError
@@ -70,11 +72,14 @@ def _type(value: Any, path: str) -> Type:
 def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
     """What a function returned, by the keys of outputs; one array is called `alone`. Raises BuildError for what is no array."""
     found: dict[str, Array] = {}
-    for key, value in _leaves(result, "", alone, 0):
+    for key, given in _leaves(result, "", alone, 0):
+        value = resolved(given)
         if value is None:
             raise BuildError(f"output '{key}' is None; write return, with what the function computes")
         if isinstance(value, Record):
             raise BuildError(f"output '{key}' is {value}")
+        if isinstance(value, Selection):
+            raise BuildError(f"{value.place}: {value.refusal()}")
         if not isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex):
             raise BuildError(
                 f"output '{key}' is a {type(value).__name__}; a function returns arrays, in dicts, lists, tuples or dataclasses"
@@ -85,7 +90,7 @@ def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
         if found[key].recorder is not recorder:
             raise BuildError(f"output '{key}' is of another trace")
         try:
-            require_current(found[key])
+            current(found[key])
         except BuildError as error:
             raise BuildError(f"output '{key}': {error}") from None
     if not found:

@@ -6,18 +6,23 @@ is recorded there, and values of those around it that it reads become inputs of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import chain, count
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import require_current
-from tidu_cli.build.arrays.array import Array, Record, Share, Traced, name_of
+from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
+from tidu_cli.build.arrays.repeats import Node, Repeats
+from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
+from tidu_cli.build.buffers.contents import LEAK, marked
+from tidu_cli.build.buffers.elements import ElementTable
+from tidu_cli.build.buffers.memory import resolved
+from tidu_cli.build.buffers.running import RUNNING, innermost_running
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
+from tidu_cli.build.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph
@@ -42,23 +47,20 @@ FOREIGN = (
     "known outside of it only if it is returned"
 )
 
-_running: ContextVar[Recorder | None] = ContextVar("running", default=None)
-
 
 @contextmanager
 def running(recorder: Recorder | None) -> Iterator[None]:
     """Within the block this recording runs: loops and branches without traced arguments may be of values that it has."""
-    token = _running.set(recorder)
+    token = RUNNING.set(recorder)
     try:
         yield
     finally:
-        _running.reset(token)
+        RUNNING.reset(token)
 
 
 def innermost() -> Recorder | None:
     """The innermost recording that runs."""
-    recorder = _running.get()
-    return recorder.open[-1] if recorder is not None else None
+    return cast("Recorder | None", innermost_running())
 
 
 class Recorder:
@@ -67,6 +69,7 @@ class Recorder:
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
     such values but for constants. `meta` is that of nodes, by the number of one of their results.
+    `sources` say where they arise, if that is asked for.
     """
 
     numpy = PROTOCOLS
@@ -76,6 +79,7 @@ class Recorder:
         self._most = most
         self.open: list[Recorder] = within.open if within is not None else [self]
         self.around = list(within.open) if within is not None else []
+        self.elements: ElementTable = within.elements if within is not None else ElementTable()
         self.taken: dict[int, tuple[int, Type]] = {}
         self.reads_traced = False
         self.cases = CaseTable()
@@ -88,6 +92,9 @@ class Recorder:
         self._scalars: dict[tuple[str, bytes], Array] = {}
         self._large: set[int] = set()
         self.meta: dict[int, Meta] = {}
+        self._repeats = Repeats(self)
+        self._numbers: dict[Any, Array] = {}
+        self.sources: Sources | None = within.sources if within is not None else None
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
@@ -119,7 +126,7 @@ class Recorder:
     def an_input(self, x: Array | Record) -> Array | Record:
         """An input, or a field of one. Without axes it may be a number or an array: NumPy's functions take both."""
         if isinstance(x, Array) and not x.type.rank:
-            x.share = Share()
+            rooted(x, doubt=A_NUMBER)
         return x
 
     def _traced(self, value: int, type_: Type) -> Array | Record:
@@ -146,25 +153,54 @@ class Recorder:
     def _record(self, op: str, operands: Sequence[Array | Traced], attrs: dict[str, object]) -> tuple[Array, ...]:
         values = tuple([x.value if x.recorder is self and x.share is None else self.value_of(x) for x in operands])
         code = self._code(op, attrs, tuple([x.type for x in operands]))
-        identity = code, values
-        first, results = self._known.get(identity), self.cases[code].results
+        results = self.cases[code].results
+        first = self.node(code, values, len(results))
+        # Arrays of their own, as they may be changed in place.
+        return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
+
+    def node(self, code: int, operands: tuple[int, ...], n_results: int) -> int:
+        """The first result of a node; of that recorded before, if it is the same."""
+        identity = code, operands
+        first = self._known.get(identity)
         if first is None:
             if len(self._nodes) >= (self._most or MAX_NODES):
                 self._refuse_more()
             first = self._known[identity] = self._n_values
-            self._n_values += len(results)
-            self._nodes.append((code, values, first))
-        # Arrays of their own, as they may be changed in place.
-        return cast("tuple[Array, ...]", tuple([self._traced(first + k, type_) for k, type_ in enumerate(results)]))
+            self._n_values += n_results
+            self._nodes.append((code, operands, first))
+            if self.sources is not None:
+                self.meta[first] = {"source": self.sources.now()}
+        return first
+
+    @property
+    def repeats(self) -> Repeats:
+        """The calls that were recorded where values are computed now."""
+        return self.open[-1]._repeats
+
+    @property
+    def numbers(self) -> dict[Any, Array]:
+        """Constants by a number of Python's and a dtype, where values are computed now."""
+        return self.open[-1]._numbers
+
+    def placeholder(self, type_: TensorType) -> Array:
+        """A value that nothing gives."""
+        self._n_values += 1
+        return Array(self, self._n_values - 1, type_)
+
+    def recorded(self, function: Callable[..., Any], operands: Sequence[Array]) -> tuple[Any, list[Node]]:
+        """What a function gives for these operands, and the nodes that were new."""
+        before = len(self._nodes)
+        found = function(*operands)
+        return found, [(*node, self.cases.n_results[node[0]]) for node in self._nodes[before:]]
 
     def value_of(self, x: Array | Traced) -> int:
         """The number of a value here: one of a recording around this is taken in. Raises BuildError for those of others."""
+        if x.recorder is not self and x.recorder not in self.around:
+            raise BuildError(FOREIGN)
         if x.share is not None:
-            require_current(x)
+            current(x)
         if x.recorder is self:
             return x.value
-        if x.recorder not in self.around:
-            raise BuildError(FOREIGN)
         owner: Recorder = x.recorder
         outer = self.around[-1].value_of(x)
         self.reads_traced = self.reads_traced or x.value not in owner._large
@@ -181,7 +217,8 @@ class Recorder:
 
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""
-        return self.open[-1]._constant(np.asarray(value))
+        found = resolved(value)
+        return found if isinstance(found, Array) else self.open[-1]._constant(np.asarray(found))
 
     def _constant(self, array: Any) -> Array:
         dtype = name_of(array.dtype)
@@ -192,6 +229,8 @@ class Recorder:
                 return known
         if dtype not in ITEMSIZE:
             raise BuildError(f"a constant of NumPy dtype {array.dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+        if self.elements.arrays and marked(array):
+            raise BuildError(LEAK)
         if array.size > 1 and not any(array.strides):  # one number, of which nobody shall make as many
             return self._constant(array[(0,) * array.ndim]).broadcast(array.shape)
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if dtype != "bf16" else array
@@ -229,10 +268,13 @@ class Recorder:
         for k, value in enumerate(values):
             if value is not None:
                 new_id[value] = k
+        codes = dict[int, int]()
         for code, operands, first in self._nodes:
             n_results = self.cases.n_results[code]
             if 1 in needed[first : first + n_results]:
-                at = builder.append(cases.intern(self.cases[code]), [new_id[x] for x in operands])
+                if code not in codes:
+                    codes[code] = cases.intern(self.cases[code])
+                at = builder.append(codes[code], [new_id[x] for x in operands])
                 new_id[first : first + n_results] = range(at, at + n_results)
                 told = next((self.meta[v] for v in range(first, first + n_results) if v in self.meta), None)
                 if told is not None:

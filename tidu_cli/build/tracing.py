@@ -16,25 +16,34 @@ from tidu_cli.build.arguments.given import Data, Given, Static
 from tidu_cli.build.arguments.parameters import arguments_of, bound
 from tidu_cli.build.arguments.trees import tree_of
 from tidu_cli.build.errors import BuildError, called, name_of_function, signature_of
+from tidu_cli.build.patching.names import loading, numpy_traced
 from tidu_cli.build.pytree import inputs_of, outputs_of
 from tidu_cli.build.recorder import Recorder, chosen, default_output, running
 from tidu_cli.build.scipy.calling import scipy_traced
+from tidu_cli.build.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 
 
-def trace(function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", **inputs: Any) -> Document:
+def trace(
+    function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", source: Any = False, **inputs: Any
+) -> Document:
     """The graph of a function, a document of one graph.
 
     Arguments are types: text such as "f64[3]", TensorTypes, arrays and numbers (for their type), or these in dicts, lists, tuples
     and dataclasses. None, functions, what is `Static`, and the defaults of parameters that are left out are no inputs: they stay
     what they are. The result gives the outputs: an array is called `output`, the parts of a tuple or list `output.0`, `output.1`,
-    ..., those of a dict or dataclass by their names.
+    ..., those of a dict or dataclass by their names. With `source=True` the meta of each node has under `source` which lines of
+    which functions made it, the outermost first.
     Raises BuildError, with the file and line, for what cannot be traced.
     """
     recorder = Recorder()
     signature = signature_of(function)
+    if not isinstance(source, bool):  # a parameter of that name
+        inputs["source"] = source
+    elif source:
+        recorder.sources = Sources()
     try:
         bound = signature.bind(*args, **inputs)
     except TypeError as error:
@@ -44,26 +53,33 @@ def trace(function: Callable[..., Any], *args: Any, name: str | None = None, out
             bound.arguments[parameter] = {k: inputs_of(recorder, v, k) for k, v in value.items()}
         else:
             bound.arguments[parameter] = inputs_of(recorder, value, parameter)
-    with running(recorder), scipy_traced():
+    with running(recorder), numpy_traced(), scipy_traced():
         result = called(function, *bound.args, **bound.kwargs)
     return recorder.document(name or name_of_function(function), outputs_of(recorder, result, output))
 
 
 def build_function(
-    place: str, inputs: Mapping[str, Given], *, name: str | None = None, outputs: Sequence[str] = (), data: Data | None = None
+    place: str,
+    inputs: Mapping[str, Given],
+    *,
+    name: str | None = None,
+    outputs: Sequence[str] = (),
+    source: bool = False,
+    data: Data | None = None,
 ) -> Document:
     """The graph of FILE.py:FUNCTION, which is run. Dots in the keys of `inputs` say how they nest.
 
     Of parameters, and parts of them, that are not in `inputs` what `data` has for them says the types, or is a constant.
-    `outputs` chooses outputs, or names the one of a function that returns one array.
+    `outputs` chooses outputs, or names the one of a function that returns one array. For `source` see `trace`.
     """
     file, _, function_name = place.rpartition(":")
     function = loaded(file, function_name)
     inputs = with_data(function, inputs, data)
     arguments = arguments_of(function, tree_of(inputs))
     recorder = Recorder()
+    recorder.sources = Sources() if source else None
     arrays = {key: x.value if isinstance(x, Static) else recorder.input(Key(key), x) for key, x in inputs.items()}
-    with contextlib.redirect_stdout(sys.stderr), running(recorder), scipy_traced():
+    with contextlib.redirect_stdout(sys.stderr), running(recorder), numpy_traced(), scipy_traced():
         arguments_given = bound(function, arguments, arrays)
         result = called(function, *arguments_given.args, **arguments_given.kwargs)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
@@ -90,7 +106,7 @@ def loaded(file: str, function_name: str) -> Callable[..., Any]:
     sys.path.insert(0, folder)
     sys.modules[spec.name] = module  # as dataclasses look for the module of their annotations
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), loading():
             called(spec.loader.exec_module, module)
     finally:
         with contextlib.suppress(ValueError):

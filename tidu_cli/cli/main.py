@@ -36,12 +36,14 @@ COMMANDS = (
     "dot",
     "view",
     "check",
+    "show",
     "info",
     "diff",
     "convert",
     "schema",
     "ops",
     "completion",
+    "help",
 )
 """Every subcommand, in the order of the help: the module of that name holds it as `command`, but for the shorthands."""
 

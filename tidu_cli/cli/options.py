@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,9 +15,11 @@ from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.building.documents import built
 from tidu_cli.cli.building.kinds import kind_of, require_all_taken
 from tidu_cli.cli.messages import detail, is_verbose, note
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
 from tidu_cli.errors import DocumentError, KeyTextError, TiduError, counted, printable
+from tidu_cli.formats.suffixes import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, checked_pass, parse_key
 from tidu_cli.graph.select import covered_inputs, listed, matching_inputs
@@ -30,27 +31,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SUFFIXES = {
-    ".json": "json",
-    ".msgpack": "msgpack",
-    ".onnx": "onnx",
-    ".mlir": "mlir",
-    ".mlirbc": "mlirbc",
-    ".npz": "npz",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".svg": "svg",
-    ".png": "png",
-    ".pdf": "pdf",
-    ".html": "html",
-}
-"""The format that a file name's suffix stands for."""
-
-BINARY = frozenset({"msgpack", "onnx", "mlirbc", "npz", "png", "pdf"})
+BINARY = frozenset({"msgpack", "onnx", "mlirbc", "npy", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
-
-DOCUMENTS = ("json", "msgpack", "onnx", "mlir", "mlirbc")
-"""The formats of documents."""
 
 _PRIMITIVES = "tidu.primitives"
 """Under which click's context holds the primitives of `known_primitives`."""
@@ -164,40 +146,6 @@ def chosen_inputs(document: Document, wrt: Iterable[Key]) -> list[Key]:
     if left_out:
         note(f"left out of --wrt, as they are integers: {listed(left_out)}")
     return found
-
-
-def result_options(*formats: str, default: str) -> Callable[[F], F]:
-    """The options -o and --format, for these formats."""
-
-    def decorate(function: F) -> F:
-        text = f"The format, where OUT has no suffix that says it. [default: {default}]"
-        choice = click.Choice(formats)  # read first, as it decides which names -o takes
-        function = click.option("--format", "format_", type=choice, is_eager=True, metavar="|".join(formats), help=text)(function)
-        return out_option(*formats)(function)
-
-    return decorate
-
-
-def out_option(*formats: str) -> Callable[[F], F]:
-    """The option -o of a command that writes these formats: its name has the suffix of one of them, or none.
-
-    Another suffix that is of no format at all goes where --format is given, and of what is there and no file, such as a pipe.
-    """
-
-    def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
-        suffix, found = os.path.splitext(out or "")[1], _format_by_suffix(out)
-        if out is None or not suffix or found in formats:
-            return out
-        is_special = os.path.exists(out) and not os.path.isfile(out)
-        if found is None and (ctx.params.get("format_") or is_special):
-            return out
-        *others, last = [s for s, of in SUFFIXES.items() if of in formats]
-        own = f"{', '.join(others)} or {last}" if others else last
-        way = ", or give --format" if found is None and "format_" in ctx.params else ""
-        raise click.BadParameter(f"'{out}' ends in '{suffix}', which is no format of the result; end it in {own}{way}", ctx, param)
-
-    text = "Write to this file, whole or not at all. [default: standard output]"
-    return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
 
 
 document_output_options = result_options(*DOCUMENTS, default="what came in")
@@ -336,11 +284,7 @@ def require_stdin_once(*files: str) -> None:
 
 def chosen_format(out: str | None, format_: str | None, default: str) -> str:
     """The format that OUT's suffix stands for, else --format, else the default."""
-    return _format_by_suffix(out) or format_ or default
-
-
-def _format_by_suffix(out: str | None) -> str | None:
-    return SUFFIXES.get(os.path.splitext(out)[1].lower()) if out else None
+    return format_of(out) or format_ or default
 
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:

@@ -8,12 +8,12 @@ Inputs of record types have arrays as their fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 
+from tidu_cli.build.arrays.shares import Share
 from tidu_cli.build.errors import AN_INTEGER, BuildError, UnknownFunctionError, UntraceableError, fixed, refused, refused_conversion
 from tidu_cli.build.numpy.refused import CHANGING
 from tidu_cli.errors import did_you_mean
@@ -29,23 +29,6 @@ name_of = lru_cache(dtype_name)
 """tidu's name of a NumPy dtype."""
 
 
-@dataclass(slots=True, eq=False)
-class Elements:
-    """What several arrays share: how often it was changed, and where last."""
-
-    changes: int = 0
-    place: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class Share:
-    """An array's part in elements, whose value it has as it was after `seen` changes."""
-
-    elements: Elements = field(default_factory=Elements)
-    seen: int = 0
-    writable: bool = True
-
-
 def known(dtype: Any) -> str:
     """tidu's name of a NumPy dtype. Raises BuildError if there is none."""
     name = name_of(dtype)
@@ -57,8 +40,25 @@ def known(dtype: Any) -> str:
 class Recording(Protocol):
     """What an array asks of the recording that it is part of. A `Recorder` it is, which stands above NumPy's functions."""
 
+    @property
+    def repeats(self) -> Any:
+        """The calls that were recorded: a `Repeats`."""
+
+    @property
+    def numbers(self) -> dict[Any, Array]:
+        """Constants by a number of Python's and a dtype."""
+
     numpy: Mapping[str, Callable[..., Any]]
     """What arrays do, by NumPy's name of a function, or by that of a protocol."""
+
+    elements: Any
+    """Of the arrays that were written into buffers, the numbers of their elements."""
+
+    open: list[Any]
+    """The recordings in one another that are going on, the innermost last."""
+
+    def value_of(self, x: Any) -> int:
+        """The number of a value here."""
 
     def emit(self, op: str, *operands: Any, **attrs: object) -> Array:
         """The first result of a node."""
@@ -71,6 +71,10 @@ class Recording(Protocol):
 
     def field(self, record: Any, name: str) -> Any:
         """A field of a record."""
+
+
+class WithTraced:
+    """NumPy's arrays that may hold traced values: they see to functions of both."""
 
 
 Method = Callable[..., "Array"]
@@ -131,7 +135,7 @@ class Array:
         self.value = value
         self.type = type_
         self.weak = weak
-        self.share: Share | None = None  # with the arrays that are views of it, or that it is a view of
+        self.share: Share | None = None  # with the arrays that are views of it, or that it is a view of; if so, `value` may be old
 
     def __repr__(self) -> str:
         return f"<traced {self.type}>"
@@ -143,7 +147,7 @@ class Array:
 
     @shape.setter
     def shape(self, value: object) -> None:
-        fixed("shape", "write x = x.reshape(shape)")(self, value)
+        self.recorder.numpy["set shape"](self, value)
 
     @property
     def ndim(self) -> int:
@@ -161,8 +165,9 @@ class Array:
     nbytes = property(lambda self: self.type.nbytes)
     itemsize = property(lambda self: self.dtype.itemsize)
     device = property(lambda self: "cpu")
-    real = property(_method("real"), fixed("real", "write new + 1j * x.imag"))
-    imag = property(_method("imag"), fixed("imag", "write x.real + 1j * new"))
+    real = property(_method("real"), lambda self, new: self.recorder.numpy["set part"](self, "real", new))
+    imag = property(_method("imag"), lambda self, new: self.recorder.numpy["set part"](self, "imag", new))
+    flat = property(lambda self: self.recorder.numpy["flat"](self), lambda self, new: self.flat.__setitem__(..., new))
 
     # What everything else is made of.
 
@@ -232,12 +237,18 @@ class Array:
         return (self[k] for k in range(self.shape[0]))
 
     __getitem__ = _method("item")
+    __setitem__ = _method("set item")
+    fill, put, sort = map(_method, ("fill", "put", "sort in place"))
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True, **options: object
     ) -> Array:
         """This as another dtype. Complex numbers lose their imaginary part where the dtype has none, as in NumPy."""
         return _method("astype")(self, np.dtype(dtype), copy=copy)
+
+    def copy(self, order: str = "C") -> Array:
+        """An array of its own. Unlike np.copy, the method lays it out as C does."""
+        return _method("copy of")(self, order)
 
     __copy__ = __deepcopy__ = lambda self, *memo: self.copy()
 
@@ -268,7 +279,7 @@ class Array:
         return self.copy().ravel(order)
 
     all, any, argmax, argmin, argsort = map(_method, ("all", "any", "argmax", "argmin", "argsort"))
-    clip, copy, cumprod, cumsum, diagonal = map(_method, ("clip", "copy", "cumprod", "cumsum", "diagonal"))
+    clip, cumprod, cumsum, diagonal = map(_method, ("clip", "cumprod", "cumsum", "diagonal"))
     dot, max, mean, min, prod, ravel = map(_method, ("dot", "max", "mean", "min", "prod", "ravel"))
     repeat, round, squeeze, std, sum = map(_method, ("repeat", "round", "squeeze", "std", "sum"))
     swapaxes, take, trace, var = map(_method, ("swapaxes", "take", "trace", "var"))
@@ -282,9 +293,13 @@ class Array:
     # Protocols.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
+        if any(isinstance(x, WithTraced) for x in (*inputs, *options.get("out", ()))):
+            return NotImplemented
         return self.recorder.numpy["ufunc"](ufunc, method, inputs, options)
 
-    def __array_function__(self, function: Any, types: object, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        if any(issubclass(t, WithTraced) for t in types):
+            return NotImplemented
         return self.recorder.numpy["function"](function, args, options, self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -296,17 +311,16 @@ class Array:
         "a branch on a value (if, while, and, or, not, min, max, in)",
         "write np.where(condition, a, b) or tidu_cli.cond, tidu_cli.while_loop for while, np.maximum, &, | or ~",
     )
-    __float__ = refused_conversion("float() (as math's functions call it)", "write NumPy's function in place of math's")
-    __int__ = refused_conversion("int()", "write x.astype(int)")
+    __float__ = refused_conversion("float()", "write NumPy's function in place of it")
+    __int__ = refused_conversion("int()", "write x.astype(int), and tidu_cli.fori_loop for range(int(x))")
     __complex__ = refused_conversion("complex()", _STAY)
     __index__ = refused_conversion(
         AN_INTEGER, "make it a constant, write tidu_cli.fori_loop for range(), or index with the array itself: x[i]"
     )
     __array__ = refused_conversion(
-        "a NumPy array (np.array, np.asarray, or a function without support for tracing)",
-        "write np.stack([...]) to make an array of arrays",
+        "a NumPy array (of a function without support for tracing)",
+        "write it with functions of docs/build.md",
     )
-    __setitem__ = refused("assignment to elements", "write np.where(mask, new, x), np.concatenate or np.stack")
     __contains__ = refused("in", "write (x == value).any()")
     __round__ = refused("round()", "write np.round(x)")
     __format__ = lambda self, spec: repr(self)  # noqa: E731

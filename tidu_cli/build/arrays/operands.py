@@ -39,22 +39,33 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     """
     if isinstance(value, Array):
         return value if dtype is None else value.convert(dtype)
+    if value.__class__ in NUMBERS and value and dtype is not None:  # 0.0 == -0.0
+        numbers, number = like.recorder.numbers, (value.__class__, value, dtype)
+        found = numbers.get(number)
+        if found is None:
+            found = numbers[number] = _number(value, like, dtype)
+        return found
     if isinstance(value, list | tuple) and arrays_in(value):
         stacked: Array = like.recorder.numpy["stack"]([lift(x, like) for x in value])
         return stacked if dtype is None else stacked.convert(dtype)
     if dtype is None:
         return like.recorder.constant(np.asarray(value))
-    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
     if isinstance(value, NUMBERS):
-        if isinstance(value, complex) and wanted.kind not in "bc":
-            raise BuildError(f"{value} is complex and does not become {name_of(wanted)}; write its real part")
-        with np.errstate(over="ignore"):
-            found = wanted.type(value)
-        if wanted.kind in "fcV" and np.isfinite(value) and not np.isfinite(found):
-            raise BuildError(f"the number {value} is out of the range of {name_of(wanted)}; convert to a wider dtype first")
-        return like.recorder.constant(found)
+        return _number(value, like, dtype)
+    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
     array = np.asarray(value)
     return like.recorder.constant(array if array.dtype == wanted else array.astype(wanted))
+
+
+def _number(value: Any, like: Array, dtype: Any) -> Array:
+    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    if isinstance(value, complex) and wanted.kind not in "bc":
+        raise BuildError(f"{value} is complex and does not become {name_of(wanted)}; write its real part")
+    with np.errstate(over="ignore"):
+        found = wanted.type(value)
+    if wanted.kind in "fcV" and np.isfinite(value) and not np.isfinite(found):
+        raise BuildError(f"the number {value} is out of the range of {name_of(wanted)}; convert to a wider dtype first")
+    return like.recorder.constant(found)
 
 
 def lifted(*values: Operand, dtype: Any = None) -> list[Array]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Traced
+from tidu_cli.build.arrays.storage import A_NUMBER, rooted
 from tidu_cli.build.control_flow.trees import Leaf
 from tidu_cli.build.errors import BuildError, name_of_function
 from tidu_cli.build.recorder import Recorder, innermost, running
@@ -44,7 +45,10 @@ class Body:
     def copy(self, leaf: Leaf) -> Leaf:
         """A value of outside that may be changed in place here."""
         if isinstance(leaf, Array):
-            return Array(self.recorder, self.recorder.value_of(leaf), leaf.type, leaf.weak)
+            x = Array(self.recorder, self.recorder.value_of(leaf), leaf.type, leaf.weak)
+            if leaf.share is not None and not leaf.type.rank:
+                rooted(x, doubt=A_NUMBER)
+            return x
         return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
     def array(self, leaf: Leaf) -> Array:
@@ -84,7 +88,7 @@ def run(values: Iterable[Leaf], staged: Callable[[Recorder], R], plain: Callable
     """
     traced = next((x for x in values if isinstance(x, Array)), None)
     if traced is not None:
-        return staged(traced.recorder.open[-1])  # type: ignore[attr-defined]
+        return staged(traced.recorder.open[-1])
     around = innermost()
     if around is None:
         return plain()

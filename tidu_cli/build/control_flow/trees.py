@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Record
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.pytree import MAX_LEVELS
 
@@ -29,7 +30,7 @@ def leaves(tree: Any, path: str, level: int = 0) -> Iterator[Named]:
         for name, member in members:
             yield from leaves(member, f"{path}.{name}", level + 1)
     elif isinstance(tree, LEAVES):
-        yield path, tree
+        yield path, resolved(tree)
     else:
         told = str(tree) if isinstance(tree, Record) else f"a {type(tree).__name__}"
         raise BuildError(f"'{path}' is {told}; loops and branches take and give arrays, in dicts, lists, tuples or dataclasses")
@@ -77,7 +78,7 @@ def leaves_as(model: Any, tree: Any, path: str, whence: str) -> Iterator[Leaf]:
         raise BuildError(f"'{path}' is {kind_of_tree(tree)} as {whence} gives it, where {kind_of_tree(model)} is due")
     due, given = members_of(model), dict(members_of(tree) or ())
     if due is None:
-        yield tree
+        yield resolved(tree)
         return
     if given.keys() != dict(due).keys():
         names = [", ".join(map(str, some)) or "nothing" for some in (given, dict(due))]

@@ -16,6 +16,7 @@ from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, apply_ufunc, apply_u
 from tidu_cli.build.numpy.functions import ALIASES, FUNCTIONS
 from tidu_cli.build.numpy.linear_algebra.systems import solve_triangular
 from tidu_cli.build.numpy.reductions import series
+from tidu_cli.build.numpy.writing.putting import WRITING
 from tidu_cli.build.recorder import Recorder
 
 CONSTANTS: Mapping[str, Any] = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan, "True": True, "False": False}
@@ -29,8 +30,7 @@ OTHER_NAMES: Mapping[str, str] = {
 
 _HIDDEN = frozenset(
     {"shape", "ndim", "size", "result_type", "can_cast", "iscomplexobj", "isrealobj", "asarray", "copy", "empty_like", "astype",
-     "array_equal",
-     "sliding_window_view"}
+     "array_equal", "sliding_window_view", *WRITING}
 )  # fmt: skip
 """What makes sense for functions only: it gives no arrays, or stands under another name."""
 

@@ -11,20 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import changed_by, item_of, shared, view_of
+from tidu_cli.build.arrays.aliasing import SHARING, copied, item_of, shared
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
+from tidu_cli.build.arrays.repeats import repeated
+from tidu_cli.build.arrays.selection import Selection, masked_axes
+from tidu_cli.build.arrays.storage import rooted
+from tidu_cli.build.buffers.memory import Memory, resolved
+from tidu_cli.build.buffers.writing import into
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
+from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.linear_algebra import decompositions, products, systems
 from tidu_cli.build.numpy.primitives import sizes_of
 from tidu_cli.build.numpy.reductions import reducing, series, statistics
 from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
 from tidu_cli.build.numpy.signal import convolution, fourier
+from tidu_cli.build.numpy.writing import assigning, putting, statements
 from tidu_cli.errors import did_you_mean
 
 
@@ -69,6 +75,7 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "convolutions": {"convolve": convolution.convolve, "correlate": convolution.correlate},
     "Fourier transforms": fourier.FUNCTIONS,
     "choices and elements": functions_of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
+    "writing into arrays": putting.WRITING,
     "arrays and their types": {
         "asarray": _asarray,
         "copy": lambda a, order="K", subok=False: an_array(a),
@@ -96,11 +103,12 @@ def numpys(name: str) -> Any:
     if name == "sliding_window_view":
         return np.lib.stride_tricks.sliding_window_view
     module, _, function = name.rpartition(".")
-    return getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    found = getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    return getattr(found, "numpys", found)  # while something is traced, some names stand for other functions
 
 
 @lru_cache(maxsize=1024)
-def _places_of_out(name: str) -> Mapping[str, float]:
+def places_of_out(name: str) -> Mapping[str, float]:
     """The options of NumPy's function that say what to write into, and where they are by position."""
     try:
         parameters = list(inspect.signature(numpys(name)).parameters.values())
@@ -111,25 +119,46 @@ def _places_of_out(name: str) -> Mapping[str, float]:
 
 
 def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with results that share elements with its arguments where NumPy's do, and without out=.
+    """The function with results that share elements with its arguments where NumPy's do, and with out=.
 
     What it takes as an Array in the first place it is given as one.
     """
     lifts = next(iter(function.__annotations__.values()), "") == "Array"
+    numpys_own = numpys(name) if name in SHARING else None
+    writes = name in putting.WRITING
     if "<" in function.__qualname__:
         function.__qualname__ = name  # which Python's errors name
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
-        for option, place in _places_of_out(name).items():
+        place = places_of_out(name).get("out", math.inf)
+        out = args[int(place)] if place < len(args) else options.get("out")
+        if isinstance(out, Memory):
+            args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
+            return into(out, apply(*args, **{k: v for k, v in options.items() if k != "out"}), True, "same_kind", f" of np.{name}")
+        args, options = resolved(args), resolved(options)
+        for option, place in places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
-            if not any(given is nothing for nothing in (None, False, np._NoValue)):
+            if any(given is nothing for nothing in (None, False, np._NoValue)):
+                continue
+            if option != "out" or not isinstance(given, Array):
                 raise UntraceableError(f"np.{name} with {option}= would write into an array; leave it out and use the result")
-        if lifts and args and type(args[0]) is not Array:
-            return shared(name, function(an_array(args[0]), *args[1:], **options), args, options)
-        return shared(name, function(*args, **options), args, options)
+            args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
+            options.pop(option, None)
+            return written_exactly(given, apply(*args, **options), f"np.{name}")
+        if writes:
+            return function(*args, **options)
+        given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args
+        return shared(name, repeated(name, function, given, options), args, options, numpys_own)
 
     return apply
+
+
+def written_exactly(out: Array, found: Array, what: str) -> Array:
+    """`out` with what a function gave, which may depend on the dtype of `out` if that is another one."""
+    if found.type != out.type:
+        raise UntraceableError(f"{what} gives {found.type}, and out is {out.type}; write out[...] = {what}(...)")
+    return statements.written(out, found, what)
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {k: _as_numpys(k, v) for group in GROUPS.values() for k, v in group.items()}
@@ -163,14 +192,22 @@ CREATION: Mapping[Any, str] = {
 
 def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any], like: Array) -> Any:
     """What `like.__array_function__` does. Raises UnknownFunctionError for what has no counterpart."""
+    function = getattr(function, "numpys", function)
     if function in CREATION:
         name = CREATION[function]
         if not holds_arrays(args, options):
             found = function(*args, **options)
-            constant = like.recorder.constant(found)
-            return view_of(constant, constant, writable=False) if found is args[0] else shared(name, constant, (), {})
+            constant = shared(name, like.recorder.constant(found), (), {})
+            if not found.flags.c_contiguous:
+                rooted(constant).root.contiguous = None
+            if args and isinstance(args[0], np.ndarray) and np.may_share_memory(found, args[0]):
+                rooted(constant).writable = False
+            return constant
         if "array" in name:
-            return shared(name if name == "array" else "asarray", _asarray(*args, **options), args, options)
+            options = {k: v for k, v in options.items() if k != "like"}
+            copies = name == "array" and options.get("copy", True)
+            found = shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            return FUNCTIONS["atleast_1d"](found) if name in ("ascontiguousarray", "asfortranarray") else found
     implementation = _by_function().get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
@@ -236,11 +273,42 @@ class Namespace:
 NAMESPACE = Namespace()
 
 
+def item(x: Array, index: Any) -> Any:
+    """x[index]."""
+    masked = masked_axes(x, index) if arrays_in([index]) else None
+    if masked is not None and isinstance(masked[0], Array):
+        return Selection(x, *masked)
+    return item_of(x, index, repeated("item", indexed, (x, index), {}))
+
+
+def _resolving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which is given traced arrays for arrays of NumPy's that traced values were written into."""
+    return lambda *args, **options: function(*resolved(args), **resolved(options))
+
+
+def _operator(name: str, *operands: Operand) -> Any:
+    found = ufunc_again(name, operands)
+    return apply_operator(name, *resolved(operands)) if found is None else found
+
+
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
-    "operator": apply_operator,
-    "in place": changed_by,
-    "item": lambda x, index: item_of(x, index, indexed(x, index)),
+    "operator": _operator,
+    "in place": _resolving(statements.changed_by),
+    "copy of": copied,
+    "item": _resolving(item),
+    "set item": _resolving(statements.set_item),
+    "set part": _resolving(statements.set_part),
+    "set shape": statements.set_shape,
+    "flat": statements.Flat,
+    "fill": _resolving(statements.fill),
+    "sort in place": statements.sort_in_place,
+    "at": _resolving(putting.at_places),
+    "out": _resolving(statements.written),
+    "indexed": indexed,
+    "updated": assigning.updated,
+    "over": assigning.over,
+    "converted": assigning.converted,
     "ufunc": call_ufunc,
     "function": call_function,
     "namespace": lambda: NAMESPACE,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +20,22 @@ ALL_OF_IT = slice(None)
 
 def indexed(x: Array, index: Operand) -> Array:
     """x[index]. Raises IndexError as NumPy does, UntraceableError for masks that are traced."""
-    entries = _expanded(x, index)
+    if isinstance(index, bool | np.bool_):
+        x, index = x.reshaped((1, *x.shape)), np.zeros(int(index), np.int64)
+    entries = expanded(x, index)
     advanced = [k for k, e in enumerate(entries) if isinstance(e, Array | np.ndarray)]
-    x = _sliced(x, [e for e in entries if e is not None])
+    x = sliced(x, [e for e in entries if e is not None])
     kept = [e for e in entries if advanced or not isinstance(e, int)]
     if not advanced:
-        shape = iter([n for n, e in zip(x.shape, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
-        return x.reshaped(tuple(1 if e is None else next(shape) for e in kept))
-    return _gathered(x, kept)
+        return x.reshaped(shown_shape(x, entries))
+    at = picked(x, kept)
+    return _gathered(x, at).reshaped(at.shape)
+
+
+def shown_shape(x: Array, entries: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that basic indices show of what `sliced` gave: without the axes of integers, and with new ones."""
+    shape = iter([n for n, e in zip(x.shape, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
+    return tuple(1 if e is None else next(shape) for e in entries if not isinstance(e, int))
 
 
 def part(x: Array, axis: int, entry: Any) -> Array:
@@ -33,7 +43,7 @@ def part(x: Array, axis: int, entry: Any) -> Array:
     return indexed(x, (ALL_OF_IT,) * axis + (entry,))
 
 
-def _expanded(x: Array, index: Operand) -> list[Any]:
+def expanded(x: Array, index: Operand) -> list[Any]:
     """One entry per axis, and None for each new axis: integers from 0 up, slices, arrays of integers."""
     entries: list[Any] = []
     for e in index if isinstance(index, tuple) else (index,):
@@ -89,7 +99,7 @@ def _normal(e: Any, n: int, x: Array) -> Any:
     return select(e < 0, e + n, e)
 
 
-def _sliced(x: Array, entries: list[Any]) -> Array:
+def sliced(x: Array, entries: list[Any]) -> Array:
     """x with the slices taken; an integer leaves an axis of size 1, unless there are index arrays, which take it."""
     arrays = any(isinstance(e, Array | np.ndarray) for e in entries)
     starts, limits, strides, reverse = [], [], [], []
@@ -108,7 +118,23 @@ def _sliced(x: Array, entries: list[Any]) -> Array:
     return x.emit("rev", dimensions=tuple(reverse)) if reverse else x
 
 
-def _gathered(x: Array, entries: list[Any]) -> Array:
+@dataclass(frozen=True)
+class Picked:
+    """What arrays of integers pick of an array: windows along the axes `offsets` of what they give, at the index `vectors`.
+
+    `axes` are those of the array that the vectors are about. `found` is the shape of the windows, and `shape` that with new axes.
+    `constant` are the places as NumPy's integers, an axis each, None if one of them is traced.
+    """
+
+    vectors: Array
+    axes: tuple[int, ...]
+    offsets: tuple[int, ...]
+    found: tuple[int, ...]
+    shape: tuple[int, ...]
+    constant: tuple[Any, ...] | None
+
+
+def picked(x: Array, entries: list[Any]) -> Picked:
     """The axes of integers and index arrays become those of the arrays, broadcast: in their place if it is one, else in front."""
     places = [k for k, e in enumerate(entries) if isinstance(e, int | Array | np.ndarray)]
     axis_of = {k: sum(1 for e in entries[:k] if e is not None) for k in range(len(entries))}
@@ -116,7 +142,8 @@ def _gathered(x: Array, entries: list[Any]) -> Array:
     constant = all(isinstance(entries[k], int | np.ndarray) for k in places)
     batch = common_shape(*(np.shape(entries[k]) for k in places))
     if constant:
-        vectors = x.constant(np.stack([np.broadcast_to(entries[k], batch) for k in places], axis=-1), np.int64)
+        constants = tuple(np.broadcast_to(entries[k], batch) for k in places)
+        vectors = x.constant(np.stack(constants, axis=-1), np.int64)
     else:
         columns = [lift(entries[k], x, np.dtype(np.int64)).broadcast(batch).reshaped((*batch, 1)) for k in places]
         vectors = columns[0] if len(columns) == 1 else columns[0].emit("concatenate", *columns[1:], dimension=len(batch))
@@ -124,23 +151,28 @@ def _gathered(x: Array, entries: list[Any]) -> Array:
     windows = [k for k, e in enumerate(entries) if e is not None and k not in places]
     first = sum(1 for k in windows if k < places[0]) if together else 0
     offsets = tuple(k if k < first else k + len(batch) for k in range(len(windows)))
-    numbers = GatherDimensionNumbers(offset_dims=offsets, collapsed_slice_dims=tuple(sorted(axes)), start_index_map=axes)
-    if math.prod(batch) == 0 or 0 in [x.shape[a] for a in axes]:
-        sizes = [x.shape[axis_of[k]] for k in windows]
-        found = filled(x, 0, (*sizes[:first], *batch, *sizes[first:]))
-    else:
-        found = x.emit(
-            "gather",
-            vectors,
-            dimension_numbers=numbers,
-            slice_sizes=tuple(1 if a in axes else n for a, n in enumerate(x.shape)),
-            mode="promise_in_bounds" if constant else "clip",
-        )
+    sizes = [x.shape[axis_of[k]] for k in windows]
+    found = (*sizes[:first], *batch, *sizes[first:])
     # New axes go where None stands among what is not an index array.
     shape = [1 if e is None else x.shape[axis_of[k]] for k, e in enumerate(entries) if k not in places]
     at = places[0] if together else 0
     shape[at:at] = batch
-    return found.reshaped(tuple(shape))
+    return Picked(vectors, axes, offsets, found, tuple(shape), constants if constant else None)
+
+
+def _gathered(x: Array, at: Picked) -> Array:
+    """What is picked of x."""
+    if not math.prod(at.found) or not x.size:
+        return filled(x, 0, at.found)
+    return x.emit(
+        "gather",
+        at.vectors,
+        dimension_numbers=GatherDimensionNumbers(
+            offset_dims=at.offsets, collapsed_slice_dims=tuple(sorted(at.axes)), start_index_map=at.axes
+        ),
+        slice_sizes=tuple(1 if a in at.axes else n for a, n in enumerate(x.shape)),
+        mode="clip" if at.constant is None else "promise_in_bounds",
+    )
 
 
 def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:

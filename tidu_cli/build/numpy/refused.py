@@ -28,11 +28,6 @@ REFUSALS = (
         "the shape of the result depends on values; write np.where(mask, x, 0), and sums of masks for counts",
     ),
     Refusal(
-        "Functions that write into an array",
-        "put put_along_axis place putmask copyto fill_diagonal",
-        "a graph has no memory to write into; write np.where(mask, new, x), np.stack or np.concatenate",
-    ),
-    Refusal(
         "Partial sorting, sorting by several keys, medians without NaN",
         "partition argpartition lexsort sort_complex nanmedian nanquantile nanpercentile",
         "write np.sort or np.argsort",
@@ -63,7 +58,7 @@ REFUSALS = (
         "Text, files and dates",
         "array2string array_repr array_str frombuffer fromfile fromiter fromstring genfromtxt loadtxt save savetxt savez "
         "savez_compressed busday_count busday_offset datetime_as_string is_busday isnat",
-        "return what you would write, and look at it with tidu eval",
+        "return what you would write, and look at its value",
     ),
     Refusal(
         "Questions about types and costs",
@@ -81,14 +76,10 @@ MODULES = ("char.", "lib.recfunctions.", "lib.scimath.", "ma.", "polynomial.", "
 
 CHANGING: Mapping[str, str] = {
     "byteswap": "graphs know values and not their bytes",
-    "fill": "write x = np.full_like(x, value)",
-    "flat": "write x.ravel()",
-    "itemset": "write np.where(np.arange(n) == k, new, x)",
+    "itemset": "write x[k] = new",
     "partition": "write x = np.sort(x)",
-    "put": "write np.where(np.arange(n) == k, new, x)",
     "resize": "write x = np.resize(x, shape)",
-    "setfield": "write np.where(mask, new, x)",
+    "setfield": "write x[...] = new",
     "setflags": "leave it out",
-    "sort": "write x = np.sort(x)",
 }
 """Methods of NumPy's arrays that change them, and what to write instead."""

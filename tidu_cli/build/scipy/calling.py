@@ -18,6 +18,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tidu_cli.build.arrays.aliasing import shared
+from tidu_cli.build.arrays.operands import arrays_in
+from tidu_cli.build.arrays.storage import rooted
+from tidu_cli.build.buffers.memory import holds_traced, resolved
 from tidu_cli.build.numpy.functions import holds_arrays
 from tidu_cli.build.scipy.functions import MODULES
 
@@ -26,9 +29,14 @@ Function = Callable[..., Any]
 
 def call(name: str, ours: Function, plain: Function, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """What SciPy's function of that name gives: recorded if an argument is traced, else computed, as `plain` does."""
-    if not holds_arrays(args, options):
+    given, named = resolved(args), resolved(options)
+    if not holds_arrays(given, named):
         return plain(*args, **options)
-    return shared(name, ours(*args, **options), args, options)
+    found = shared(name, ours(*given, **named), given, named)
+    for x in arrays_in([found]):
+        if x.type.rank > 1:  # SciPy has matrices in the order of Fortran, too
+            rooted(x).root.contiguous = None
+    return found
 
 
 _TEMPLATE = """
@@ -63,7 +71,7 @@ class _Backend:
     @staticmethod
     def __ua_function__(method: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         ours = MODULES["scipy.fft"].get(method.__name__)
-        if ours is None or not holds_arrays(args, options):
+        if ours is None or not holds_traced((args, options)):
             return NotImplemented
         return call(method.__name__, ours, method, args, options)
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidu_cli.build.numpy.functions import functions_of
-from tidu_cli.build.scipy import fft, linalg, matrices, signal, special, stats
+from tidu_cli.build.scipy import fft, integrate, linalg, matrices, signal, special, stats
 
 MODULES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "scipy.fft": functions_of(fft),
+    "scipy.integrate": functions_of(integrate),
     "scipy.linalg": functions_of(linalg) | functions_of(matrices),
     "scipy.signal": functions_of(signal),
     "scipy.special": functions_of(special),

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 MODULES: Mapping[str, str] = {
     "scipy.cluster": "it chooses by values; make its result an input",
     "scipy.constants": "it takes numbers; call it with constants",
-    "scipy.differentiate": "leave it out: tidu linearize and tidu grad give derivatives of what is built",
+    "scipy.differentiate": "leave it out: linearize and grad give derivatives of what is built",
     "scipy.fft": "write np.fft; for cosines and sines multiply by the constant matrix that it makes of np.eye(n)",
-    "scipy.integrate": "the steps depend on values; write a fixed number of nodes: np.sum(w * f(t)) with constant "
-    "t and w, such as those of np.polynomial.legendre.leggauss",
+    "scipy.integrate": "the steps depend on values; write a loop of a fixed number of steps, such as Runge-Kutta's, or a sum over "
+    "fixed nodes: np.sum(w * f(t)) with constant t and w, such as those of np.polynomial.legendre.leggauss",
     "scipy.interpolate": "write np.interp, or the sum of constant basis functions",
     "scipy.linalg": "write what np.linalg has of it, or make its result an input",
     "scipy.ndimage": "write np.convolve, or sums of shifted slices",

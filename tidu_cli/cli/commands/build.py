@@ -10,7 +10,11 @@ from tidu_cli.cli.building.declarations import inputs_option
 from tidu_cli.cli.building.documents import built
 from tidu_cli.cli.building.kinds import FUNCTION, Kind
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import DOCUMENTS, emit, example, result_options
+from tidu_cli.cli.messages import note
+from tidu_cli.cli.options import emit, example
+from tidu_cli.cli.out_option import result_options
+from tidu_cli.formats.suffixes import DOCUMENTS
+from tidu_cli.graph.graph import Document
 
 
 @click.command(cls=Command, epilog=example("tidu build 'sum(log1p(exp(-t * (X @ w))))' -i X:f64[9,3] -i t:f64[9] -i w:f64[3]"))
@@ -38,6 +42,7 @@ from tidu_cli.cli.options import DOCUMENTS, emit, example, result_options
 @click.option(
     "--rules", is_flag=True, help="With --jax: functions of jax.custom_jvp and custom_vjp are operations with these derivatives."
 )
+@click.option("--source", "sources", is_flag=True, help="Note in each node which lines of FILE.py made it, for tidu view and dot.")
 @result_options(*DOCUMENTS, default="json")
 def command(
     source: str,
@@ -46,6 +51,7 @@ def command(
     name: str | None,
     by_jax: bool,
     rules: bool,
+    sources: bool,
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -60,9 +66,21 @@ def command(
     if rules and not by_jax:
         raise click.UsageError("--rules goes with --jax")
     kind: Kind = "function" if FUNCTION.fullmatch(source) else "formula"
+    if sources and (by_jax or kind != "function"):
+        raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
     if by_jax and kind != "function":
         raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
-    how: dict[str, Any] = {"rules": rules} if by_jax else {}
+    how: dict[str, Any] = {"rules": rules} if by_jax else {"source": sources} if kind == "function" else {}
     name = name or (None if kind == "function" else "f")
     document = built(source, kind, (), files, jax=by_jax, name=name, outputs=outputs, **how)
+    if kind == "function" and not by_jax:
+        _hint(document)
     emit(document, out, format_, "json")
+
+
+def _hint(document: Document) -> None:
+    from tidu_cli.build.repetition import repetition
+
+    found = repetition(document.head)
+    if found:
+        note(f"{found[1]:,} nodes repeat {found[0]:,} times; tidu_cli.scan keeps such a loop as one node, for all numbers of steps")

@@ -23,7 +23,6 @@ from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    DOCUMENTS,
     KEY,
     chosen_format,
     chosen_inputs,
@@ -37,11 +36,12 @@ from tidu_cli.cli.options import (
     output_keys_option,
     require_printable,
     require_stdin_once,
-    result_options,
     wrt_option,
 )
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.errors import TransformError
+from tidu_cli.formats.suffixes import DOCUMENTS
 from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             settings, files = given.pop("settings"), given.pop("files")
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
-            if not evaluates and chosen == "npz":
+            if not evaluates and chosen in _OF_VALUES:
                 remedy = "give them with --set or --inputs, or write the document as json, msgpack, onnx, mlir or mlirbc"
-                raise click.UsageError(f"npz is for values; {remedy}")
+                raise click.UsageError(f"{chosen} is for values; {remedy}")
             if evaluates and chosen in ("onnx", "mlir", "mlirbc"):
                 raise click.UsageError(
-                    f"{chosen} is for documents; write values as json, npz or msgpack, or leave out --set and --inputs"
+                    f"{chosen} is for documents; write values as json, csv, npy, npz, msgpack or table, "
+                    "or leave out --set and --inputs"
                 )
             if not tell:
                 require_printable(out, chosen)
@@ -99,13 +100,15 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
     return decorate
 
 
+_OF_VALUES = ("csv", "npy", "npz", "table")
+
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     file_argument,
     output_keys_option,
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
     click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
-    result_options(*DOCUMENTS, "npz", default="what came in; of values json"),
+    result_options(*DOCUMENTS, *_OF_VALUES, default="what came in; of values json"),
 )
 """The options of every shorthand."""
 

@@ -16,18 +16,19 @@ import click
 
 from tidu_cli.build.arguments.names import free_names, functions_of, parameters_of
 from tidu_cli.cli.building.kinds import FILES
-from tidu_cli.cli.options import SUFFIXES
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import is_model
+from tidu_cli.formats.suffixes import FORMATS as SUFFIXES
+from tidu_cli.formats.suffixes import compressed_too
 from tidu_cli.graph.select import is_movable
 from tidu_cli.graph.types import RecordType, Type, moves
 
 LARGEST = 2**25
 """Documents of more bytes than this are not read: a key is to be there at once."""
 
-_DOCUMENTS = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc")
-_VALUES = (".json", ".npz", ".msgpack")
+_DOCUMENTS = compressed_too(".json", ".msgpack", ".onnx", ".mlir", ".mlirbc")
+_VALUES = compressed_too(".json", ".npz", ".msgpack")
 
 
 class Candidate(NamedTuple):
@@ -150,7 +151,9 @@ def _documents(place: Cursor) -> Iterator[dict[str, Any]]:
         path = os.path.expanduser(path)
         if os.path.isfile(path) and os.path.getsize(path) <= LARGEST:
             with open(path, "rb") as file:
-                yield _plain(file.read())
+                data = Source(file, unpacked=True).read(LARGEST + 1)
+            if len(data) <= LARGEST:
+                yield _plain(data)
 
 
 def _plain(data: bytes) -> dict[str, Any]:
@@ -257,7 +260,7 @@ def _moves(place: Cursor) -> Iterator[Candidate]:
 def _assigned(place: Cursor, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
     for text, type_ in ports:
         if place.incomplete.startswith(f"{text}=@"):
-            yield from _files(place.incomplete[len(text) + 2 :], (".npy",), before=f"{text}=@")
+            yield from _files(place.incomplete[len(text) + 2 :], compressed_too(".npy"), before=f"{text}=@")
         elif not any(setting.startswith(f"{text}=") for setting in place.taken):
             yield Candidate(f"{text}=", type_, goes_on=True)
 
@@ -384,7 +387,7 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--cut": _inner_values,
     "--ops": _with_suffix(*_DOCUMENTS),
     "--plugins": _plugins,
-    "-o": _with_suffix(*SUFFIXES),
+    "-o": _with_suffix(*compressed_too(*SUFFIXES)),
     "-i": _declarations,
     "file": _documents_and_sources,
     "files": _documents_and_sources,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import isqrt
 
-from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
+from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
 from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
@@ -131,7 +131,8 @@ class Named:
         node = schedule.node_of[value]
         reason = "is an input, and thus held anyway" if node == INPUT else schedule.reason_to_hold(node)
         if reason:
-            raise TransformError(f"--recompute value={key}: graph '{trace.document.graphs[g].name}': '{key}' {reason}")
+            option = worded(f"--recompute value={key}", f"recompute='value={key}'")
+            raise TransformError(f"{option}: graph '{trace.document.graphs[g].name}': '{key}' {reason}")
         schedule.dropped[node] = 1
         if isinstance(schedule.graph.type_of(value), RecordType):
             _drop_fields(schedule, node)

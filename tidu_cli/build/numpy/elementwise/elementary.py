@@ -131,8 +131,9 @@ def round(x: Array, decimals: int = 0, out: object = None) -> Array:
 
 
 def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
-    if not copy:
-        raise UntraceableError("np.nan_to_num with copy=False changes its operand; write x = np.nan_to_num(x)")
+    if not copy and isinstance(x, Array) and x.type.inexact:
+        found: Array = x.recorder.numpy["out"](x, nan_to_num(x, True, nan, posinf, neginf), "np.nan_to_num")
+        return found
     x = an_array(x, nan)
     if x.type.complex:
         parts = (nan_to_num(x.emit(part), copy, nan, posinf, neginf) for part in ("real", "imag"))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.build.arrays.aliasing import renewed
+from tidu_cli.build.arrays.aliasing import like_operands
 from tidu_cli.build.arrays.array import Array, dtype_of, name_of
 from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, kind, lift
+from tidu_cli.build.arrays.selection import Selection
+from tidu_cli.build.arrays.storage import own
 from tidu_cli.build.errors import BuildError, UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.primitives import common_shape
@@ -21,6 +23,9 @@ from tidu_cli.build.scipy.refused import refusal
 from tidu_cli.build.scipy.ufuncs import COMPLEX, SPECIAL
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import COMPLEXES, INTEGERS
+
+SEVERAL_RESULTS = frozenset({"divmod", "fresnel", "modf", "sici"})
+"""Ufuncs that have two results."""
 
 CONTRACTIONS = ("matmul", "vecdot", "matvec", "vecmat")
 """Ufuncs that are not elementwise; among NumPy's functions they are in the table of `functions`."""
@@ -67,12 +72,45 @@ def apply_operator(name: str, *operands: Operand) -> Any:
     found: Any = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
     if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
         return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
+    for operand in operands:
+        if isinstance(operand, Array) and operand.share is not None:
+            return tuple([like_operands(x, operands) for x in found]) if name == "divmod" else like_operands(found, operands)
     return found
+
+
+def ufunc_again(name: str, operands: Sequence[Operand]) -> Any:
+    """The results of a ufunc on arrays and Python's numbers, recorded as they were before; None for other operands."""
+    like = next((x for x in operands if x.__class__ is Array), None)
+    if like is None:
+        return None
+    given: list[Any] = []
+    dtypes = None
+    for k, x in enumerate(operands):
+        if x.__class__ is Array:
+            if x.weak is not None:
+                return None
+        elif x.__class__ not in _KINDS_OF_NUMBERS or name in _BY_VALUE:
+            return None
+        else:
+            dtypes = dtypes or _dtypes(name, tuple([kind(y) for y in operands]), None)[0]
+            x = lift(x, like, dtypes[k])
+        given.append(x)
+    key = (name, *[x.type for x in given])
+    several = name in SEVERAL_RESULTS
+    found = like.recorder.repeats.call(key, partial(apply_ufunc_all if several else apply_ufunc, name), given)
+    if all(x.share is None for x in given):
+        return found
+    return tuple([like_operands(x, given) for x in found]) if several else like_operands(found, given)
 
 
 def _weak(x: Array) -> Array:
     return Array(x.recorder, x.value, x.type, _PYTHONS.get(x.dtype.kind))
 
+
+_KINDS_OF_NUMBERS = (float, int, complex)
+
+_BY_VALUE = frozenset({"power", "float_power", *SCIPYS})
+"""Ufuncs whose nodes depend on which number of Python's an operand is."""
 
 _PYTHONS = {"i": int, "f": float, "c": complex}
 """Python's numbers by the kinds of dtypes."""
@@ -94,7 +132,7 @@ def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[A
     given = rule(*[x.broadcast(shape) for x in arrays])
     parts = given if isinstance(given, tuple) else (given,)
     converted = [x.convert(d) for x, d in zip(parts, results, strict=True)]
-    return tuple([renewed(x) if any(x is y for y in arrays) else x for x in converted])
+    return tuple([own(x) if any(x is y for y in arrays) else x for x in converted])
 
 
 def ufunc_named(name: str) -> Any:
@@ -156,13 +194,17 @@ def _fixed_power(name: str, base: Operand, exponent: Operand) -> Array | None:
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapping[str, Any]) -> Any:
     """What `__array_ufunc__` does. Raises UnknownFunctionError and UntraceableError for what has no counterpart."""
-    name, numpy = ufunc.__name__, arrays_in([*inputs, options])[0].recorder.numpy
+    name = ufunc.__name__
+    if method == "__call__" and not options and (name in UFUNCS or name in SCIPYS):
+        found = ufunc_again(name, inputs)
+        if found is not None:
+            return tuple([like_operands(x, inputs) for x in found]) if isinstance(found, tuple) else like_operands(found, inputs)
+    numpy = arrays_in([*inputs, options])[0].recorder.numpy
     options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
+    if any(isinstance(x, Selection) for x in inputs):
+        return NotImplemented
     if "out" in options:
-        raise UntraceableError(
-            f"np.{name} would write into a NumPy array (+= on one, or out=), which holds numbers; write x = x + y for x += y, "
-            "and leave out= out"
-        )
+        return _into(ufunc, method, inputs, dict(options))
     if method == "reduce" and name in _REDUCTIONS:
         if name == "logaddexp":
             ((loop, _), _), (x, *rest) = _dtypes(name, (kind(inputs[0]),) * 2, None), inputs
@@ -171,10 +213,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
     if method == "accumulate" and name in _ACCUMULATIONS:
         return numpy[_ACCUMULATIONS[name]](*inputs, **{"axis": 0, **options})
     if method == "at":
-        raise UntraceableError(
-            f"np.{name}.at writes into an array, which a graph cannot do; add up products with one-hot rows: "
-            "(index[:, None] == np.arange(n)).T @ x"
-        )
+        return numpy["at"](ufunc, inputs)
     if method not in ("__call__", "outer"):
         raise UntraceableError(f"np.{name}.{method} cannot be traced; write it with functions that make new arrays")
     if name in CONTRACTIONS:
@@ -194,5 +233,33 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
             f"np.{name} with {unknown.pop()}= cannot be traced; write np.where(mask, np.{name}(x), y) for where="
         )
     if ufunc.nout > 1:
-        return apply_ufunc_all(name, *inputs, dtype=dtype)
-    return apply_ufunc(name, *inputs, dtype=dtype)
+        return tuple([like_operands(x, inputs) for x in apply_ufunc_all(name, *inputs, dtype=dtype)])
+    return like_operands(apply_ufunc(name, *inputs, dtype=dtype), inputs)
+
+
+def _into(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str, Any]) -> Any:
+    """A ufunc with out=, and with where=, which says where it is written."""
+    outs = options.pop("out")
+    outs = outs if isinstance(outs, tuple) else (outs,)
+    for x in outs:
+        if isinstance(x, Selection):
+            raise x.refusal()
+    if not all(isinstance(x, Array) for x in outs):
+        raise UntraceableError(
+            f"np.{ufunc.__name__} would write into a NumPy array (+= on one, or out=), which holds numbers; write x = x + y for "
+            "x += y, and leave out= out"
+        )
+    where, numpy = options.pop("where", True), outs[0].recorder.numpy
+    found = (
+        call_ufunc(ufunc, method, [*inputs], options) if arrays_in(inputs) else _constant(ufunc, method, inputs, options, outs[0])
+    )
+    parts = found if isinstance(found, tuple) else (found,)
+    for out, part in zip(outs, parts, strict=True):
+        new = part if where is True else numpy["where"](where, part, out).convert(part.type.dtype)
+        numpy["out"](out, new, f"np.{ufunc.__name__}", broadcast=method == "__call__")
+    return outs if len(outs) > 1 else outs[0]
+
+
+def _constant(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str, Any], out: Array) -> Array:
+    found: Array = out.constant(getattr(ufunc, method)(*inputs, **options))
+    return found

@@ -1,0 +1,1 @@
+"""Ordinary functions of science, as people write them."""

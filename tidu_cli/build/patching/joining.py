@@ -1,0 +1,66 @@
+"""What of NumPy's is neither function nor method, with traced values: np.r_, np.c_, np.vectorize and np.ndenumerate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.build.arrays.array import MAX_STEPS
+from tidu_cli.build.buffers.buffer import Buffer, wrapped
+from tidu_cli.build.buffers.memory import holds_traced
+from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.patching.creating import assembled, nested
+
+
+def joined(numpys: Any, key: Any) -> Any:
+    """np.r_[key] or np.c_[key]."""
+    if not holds_traced(key):
+        return wrapped(numpys[key])
+    parts = [numpys[k] if isinstance(k, slice) else k for k in (key if isinstance(key, tuple) else (key,))]
+    said = [k for k in parts if isinstance(k, str)]
+    given = [k for k in parts if not isinstance(k, str)]
+    return assembled(lambda values, _: numpys[(*said, *values)], given)
+
+
+def enumerated(numpys: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """np.ndenumerate: the elements of an array with their places."""
+    if options or len(args) != 1 or not holds_traced(args):
+        return numpys(*args, **options)
+    x = args[0] if hasattr(args[0], "shape") else nested(args[0])  # itself: changes while it goes on are seen
+    return ((k, x[k]) for k in np.ndindex(*x.shape))
+
+
+def vectorized(self: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What np.vectorize calls for each element, called so. Raises UntraceableError for its options."""
+    if options or self.signature is not None or self.excluded:
+        raise UntraceableError(
+            "np.vectorize with signature=, excluded= or named arguments cannot be traced; write a loop over the rows and np.stack"
+        )
+    arrays = [x if isinstance(x, Buffer) or hasattr(x, "recorder") else np.asarray(x) for x in args]
+    shape = np.broadcast_shapes(*(x.shape for x in arrays))
+    if math.prod(shape) > MAX_STEPS:
+        raise UntraceableError(
+            f"np.vectorize of {math.prod(shape):,} elements; the most are {MAX_STEPS:,}: write it with whole arrays"
+        )
+    full = [np.broadcast_to(x, shape) for x in arrays]
+    results = [self.pyfunc(*(_element(x, k) for x in full)) for k in np.ndindex(*shape)]
+    if not results:
+        return self(*(np.zeros(x.shape, x.dtype) for x in arrays))
+    if not isinstance(results[0], tuple):
+        return _of_results(results, shape, self.otypes, 0)
+    return tuple(_of_results([r[k] for r in results], shape, self.otypes, k) for k in range(len(results[0])))
+
+
+def _element(x: Any, k: tuple[int, ...]) -> Any:
+    found = x[k]
+    return found.item() if isinstance(found, np.generic) else found
+
+
+def _of_results(results: Sequence[Any], shape: tuple[int, ...], types: str | None, k: int) -> Any:
+    """Results as one array, of the dtype that is asked for, or that the first of them has."""
+    first = results[0]
+    dtype = np.dtype(types[k]) if types else first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype
+    return nested(list(results), dtype).reshape(shape)
