@@ -25,6 +25,7 @@ def built(
     kind: Kind,
     settings: Sequence[str] = (),
     files: Sequence[str] = (),
+    /,
     *,
     shared: bool = False,
     jax: bool = False,

@@ -66,6 +66,8 @@ def command(
     if rules and not by_jax:
         raise click.UsageError("--rules goes with --jax")
     kind: Kind = "function" if FUNCTION.fullmatch(source) else "formula"
+    if sources and (by_jax or kind != "function"):
+        raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
     if by_jax and kind != "function":
         raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
     if sources and (by_jax or kind != "function"):
@@ -73,7 +75,7 @@ def command(
     how: dict[str, Any] = {"rules": rules} if by_jax else {"source": sources} if sources else {}
     name = name or (None if kind == "function" else "f")
     document = built(source, kind, (), files, jax=by_jax, name=name, outputs=outputs, **how)
-    if kind == "function":
+    if kind == "function" and not by_jax:
         _hint(document)
     emit(document, out, format_, "json")
 
