@@ -74,7 +74,7 @@ def test_a_stage_imports_neither_pydantic_nor_numpy(name: str, format_: str) -> 
         )
 
 
-@pytest.mark.parametrize("command", ["info", "dot", "convert", "check"])
+@pytest.mark.parametrize("command", ["info", "dot", "convert", "check", "show"])
 def test_commands_that_look_do_not_either(command: str) -> None:
     _, modules = run(command, SAMPLES / "f.json")
     assert packages(modules) <= THIRD_PARTY

@@ -8,7 +8,7 @@ import pytest
 
 from tidu_cli.build.formulas.formula import FormulaError, build_formula
 from tidu_cli.build.formulas.language import function_names
-from tidu_cli.build.formulas.words import FUNCTIONS, NOT_HERE, SYNTAX
+from tidu_cli.build.formulas.words import FUNCTIONS, NAMES, NOT_HERE, SYNTAX
 from tidu_cli.graph.types import TensorType
 
 TYPES = {"x": TensorType("f64"), "y": TensorType("f64")}
@@ -38,11 +38,22 @@ def test_what_formulas_do_not_do(word: str) -> None:
     assert refusal(f"{word}(x)").endswith(NOT_HERE[word])
 
 
+@pytest.mark.parametrize("word", NAMES)
+def test_constants(word: str) -> None:
+    assert f"; write {NAMES[word]}" in refusal(f"{word} * x")
+    require_builds(f"where({NAMES[word]}, x, y)" if NAMES[word] in ("True", "False") else f"{NAMES[word]} * x")
+
+
 WRITTEN = {
     "x > 0 && y > 0": "(x > 0) & (y > 0)", "x || y": "(x > 0) | (y > 0)", "x .* y": "without a dot", "x ^ ^ y": "x**2",
     "x > 0 ? x : 0": "where(x > 0, x, 0)", "if x > 0 then x else y": "where(x > 0, x, 0)", "x <> y": "!=", "!x": "~(x > 0)",
     "x²": "x**2", "√x": "sqrt(x)", "x × y": "*", "x ÷ y": "/", "x − y": "-", "x ≤ y": "<=", r"\sin x": "backslash",
     "1.0d3 * x": "1.0e3", "|x|": "abs(x)", "x'": "transpose(x)", "2x": "2*x", "sin x": "sin(x)", "2 x": "2*x",
+    "x %*% y": "write @", "x %% 2": "x % 2", "x mod 2": "mod(x, 2)", r"\frac{x}{y}": "x / y", r"x \cdot y": "write *",
+    "sin(x)cos(x)": "sin(x)*cos(x)", "2(x + 1)": "write *", "(x + 1)(y - 1)": "write *", "Sin[x]": "write sin(...)",
+    "exp[x]": "write exp(...)", "torch.relu(x)": "maximum(x, 0)", "np.sin(x)": "write sin(...)", "log(x, 2)": "log(x) / log(b)",
+    "arctan(x, y)": "arctan2(y, x)", "TRUE": "write True", "sin^2(x)": "sin(x)**2", "Math.PI": "without a module", "∞": "write inf",
+    "Pi": "write pi",
 }  # fmt: skip
 
 
@@ -73,6 +84,13 @@ def test_readings(text: str, words: str) -> None:
     assert words in refusal(text)
 
 
-@pytest.mark.parametrize("word", ["qux", "foo", "spectrum", "scale", "power_law", "model", "rate", "signal", "value", "energy"])
+@pytest.mark.parametrize("text", ["i", "j", "k", "dx", "rho", "Re", "xs"])
+def test_no_name_of_another_meaning_is_suggested(text: str) -> None:
+    assert "did you mean" not in refusal(text)
+
+
+@pytest.mark.parametrize(
+    "word", ["qux", "foo", "spectrum", "scale", "power_law", "model", "rate", "signal", "value", "energy", "zeta", "H"]
+)
 def test_no_function_of_another_meaning_is_suggested(word: str) -> None:
     assert "did you mean" not in refusal(f"{word}(x)")

@@ -74,6 +74,20 @@ def test_a_derivative() -> None:
     ]
 
 
+def test_definitions_of_own_ops() -> None:
+    document, _ = parse_document((SAMPLES / "activations.json").read_bytes(), "activations.json")
+    lines = list(listing(document))
+    start = lines.index("op huber[delta=1.0](x: f64[...]) -> (y: f64[...]):")
+    assert lines[start + 9 : start + 14] == [
+        "    backward(x, y@-1):",
+        "        a = neg delta",
+        "        b = clamp a x delta",
+        "        c = mul b y@-1",
+        "        return x@-1 = c",
+    ]
+    assert lines[-6] == "activations(x: f64[5]):"
+
+
 def test_names_are_none_of_the_keys() -> None:
     assert [letters(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["a", "z", "aa", "az", "ba", "zz", "aaa"]
     text = tidu.show(tidu.trace(lambda a, c: (a + c) * (a - c), "f64[]", "f64[]", output="d"))
@@ -102,6 +116,7 @@ def test_large_graphs_are_folded() -> None:
 @needs("dot")
 def test_a_line_and_a_page_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
     document = tidu.load(str(SAMPLES / "f.json"))
+    assert str(document) == tidu.show(document)
     assert repr(document) == "<Document f(x: f64[]) -> y: f64[], 2 nodes>"
     assert repr(tidu.linearize(document, "x")) == "<Document f@1(x@1: f64[]) -> y@1: f64[] and 1 other graph, 6 nodes>"
     page = document._repr_html_()  # type: ignore[attr-defined]

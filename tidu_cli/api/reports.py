@@ -94,3 +94,4 @@ def _in_notebooks(method: str) -> Callable[[Document], str | None]:
 # Documents are of a layer that knows nothing of pictures and listings, which notebooks look for on them.
 setattr(Document, "_repr_html_", _in_notebooks("html_of"))  # noqa: B010
 setattr(Document, "_repr_svg_", _in_notebooks("svg_of"))  # noqa: B010
+setattr(Document, "__str__", lambda document: show(document))  # noqa: B010

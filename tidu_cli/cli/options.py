@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial, wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -332,9 +333,19 @@ def emit_text(text: str) -> None:
     emit_bytes(f"{text}\n".encode(), None)
 
 
-def emit_lines(lines: Iterable[str]) -> None:
-    """Write lines to standard output, in UTF-8. What names in them would do to lines and to a terminal is escaped."""
-    emit_bytes("".join(f"{printable(line)}\n" for line in lines).encode(), None)
+_LINES = 4096
+"""So many lines are written at once."""
+
+
+def emit_lines(lines: Iterable[str], styled: Callable[[str], str] = str) -> None:
+    """Write lines to standard output as they come, in UTF-8. What names in them would do to lines and to a terminal is escaped.
+
+    `styled` gives escaped lines their colours.
+    """
+    from tidu_cli.formats.files import write_pieces
+
+    printed = (f"{styled(printable(line))}\n" for line in lines)
+    _written(lambda: write_pieces(iter(lambda: "".join(islice(printed, _LINES)).encode(), b""), None), None)
 
 
 def emit_json(value: object, out: str | None = None, indent: int | None = None) -> None:

@@ -14,7 +14,7 @@ from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.formulas.language import CONSTANTS, CREATION, OPTIONS_REFUSED, Several, function_named, function_names, recorded
-from tidu_cli.build.formulas.words import instead_of
+from tidu_cli.build.formulas.words import instead_of, instead_of_name
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.build.numpy.functions import places_of_out
 from tidu_cli.build.recorder import Recorder
@@ -146,8 +146,7 @@ class Walker(ast.NodeVisitor):
             return CONSTANTS[node.id]
         if node.id in function_names():
             self.refuse(node, f"'{node.id}' is a function; write {node.id}(...)")
-        hint = "; write pi" if node.id in ("π", "PI", "Pi") else did_you_mean(node.id, [*self.scope, *CONSTANTS])
-        more = hint or f"; give it a type with -i {node.id[:40]}:TYPE"
+        more = instead_of_name(node.id, [*self.scope, *CONSTANTS]) or f"; give it a type with -i {node.id[:40]}:TYPE"
         return self.refuse(node, f"unknown name '{node.id[:60]}'{more}")
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -165,6 +164,9 @@ class Walker(ast.NodeVisitor):
         return self.checked(node, name, lambda: apply_ufunc(name, operand))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        of = node.left.id if isinstance(node.left, ast.Name) and node.left.id not in self.scope else ""
+        if isinstance(node.op, ast.BitXor | ast.Pow) and function_named(of):
+            self.refuse(node, f"'{of}' is a function; write {of}(x)**2 for the square of {of}(x)")
         # The left spine of a chain is walked and not recursed into.
         spine: list[ast.BinOp] = []
         left: ast.expr = node
@@ -199,6 +201,8 @@ class Walker(ast.NodeVisitor):
         return tuple(self.value(item) for item in node.elts)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id not in self.scope and function_named(node.value.id.lower()):
+            self.refuse(node, f"functions are called with parentheses; write {node.value.id.lower()}(...)")
         operand = self.value(node.value, several=True)
         index = self._index(node.slice)
         if isinstance(operand, Several):
@@ -215,10 +219,14 @@ class Walker(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> Any:
         if not isinstance(node.func, ast.Name):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            dotted = f"; write {name}(...)" if function_named(name) else ""
+            dotted = f"; write {name}(...)" if function_named(name) else instead_of(name, ()) if name else "; write * for a product"
             self.refuse(node, f"only functions can be called, by their names{dotted}")
         name = node.func.id
         function = function_named(name)
+        if name == "log" and len(node.args) == 2:
+            self.refuse(node, "log is the natural logarithm of one argument; write log(x) / log(b) for one to the base b")
+        if name in ("arctan", "atan") and len(node.args) == 2:
+            self.refuse(node, f"{name} takes one argument; write {name}2(y, x) for the angle of a point")
         if function is None:
             self.refuse(node, f"unknown function '{name[:60]}'{instead_of(name, function_names())}")
         args, options = self._arguments(node, name)

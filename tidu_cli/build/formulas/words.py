@@ -35,6 +35,11 @@ FUNCTIONS: Mapping[str, str] = {
     "factorial": "gamma(x + 1)", "fact": "gamma(x + 1)", "lngamma": "gammaln(x)", "gammafn": "gamma(x)",
     "erfinverse": "erfinv(x)", "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "phi": "ndtr(x)", "qnorm": "ndtri(x)",
     "probit": "ndtri(x)",
+    "arccot": "arctan(1 / x)", "arcsec": "arccos(1 / x)", "arccsc": "arcsin(1 / x)", "sen": "sin(x)",
+    "rem": "fmod(x, y)", "fma": "x * y + x", "lerp": "x + 0.5 * (y - x)", "mix": "x + 0.5 * (y - x)",
+    "smoothstep": "x**2 * (3 - 2 * x)",
+    "comb": "binom(x, y)", "choose": "binom(x, y)", "ncr": "binom(x, y)", "nchoosek": "binom(x, y)",
+    "rms": "sqrt(mean(x**2))", "cond": "where(x > 0, x, 0)",
     "besselj0": "j0(x)", "besselj1": "j1(x)", "bessely0": "y0(x)", "bessely1": "y1(x)",
 }  # fmt: skip
 """Names of functions in small letters, and what to write."""
@@ -47,9 +52,18 @@ NOT_HERE: Mapping[str, str] = {
 }  # fmt: skip
 """What formulas do not do, and what does."""
 
+NAMES: Mapping[str, str] = {
+    "π": "pi", "m_pi": "pi", "m_e": "e", "euler": "e", "infinity": "inf", "infty": "inf", "true": "True",
+    "false": "False", "i": "1j", "j": "1j", "ⅈ": "1j", "im": "1j",
+}  # fmt: skip
+"""Names of constants in small letters, and what to write."""
+
 SYNTAX: Sequence[tuple[str, str]] = (
     (r"&&", "write & for &&, with parentheses: (x > 0) & (y > 0)"),
     (r"\|\|", "write | for ||, with parentheses: (x > 0) | (y > 0)"),
+    (r"%\*%", "write @ for a product of matrices"),
+    (r"%%", "write x % 2 for a remainder"),
+    (r"\bmod\b", "write mod(x, 2) for a remainder"),
     (r"\.\*|\./|\.\^", "write * / ** without a dot: they are elementwise"),
     (r"\^", "write ** for a power: x**2"),
     (r"\?.*:", "write where(x > 0, x, 0) for x > 0 ? x : 0"),
@@ -59,14 +73,18 @@ SYNTAX: Sequence[tuple[str, str]] = (
     (r"[²³⁴⁵⁶⁷⁸⁹½]", "write x**2 for x²"),
     (r"[√∛]", "write sqrt(x) for √x"),
     (r"[×·⋅∙]", "write * for a product"),
+    (r"∞", "write inf for ∞"),
     (r"[÷]", "write / for ÷"),
     (r"[−–—]", "write - for minus: this is another character"),
     (r"[≤≥≠]", "write <=, >= or !="),
+    (r"\\frac", r"write x / y for \frac{x}{y}"),
+    (r"\\(?:cdot|times)", "write * for a product"),
     (r"\\\w+", "write functions by their names, without a backslash: sin(x)"),
     (r"\d[dD][-+]?\d", "write e for the exponent: 1.0e3"),
     (r"\|[^|]+\|", "write abs(x) for |x|"),
     (r"'", "write transpose(x) for x'"),
     (r"\b\d+(?:\.\d*)?\s*[A-Za-z_(]", "write * for a product: 2*x"),
+    (r"\)\s*[A-Za-z\d_]", "write * for a product: sin(x)*cos(x)"),
     (r"\b[A-Za-z_]\w*\s+[A-Za-z_\d]", "write parentheses around what a function is of, sin(x), and * for a product, x*y"),
     (r"\w\[", "write parentheses around what a function is of: exp(x)"),
 )
@@ -83,6 +101,17 @@ def instead_of(name: str, known: Sequence[str]) -> str:
     if plain in known:
         return f"; did you mean {plain!r}?"
     return did_you_mean(name, list(known), alike=0.85)
+
+
+def instead_of_name(name: str, known: Sequence[str]) -> str:
+    """A hint `; write ...` for a name that is neither an input nor a constant, or nothing."""
+    instead = NAMES.get(name.lower()) or (name.lower() if name.lower() in ("pi", "inf", "nan") else None)
+    if instead:
+        return f"; write {instead}" if instead != "1j" else "; write 1j for the imaginary unit, or give it a type with -i"
+    if name in ("np", "numpy", "math", "Math", "scipy", "jnp", "torch"):
+        return "; functions and constants go without a module: sin(x), pi"
+    # Of names as short as these any two are alike.
+    return did_you_mean(name, list(known), alike=0.75) if len(name) > 2 else ""
 
 
 def instead_of_syntax(text: str) -> str:

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from typing import Any
+
 import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_lines, example, file_argument, load
+from tidu_cli.cli.style import coloured
+
+_PARTS = re.compile(
+    r"(?P<cotangent>[^\s(),:=]+@[-\d@]*-\d+'?)|(?P<tangent>[^\s(),:=]+@\d[\d@]*'?)|(?P<remark>  # .*)"
+    r"|(?P<type>: [A-Za-z]\w*(?:\[[^\]]*\])*)|(?P<op>(?<=[^n] = )[a-z]\w*)"
+)
+_COLOURS: dict[str, dict[str, Any]] = {
+    "cotangent": {"fg": "magenta"},
+    "tangent": {"fg": "yellow"},
+    "remark": {"dim": True},
+    "type": {"dim": True},
+    "op": {"fg": "cyan"},
+}
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu show"))
@@ -32,4 +49,16 @@ def command(file: str, every: bool, formula: bool) -> None:
     else:
         from tidu_cli.render.listing.lines import listing
 
-        emit_lines(listing(document, every=every))
+        emit_lines(listing(document, every=every), _coloured if coloured(sys.stdout) else str)
+
+
+def _coloured(line: str) -> str:
+    """A line for a terminal: tangents yellow, cotangents magenta, ops cyan, types and remarks dim, headers bold."""
+    if line.lstrip().startswith("return "):
+        return _PARTS.sub(lambda m: m[0] if m.lastgroup == "op" else _styled(m), line)
+    head, bracket, rest = line.partition("(") if line.endswith(":") or ":  # " in line else ("", "", line)
+    return (click.style(head, bold=True) if head else "") + bracket + _PARTS.sub(_styled, rest)
+
+
+def _styled(found: re.Match[str]) -> str:
+    return click.style(found[0], **_COLOURS[str(found.lastgroup)])

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from tidu_cli.errors import counted
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Document, Graph, Output
-from tidu_cli.graph.keys import key_from_json
 from tidu_cli.graph.kind import MEANING, Kind, kind_of
 from tidu_cli.graph.literals import Literal
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.lax.vocabulary import used_records
-from tidu_cli.render.listing.names import Names, elements_text, key_text, names_of
+from tidu_cli.render.listing.definitions import definition_lines
+from tidu_cli.render.listing.names import Names, attr_text, elements_text, key_text, names_of
 from tidu_cli.render.text import declared_text
 
 FOLDED = 60
@@ -31,8 +30,9 @@ def listing(document: Document, *, every: bool = False) -> Iterator[str]:
     """The lines of a document: record types, custom operations, graphs, bindings. Of large graphs head and tail, unless `every`."""
     for record in used_records(document):
         yield f"type {declared_text(record)}"
-    for definition in vocabulary(document.cases).definitions:
-        yield f"op {key_text(definition.name)}{_definition(definition.to_data())}"
+    primitives = vocabulary(document.cases)
+    for definition in primitives.definitions:
+        yield from definition_lines(definition, primitives, None if every else FOLDED)
     names = names_of(*document.graphs)
     for k, detached in enumerate(document.detached):
         yield f"detached{k}{f': {detached.type}' if detached.type else ''} = {detached.digest}"
@@ -112,7 +112,7 @@ class Lines:
         text = self._texts.get(code)
         if text is None:
             attrs = case.attrs.identity(lambda closed: _NESTED)
-            parts = [f"{key}={_attr(value)}" for key, value in attrs.items() if not _nested(value)]
+            parts = [f"{key}={attr_text(value)}" for key, value in attrs.items() if not _nested(value)]
             self._within[code] = any(map(_nested, attrs.values()))
             literal = getattr(case.attrs, "value", None)
             if case.op == "constant" and isinstance(literal, Literal):
@@ -133,25 +133,3 @@ def _nested(value: object) -> bool:
     if isinstance(value, Mapping):
         return any(map(_nested, value.values()))
     return value is _NESTED
-
-
-def _attr(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return f"({','.join(map(_attr, value))})"
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{k}: {_attr(v)}' for k, v in value.items())}}}"
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes"
-    return str(value)
-
-
-def _definition(data: Mapping[str, Any]) -> str:
-    """The patterns of a custom operation, and which graphs say what it is."""
-
-    def ports(of: str) -> str:
-        return ", ".join(f"{key_text(key_from_json(port['key']))}: {port['type']}" for port in data[of])
-
-    graphs = [kind for kind, graph in data.items() if isinstance(graph, Mapping) and "nodes" in graph]
-    return f"({ports('inputs')}) -> ({ports('outputs')}) by {', '.join(graphs)}"

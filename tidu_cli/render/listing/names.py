@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 
 from tidu_cli.errors import printable
@@ -62,6 +62,19 @@ def elements_text(literal: Literal, most: int) -> str:
     parts = [scalar_text(Literal(TensorType(literal.type.dtype), literal.data[k * size : (k + 1) * size])) or "…" for k in range(n)]
     parts = [part.partition(":")[0] for part in parts] + (["…"] if literal.type.size > n else [])
     return f"[{', '.join(parts)}]"
+
+
+def attr_text(value: object) -> str:
+    """An attr on one line: (1,2), true, {a: 1}."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"({','.join(map(attr_text, value))})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{k}: {attr_text(v)}' for k, v in value.items())}}}"
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    return str(value)
 
 
 class Names:
