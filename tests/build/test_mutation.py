@@ -540,7 +540,6 @@ WRITING: dict[str, Callable[[Any], Any]] = {
     "del x[k]": lambda x: operator.delitem(x, 0),
     "add.at of an array": lambda x: np.add.at(ROOM, [0], x[:1]),
     "copyto of an array": lambda x: np.copyto(ROOM, x),
-    "fill_diagonal of an array": lambda x: np.fill_diagonal(np.zeros((4, 4)), x),
     "shuffle": lambda x: np.random.shuffle(x),
     "Generator.shuffle": lambda x: np.random.default_rng(1).shuffle(x),
     "resize": lambda x: x.resize(2),
@@ -553,7 +552,6 @@ WRITING: dict[str, Callable[[Any], Any]] = {
     ".imag": lambda x: setattr(x, "imag", 1.0),
     ".strides": lambda x: setattr(x, "strides", (8,)),
     ".T": lambda x: setattr(x, "T", x),
-    "view of a constant": lambda x: operator.iadd(np.asarray(ROOM, like=x), 1.0),
     "memoryview": lambda x: memoryview(x),
     "as_strided": lambda x: np.lib.stride_tricks.as_strided(x, (2, 2)),
 }

@@ -24,7 +24,15 @@ def changed_on_the_way(x):
     return np.array(seen)
 
 
+def written_through(x):
+    a = np.zeros(4)
+    b = np.asarray(a, like=x)
+    b += x[0, 0]
+    return a * b
+
+
 CASES = {
+    "an array like another": written_through,
     "elements": elements,
     "changed on the way": changed_on_the_way,
     "rows to numbers": lambda x: np.apply_along_axis(np.sum, 1, x),
