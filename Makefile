@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test jax docs lint types campaign index schemas catalogue onnx stablehlo commands man clean
+.PHONY: demo test jax docs lint types campaign index schemas catalogue identities onnx stablehlo commands man clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing tidu and what its tests need into .venv, about 2 GB: a few minutes, once."
@@ -54,6 +54,9 @@ man: $(STAMP)  ## write man/ anew
 
 catalogue: $(STAMP)  ## write docs/primitives.md anew
 	$(BIN)/python tools/catalogue.py > docs/primitives.md
+
+identities: $(STAMP)  ## write docs/identities.md anew
+	$(BIN)/python -m tools.identities > docs/identities.md
 
 onnx: $(STAMP)  ## write the tables of docs/onnx.md anew
 	$(BIN)/python -m tools.operators

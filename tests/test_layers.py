@@ -28,10 +28,11 @@ MAY_IMPORT = {
     "control_flow": COMMON | {"graph", "rules", "lax", "transforms"},
     "build": COMMON | {"graph", "rules", "lax", "transforms", "custom"},
     "formats": COMMON | {"graph", "rules", "lax", "custom", "runtime", "build"},
-    "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime"},
+    "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render"},
     "cli": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "checking", "build"},
     "arguments": {"errors", "graph", "limits"},
-    "api": COMMON | {"arguments", "graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "build"},
+    "api": COMMON
+    | {"arguments", "graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "build", "checking"},
     "__init__": {"api"},
     "__main__": {"cli"},
 }

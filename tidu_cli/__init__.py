@@ -5,31 +5,40 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False  # That of typing, which takes longer to import than all that a program does before it minds its signals.
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from tidu_cli.api import (
         Compiled,
+        Document,
+        Key,
+        TiduError,
+        check,
         compile,
         compose,
         cond,
         derivative,
+        diff,
         evaluate,
         fori_loop,
+        formula,
         from_jax,
         grad,
         hessian,
         hvp,
+        info,
         jacobian,
         jvp,
         linearize,
         load,
         load_onnx,
+        load_values,
         materialize,
         matrix,
         renumber,
         resolve,
         save,
+        save_values,
         scan,
+        schema,
+        static,
         switch,
         to_dot,
         to_jax,
@@ -41,27 +50,39 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Compiled",
+    "Document",
+    "Key",
+    "TiduError",
+    "check",
     "compile",
     "compose",
     "cond",
     "derivative",
+    "diff",
     "evaluate",
     "fori_loop",
+    "formula",
     "from_jax",
     "grad",
     "hessian",
     "hvp",
+    "info",
     "jacobian",
     "jvp",
     "linearize",
     "load",
     "load_onnx",
+    "load_values",
     "materialize",
     "matrix",
     "renumber",
     "resolve",
     "save",
+    "save_values",
     "scan",
+    "schema",
+    "show",
+    "static",
     "switch",
     "to_dot",
     "to_jax",
@@ -72,10 +93,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> "Any":
-    # The functions of tidu_cli.api, imported when first asked for: `tidu --version` imports nothing but click.
-    if name in __all__:
-        import importlib
+if not TYPE_CHECKING:  # which takes it for a promise that there is every name
 
-        return getattr(importlib.import_module("tidu_cli.api"), name)
-    raise AttributeError(f"module 'tidu_cli' has no attribute '{name}'")
+    def __getattr__(name):
+        # The functions of tidu_cli.api, imported when first asked for: `tidu --version` imports nothing but click.
+        if name in __all__:
+            import importlib
+
+            return getattr(importlib.import_module("tidu_cli.api"), name)
+        raise AttributeError(f"module 'tidu_cli' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

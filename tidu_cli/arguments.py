@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import chain, repeat
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from tidu_cli.errors import ArgumentError
+from tidu_cli.errors import ArgumentError, called_in_python, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
@@ -25,6 +25,7 @@ def checked(**own: Check) -> Callable[[Function], Function]:
     """The function with its arguments checked by `own` or `CHECKS`, and keys parsed. It raises ArgumentError and KeyTextError."""
 
     def checking(function: Function) -> Function:
+        form = inspect.signature(function)
         code = function.__code__
         named = code.co_argcount + code.co_kwonlyargcount
         checks = {name: own.get(name) or CHECKS.get(name, _anything) for name in code.co_varnames[:named]}
@@ -34,12 +35,29 @@ def checked(**own: Check) -> Callable[[Function], Function]:
 
         @wraps(function)
         def apply(*args: Any, **options: Any) -> Any:
-            given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
-            return function(*given, **{k: checks.get(k, _anything)(k, value) for k, value in options.items()})
+            with called_in_python():
+                given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
+                chosen = {k: checks.get(k, _anything)(k, value) for k, value in options.items()}
+                try:
+                    return function(*given, **chosen)
+                except TypeError as error:
+                    _require_bound(function.__name__, form, args, options, error)
+                    raise
 
         return apply  # type: ignore[return-value]
 
     return checking
+
+
+def _require_bound(name: str, form: inspect.Signature, args: Any, options: Mapping[str, object], error: TypeError) -> None:
+    """Raises ArgumentError if the arguments are too many, too few or of names that the function has not, as `error` says."""
+    try:
+        form.bind(*args, **options)
+    except TypeError:
+        parameters = list(form.parameters)
+        hint = next(filter(None, (did_you_mean(k, parameters) for k in options if k not in parameters)), "")
+        reason = str(error).removeprefix(f"{name}() ")
+        raise ArgumentError(f"{name} {reason}{hint} (it takes {', '.join(parameters)})") from None
 
 
 def _anything(name: str, value: object) -> object:
@@ -118,6 +136,7 @@ mapping = _instance(Mapping, "a dict, by keys such as 'x'")
 text = _instance(str, "text")
 _flag = _instance(bool, "True or False")
 _file = _instance((str, PurePath), "the name of a file, text or a Path", optional=False)
+formula_text = _instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
 a_function = _instance(Callable, "a function of NumPy arrays", optional=False)
 several_functions = _list_of(a_function, "a list of functions of NumPy arrays")
 
@@ -138,11 +157,37 @@ def named(name: str, value: Any) -> Any:
     return value
 
 
+def values_by_key(name: str, value: Any) -> Any:
+    """A check: a dict, by keys, and not None."""
+    if value is None:
+        raise _refuse(name, value, "a dict of values, by keys such as 'x'")
+    return by_key(name, value)
+
+
+def one_of(*words: str) -> Check:
+    """A check: one of these words, or None."""
+
+    def check(name: str, value: Any) -> Any:
+        if value is None or (isinstance(value, str) and value in words):
+            return value
+        raise _refuse(name, value, f"one of {', '.join(map(repr, words))}")
+
+    return check
+
+
+def _policies(name: str, value: Any) -> list[str]:
+    policies = [value] if isinstance(value, str | int) else [] if value is None else value
+    if isinstance(policies, bytes | Mapping) or not isinstance(policies, Iterable):
+        raise _refuse(name, value, "'sqrt', 'cheap', a number of steps, or a list of 'value=KEY' and 'graph=NAME'")
+    return [x if isinstance(x, str) else str(whole(name, x)) for x in policies]
+
+
 def _sizes(name: str, value: Any) -> Any:
     return {key: whole(name, size) for key, size in (named(name, value) or {}).items()}
 
 
-def _types(name: str, value: Any) -> Any:
+def types_by_name(name: str, value: Any) -> Any:
+    """A check: a dict of types, which may be text, by names."""
     return {key: _type(name, type_) for key, type_ in (named(name, value) or {}).items()}
 
 
@@ -184,27 +229,64 @@ def size(name: str, value: Any) -> Any:
 
 _keys = _list_of(lambda name, key: a_key(key, name), "a key, text such as 'x' or 'y@-1', or a list of keys", (str, Key))
 _VALUES = "the name of a value, or a list of names"
+several_names = _list_of(_instance(str, _VALUES, optional=False), _VALUES, str)
 _NAMES = "a list of names, text, one for each argument"
 _PACKAGES = "the name of a package, or a list of names"
 
+
+def among(choices: Sequence[str]) -> Check:
+    """A check: one of these words, or a list of such."""
+    expected = f"one of {', '.join(map(repr, choices))}, or a list of these"
+
+    def word(name: str, value: Any) -> str:
+        if value not in choices:
+            raise ArgumentError(f"argument '{name}' takes {expected}, not {value!r}")
+        return str(value)
+
+    return _list_of(word, expected, str)
+
+
 CHECKS: Mapping[str, Check] = {
-    **dict.fromkeys(("document", "documents"), _document),
+    **dict.fromkeys(("document", "documents", "a", "b"), _document),
     **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
     **dict.fromkeys(
-        ("value", "detach", "inline", "needed_inputs", "holomorphic", "reverse", "types", "collapse", "weights", "rules"), _flag
+        (
+            "value",
+            "digests",
+            "exact",
+            "detach",
+            "inline",
+            "needed_inputs",
+            "holomorphic",
+            "reverse",
+            "forward",
+            "simplify",
+            "every",
+            "formula",
+            "types",
+            "collapse",
+            "weights",
+            "rules",
+        ),
+        _flag,
     ),
-    **dict.fromkeys(("pass_number", "order", "length"), _count),
+    **dict.fromkeys(("pass_number", "order", "length", "opset", "seed"), _count),
     "tangent": _tangents,
     "by": text,
     "weights": _flag,
     "cast": text,
-    "cut": _list_of(_instance(str, _VALUES, optional=False), _VALUES, str),
+    "cut": several_names,
     "dims": _sizes,
-    "input_types": _types,
+    "input_types": types_by_name,
     "name": text,
     "max_memory": size,
     "file": _file,
+    "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
+    "format": one_of("json", "msgpack", "onnx", "mlir", "mlirbc"),
+    "nodes": one_of("list", "packed"),
+    "target_version": text,
+    "recompute": _policies,
     "function": a_function,
     "bind": _pairs,
     "names": _list_of(_instance(str, _NAMES, optional=False), _NAMES),

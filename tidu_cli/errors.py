@@ -4,6 +4,10 @@ The command line turns any `TiduError` into one line on stderr and status 1, so 
 wrong, where, and what to do; it never spans lines.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 
 def printable(text: str) -> str:
     """Text with line ends, what steers a terminal, and what cannot be seen escaped, as names in files may hold."""
@@ -79,6 +83,24 @@ class PluginError(TiduError):
     """A package that brings primitives is broken, or clashes with another."""
 
 
+_in_python: ContextVar[bool] = ContextVar("in_python", default=False)
+
+
+@contextmanager
+def called_in_python() -> Iterator[None]:
+    """Within the block, who is told of errors has called functions of Python, and knows of no options of commands."""
+    token = _in_python.set(True)
+    try:
+        yield
+    finally:
+        _in_python.reset(token)
+
+
+def worded(command: str, python: str) -> str:
+    """A way out for who called: with a command's options, or within `called_in_python` with a function's arguments."""
+    return python if _in_python.get() else command
+
+
 LONGEST_HINT = 60
 """Names longer than this are not compared: that takes time as the product of their lengths, and nobody typed them."""
 
@@ -86,8 +108,11 @@ MOST_HINTS = 1000
 """As many names are compared with a misspelt one, the first of about its length."""
 
 
-def did_you_mean(word: str, known: "list[str]") -> str:
-    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string. Bounded, whatever the names."""
+def did_you_mean(word: str, known: "list[str]", alike: float = 0.6) -> str:
+    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string. Bounded, whatever the names.
+
+    `alike`, up to 1, says how close: of short words with a meaning of their own it had better be close to 1.
+    """
     import difflib  # slow to import, and only wanted on the way to an error
     from itertools import islice
 
@@ -95,7 +120,7 @@ def did_you_mean(word: str, known: "list[str]") -> str:
         return ""
     # Two names of which one is twice as long as the other are never close.
     likely = (name for name in known if len(word) <= 2 * len(name) <= 4 * len(word))
-    close = difflib.get_close_matches(word, list(islice(likely, MOST_HINTS)), n=1)
+    close = difflib.get_close_matches(word, list(islice(likely, MOST_HINTS)), n=1, cutoff=alike)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from tidu_cli.errors import EvaluationError, LimitError
+from tidu_cli.errors import EvaluationError, LimitError, worded
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
 _NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -82,7 +82,8 @@ def require(name: str, needed: int, what: str) -> None:
 def more_than(name: str, allowed: int, meanwhile: str = "") -> str:
     """What a refusal ends with: the limit, and the way to allow more; `meanwhile` stands between."""
     told, unit = (format_size(allowed), "SIZE") if name == "memory" else (f"{allowed:,}", "N")
-    return f"more than the limit of {told}; {meanwhile}allow more with --max-{name} {unit}"
+    way = worded(f"--max-{name} {unit}", f"{'max_memory=, or ' * (name == 'memory')}os.environ['{variable(name)}']")
+    return f"more than the limit of {told}; {meanwhile}allow more with {way}"
 
 
 def parse_count(text: str) -> int:

@@ -15,13 +15,15 @@ from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduE
 from tidu_cli.formats.write import format_document
 
 COMMANDS = {
-    "load": None, "save": None, "trace": None, "Compiled": None, "compile": None, "to_dot": "dot", "evaluate": "eval",
-    "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
+    "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot",
+    "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
+    "check": "check", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
+    "formula": None, "load_values": None, "save_values": None, "Document": None, "Key": None, "TiduError": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 
-DOCUMENTS = {"document", "documents", "file", "files", "function", "inputs", "more"}
+DOCUMENTS = {"document", "documents", "a", "b", "file", "files", "function", "inputs", "parts", "more"}
 PARAMETERS = {
     "pass_number": "pass",
     "passes": "pass",
@@ -164,3 +166,37 @@ def test_a_suffix_of_another_format_is_refused_and_nothing_is_written(f, tmp_pat
         assert (tmp_path / name).read_text() == "of the user"
     tidu_cli.save(f, tmp_path / "F.MSGPACK")
     assert format_document(tidu_cli.load(tmp_path / "F.MSGPACK"), "json") == format_document(f, "json")
+
+
+def test_patterns_and_first_parts_of_names() -> None:
+    def f(params, x, n):
+        y = x * params["w"][0] + params["w"][1] * params["b"]
+        return {"y": y, "aux": {"a": y * 2, "b": y + n}}
+
+    document = tidu_cli.trace(f, {"w": ["f64[]", "f64[]"], "b": "f64[]"}, "f64[]", "i64[]")
+
+    def tangents(wrt) -> list[str]:
+        return [str(i.key).removesuffix("@1") for i in tidu_cli.linearize(document, wrt, "y").head.inputs]
+
+    assert tangents("params.*") == tangents("params") == ["params.w.0", "params.w.1", "params.b"]
+    assert tangents(["params.w.[1]", "x", "params.w"]) == ["params.w.1", "x", "params.w.0"]
+    assert tangents("*") == ["params.w.0", "params.w.1", "params.b", "x"], "no integers"
+    assert tangents(["n", "x"]) == ["n", "x"], "an integer that is named is taken"
+
+    def outputs(keys) -> list[str]:
+        return [str(o.key) for o in tidu_cli.materialize(document, keys).head.outputs]
+
+    assert outputs("aux") == outputs("aux.*") == ["aux.a", "aux.b"]
+    assert outputs(["aux.b", "?", "aux"]) == ["aux.b", "y", "aux.a"]
+    assert list(tidu_cli.compile(document, "a*").outputs) == ["aux.a", "aux.b"]
+    for function, key, message in (
+        (tidu_cli.linearize, "q*", r"no input to differentiate by matches 'q\*'"),
+        (tidu_cli.linearize, "n*", r"'n\*' stands for n, which are integers"),
+        (tidu_cli.linearize, "para", "no graph has an input 'para'"),
+        (tidu_cli.materialize, "q*", r"no output matches 'q\*' \(outputs: y, aux.a, aux.b\)"),
+        (tidu_cli.materialize, "au", "no graph has an output 'au'"),
+    ):
+        with pytest.raises(TiduError, match=message):
+            function(document, key)
+    exact = tidu_cli.trace(lambda **inputs: inputs["a*"] * inputs["ab"], **{"a*": "f64[]", "ab": "f64[]"})
+    assert [str(i.key) for i in tidu_cli.linearize(exact, "a*").head.inputs] == ["a*@1"], "the key itself goes first"

@@ -401,8 +401,8 @@ def eliminates(x):
 
 @pytest.mark.parametrize(
     "function",
-    [uses_a_view, uses_a_base, returns_a_base, goes_on, sets_elements, sets_a_shape, sets_a_part, exchanges_rows, exchanges_elements,
-     eliminates],
+    [uses_a_view, uses_a_base, returns_a_base, goes_on, sets_elements, sets_a_shape, sets_a_part, exchanges_rows,
+     exchanges_elements, eliminates],
 )  # fmt: skip
 def test_statements_as_people_write_them(function):
     assert compare(function, np.array([[2.0, -1.0], [0.5, 3.0]]) + (1j if function is sets_a_part else 0)) is None

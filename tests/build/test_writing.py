@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run
+from tests.onnx.derivatives import require_derivatives
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
+from tidu_cli.graph.graph import Document
 
 INPUTS: dict[str, Any] = {
     "a": np.array([[1.5, -2.0, 3.0, 0.5], [4.0, 5.5, -6.0, 7.0], [0.0, 1.0, 2.0, -3.5]]),
@@ -36,11 +38,14 @@ BASIC = [
 ]  # fmt: skip
 ADVANCED = [
     "[0, 1]", "[1, 1, 0]", "[-1, 0]", "ii", "[0, 1], [1, 0]", ":, [0, 1]", "0, [1, 0]", "[0, 1], :, 0", "[0, 1], None, [1, 0]",
-    "[True, False, True]", "np.array([True, True, False, True])", "{t} > 1", "{t} != {t}",
+    "[True, False, True]", "np.array([True, True, False, True])", "{t}.real > 1", "{t} != {t}",
     "np.arange({t}.size).reshape({t}.shape) % 3 == 0", "ii, 1:", "ii - 1", ":, ii", "[[0, 1], [1, 0]]", "..., [1, 0]",
     "np.array([[0], [1]]), [0, 1]", "..., [True, False]", "[[True, False, True, False]] * 3", "[], 0", "ii > 0",
-    ":, {t}[0] > 1", "k, [1, 0]", "[0, 1], k",
+    ":, {t}[0].real > 1", "k, [1, 0]", "[0, 1], k",
 ]  # fmt: skip
+PLACES = [a for a in ADVANCED if "[[" not in a]
+"""Those of ufuncs' `at`; where it broadcasts complex numbers to indices of two axes, NumPy 2 reads what nobody wrote."""
+
 VIEWS = [
     "{t}.T", "{t}.reshape(-1)", "{t}.ravel()", "{t}.reshape(2, -1)", "np.flip({t})", "np.flip({t}, 0)", "{t}.swapaxes(0, -1)",
     "{t}.squeeze()", "np.atleast_2d({t})", "np.expand_dims({t}, 0)", "np.split({t}, 2, -1)[1]", "np.array_split({t}, 2)[0]",
@@ -61,18 +66,18 @@ STATEMENTS = [
     "{new} = {t}.copy()", "{new} = np.copy({t})", "{new} = {t}.astype(np.int64)", "{new} = {t}[{basic}].T", "{t} += {value}",
     "{t} -= {value}", "{t} *= {value}", "{t} /= 2", "{t} //= 2", *["{t}[{basic}] = {value}"] * 4,
     *["{t}[{advanced}] = {value}"] * 3, *["{t}[{basic}] += {value}"] * 2,
-    *["{t}[{advanced}] += {value}", "{t}[{advanced}] *= {value}"], "{t}[{t} > 1] = np.sqrt({t}[{t} > 1])", "{t}[{t} < 0] *= -1",
-    "{t}[0], {t}[1] = {t}[1], {t}[0]", "{t}[0], {t}[1] = {t}[1].copy(), {t}[0].copy()", "{t}[1:] = {t}[:-1]",
-    "{t}[:, 1:] = {t}[:, :-1]", "{t}.T[{basic}] = {value}", "{t}.reshape(-1)[{basic}] = {value}", "{view}[{basic}] = {value}",
-    "{view}[...] = {value}", "np.add.at({t}, ({advanced}), {value})", "np.subtract.at({t}, ({advanced}), {value})",
-    "np.multiply.at({t}, ([1, 0, 1],), {value})", "np.maximum.at({t}, ({advanced}), {value})",
-    "np.negative.at({t}, ({advanced}))", "np.add({t}, {value}, out={u})", "np.multiply({t}, 2, out={t}, where={t} > 0)",
-    "np.sum({t}, axis=0, out={u})", "np.negative({t}, {u})", "np.cumsum({t}, axis=0, out={t})",
-    "{new} = np.exp(np.minimum({t}, 1), out={u})", "np.clip({t}, -1, 2, out={t})", "np.add.reduce({t}, 0, out={u})",
-    "np.fill_diagonal({t}, {value})", "np.fill_diagonal({t}, 5, wrap=True)", "np.copyto({t}, {value})",
-    "np.copyto({t}, {value}, where={t} > 0)", "np.put({t}, [0, 2], {value})", "np.put({t}, ii, {value})",
-    "np.place({t}, {t} > 1, 3)", "np.putmask({t}, {t} > 1, {value})", "np.put({t}, [1, -1], 7, mode='wrap')",
-    "np.place({t}, np.arange({t}.size) % 2 == 0, [1, 2])",
+    *["{t}[{advanced}] += {value}", "{t}[{advanced}] *= {value}"], "{t}[{t}.real > 1] = np.sqrt({t}[{t}.real > 1])",
+    "{t}[{t}.real < 0] *= -1", "{t}[0], {t}[1] = {t}[1], {t}[0]", "{t}[0], {t}[1] = {t}[1].copy(), {t}[0].copy()",
+    "{t}[1:] = {t}[:-1]", "{t}[:, 1:] = {t}[:, :-1]", "{t}.T[{basic}] = {value}", "{t}.reshape(-1)[{basic}] = {value}",
+    "{view}[{basic}] = {value}", "{view}[...] = {value}", "np.add.at({t}, ({places}), ({value}) * 1)",
+    "np.subtract.at({t}, ({places}), ({value}) * 1)", "np.multiply.at({t}, ([1, 0, 1],), ({value}) * 1)",
+    "np.maximum.at({t}, ({places}), ({value}) * 1)", "np.negative.at({t}, ({places}))", "np.add({t}, {value}, out={u})",
+    "np.multiply({t}, 2, out={t}, where={t}.real > 0)", "np.sum({t}, axis=0, out={u})", "np.negative({t}, {u})",
+    "np.cumsum({t}, axis=0, out={t})", "{new} = np.exp(np.minimum({t}, 1), out={u})", "np.clip({t}, -1, 2, out={t})",
+    "np.add.reduce({t}, 0, out={u})", "np.fill_diagonal({t}, {value})", "np.fill_diagonal({t}, 5, wrap=True)",
+    "np.copyto({t}, {value})", "np.copyto({t}, {value}, where={t}.real > 0)", "np.put({t}, [0, 2], {value})",
+    "np.put({t}, ii, {value})", "np.place({t}, {t}.real > 1, 3)", "np.putmask({t}, {t}.real > 1, {value})",
+    "np.put({t}, [1, -1], 7, mode='wrap')", "np.place({t}, np.arange({t}.size) % 2 == 0, [1, 2])",
     "np.put_along_axis({t}, np.argmax({t}, axis=0, keepdims=True), 9, axis=0)",
     "np.put_along_axis({t}, np.array([[0, 1]]), {value}, axis=1)", "{t}.fill(2)", "{t}.sort()", "{t}.sort(axis=0)",
     "{t}.flat[1] = 4", "{t}.flat[::2] = [1, 2]", "{t}.flat = {value}", "{t}.flat[ii] = {value}", "{t}.real = {value}",
@@ -96,23 +101,24 @@ MAY_BE_REFUSED = (
     "Incompatible shape for in-place modification",
     "np.negative.at of an array that is read-only",  # NumPy does not see that
     "axis 0 is out of range for an array of 0 axes",
+    "assignment to elements of an array that it reads with another stride",
     "assignment to .flat reads elements",
     "einsum: 'i' has 0 and 2 elements",
     "and out is",
 )
 
 
-def program(choose: Callable[[Sequence[Any]], Any], length: int) -> list[str]:
+def program(choose: Callable[[Sequence[Any]], Any], length: int, inputs: Mapping[str, Any] = INPUTS) -> list[str]:
     """Statements that NumPy runs one after the other."""
-    known, found = INPUTS, []
+    known, found = dict(inputs), []
     for number in range(length):
         names = [x for x in known if x not in ("k", "ii")]
         text = choose(STATEMENTS)
-        for hole, options in (("view", VIEWS), ("value", VALUES), ("advanced", ADVANCED), ("basic", BASIC)):
+        for hole, options in (("view", VIEWS), ("value", VALUES), ("places", PLACES), ("advanced", ADVANCED), ("basic", BASIC)):
             while "{" + hole + "}" in text:
                 text = text.replace("{" + hole + "}", choose(options), 1)
         text = text.format(t=choose(names), u=choose(names), l="a", new=f"v{number}")
-        then = follows(found, text)
+        then = follows(found, text, inputs)
         if then is not None:
             found.append(text)
             known = then
@@ -125,9 +131,9 @@ def programs(draw) -> list[str]:
     return program(lambda options: draw(st.sampled_from(options)), draw(st.integers(1, 9)))
 
 
-def follows(statements: list[str], text: str) -> dict[str, Any] | None:
+def follows(statements: list[str], text: str, inputs: Mapping[str, Any] = INPUTS) -> dict[str, Any] | None:
     """What is known after these statements and another one; None if NumPy complains of that."""
-    known = after(statements, INPUTS)
+    known = after(statements, inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
@@ -139,17 +145,17 @@ def follows(statements: list[str], text: str) -> dict[str, Any] | None:
     return known if all(isinstance(x, np.ndarray | np.generic) for x in known.values()) else None
 
 
-def after(statements: list[str], values: dict[str, Any]) -> dict[str, Any]:
+def after(statements: list[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """What all names stand for in the end, under NumPy."""
-    known = copy.deepcopy(values)
+    known = copy.deepcopy(dict(values))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec("\n".join(statements).replace("like=a", "like=None"), {"np": np}, known)
     return known
 
 
-def of_graph(statements: list[str], values: dict[str, Any]) -> dict[str, Any] | str:
-    """The same in a graph, or the message of its refusal."""
+def graph(statements: list[str], values: dict[str, Any]) -> Document | str:
+    """The graph that gives that, or the message of its refusal."""
     code = compile("\n".join(statements), "program.py", "exec")
 
     def function(**known):
@@ -159,10 +165,9 @@ def of_graph(statements: list[str], values: dict[str, Any]) -> dict[str, Any] | 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            document = trace(function, **values)
+            return trace(function, **values)
         except TiduError as error:
             return str(error)
-        return run(document, values)
 
 
 def check(statements: list[str]) -> str | None:
@@ -170,9 +175,12 @@ def check(statements: list[str]) -> str | None:
 
     A number and an array without axes are inputs of one type, so that a graph has to be right for both.
     """
-    found = of_graph(statements, INPUTS)
-    if isinstance(found, str):
-        return found
+    document = graph(statements, INPUTS)
+    if isinstance(document, str):
+        return document
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = run(document, INPUTS)
     for k in (np.array(1), np.int64(1)):
         for name, value in after(statements, {**INPUTS, "k": k}).items():
             assert_same(found[name], np.asarray(value))
@@ -203,6 +211,36 @@ def test_many_programs_give_what_numpy_gives():
         assert_refused_for_a_reason(message)
         refused += message is not None
     assert refused < 3_000
+
+
+# Derivatives.
+
+ARRAYS = ("a", "b", "c")
+
+
+def require_right_derivatives(seed: int) -> str | None:
+    """Of a random program at a random point, or why it has none: it is refused, or the point is at a kink."""
+    rng = np.random.default_rng(seed)
+    inputs = INPUTS | {name: rng.standard_normal(INPUTS[name].shape) for name in ARRAYS}
+    document = graph(program(random.Random(seed).choice, 12, inputs), inputs)
+    if isinstance(document, str):
+        return document
+    floats = [str(o.key) for o in document.head.outputs if str(o.type).startswith("f64")]
+    point = {str(i.key): inputs[str(i.key)] for i in document.head.inputs}
+    try:
+        with np.errstate(all="ignore"):
+            require_derivatives(document, point, ARRAYS, floats, seed=seed)
+    except AssertionError as error:
+        if "has no derivative here" in str(error):
+            return str(error)
+        raise
+    return None
+
+
+@pytest.mark.parametrize("start", range(0, 100, 10))
+def test_programs_have_the_derivatives_of_what_they_compute(start):
+    told = [require_right_derivatives(seed) for seed in range(start, start + 10)]
+    assert told.count(None) >= 4, told
 
 
 # Dtypes, errors, loops and branches.

@@ -74,10 +74,14 @@ def test_a_failure_leaves_out_untouched_and_nothing_beside_it(tmp_path, command)
     assert (out.read_text(), os.listdir(tmp_path)) == ("before", ["out.json"])
 
 
-def test_the_suffix_decides_over_format(tmp_path):
+def test_the_suffix_says_the_format_and_what_contradicts_it_is_wrong_usage(tmp_path):
     as_json, as_msgpack = tmp_path / "a.JSON", tmp_path / "a.msgpack"
-    succeed("convert", F, "-o", as_json, "--format", "msgpack")
-    succeed("convert", F, "-o", as_msgpack, "--format", "json")
+    for order in (["-o", as_json, "--format", "msgpack"], ["--format", "msgpack", "-o", as_json]):
+        result = invoke("convert", F, *order)
+        assert result.exit_code == 2 and "ends in '.JSON', and --format says msgpack; leave out one of them" in result.stderr
+    assert os.listdir(tmp_path) == []
+    succeed("convert", F, "-o", as_json)
+    succeed("convert", F, "-o", as_msgpack, "--format", "msgpack")
     assert json.loads(as_json.read_bytes())["tidu"] == 1
     assert as_msgpack.read_bytes()[0] == 0x82
     for other in (tmp_path / "without", tmp_path / ".hidden"):
@@ -96,14 +100,14 @@ WRITES = {
     "materialize": ".json, .msgpack, .onnx, .mlir or .mlirbc, or give --format",
     "matrix": ".json, .msgpack, .onnx, .mlir or .mlirbc, or give --format",
     "convert": ".json, .msgpack, .onnx, .mlir or .mlirbc, or give --format",
-    "eval": ".json, .msgpack or .npz, or give --format",
-    "grad --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
-    "jvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
-    "vjp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
-    "hvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
-    "jacobian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
-    "hessian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
-    "derivative --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
+    "eval": ".json, .msgpack, .csv, .txt, .npy or .npz, or give --format",
+    "grad --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
+    "jvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
+    "vjp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
+    "hvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
+    "jacobian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
+    "hessian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
+    "derivative --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
     "dot": ".dot, .gv, .svg, .png or .pdf, or give --format",
     "view": ".html",
     "schema": ".json",

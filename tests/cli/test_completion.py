@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 
@@ -130,9 +131,17 @@ def words(line, at=None):
         ("convert --nodes ", ["list", "packed"]),
         ("convert f.", ["f.json", "f.msgpack"]),
         ("convert no", ["notes.txt"]),
+        ("help gr", ["grad"]),
+        ("eval f.json --format ", ["json", "csv", "npy", "npz", "msgpack", "table"]),
         ("build x*sin(y)+pi -i ", ["x:", "y:"]),
         ("build model.py:loss -i w:f64[] -i ", ["b:", "c:"]),
         ("build model.py:", ["model.py:loss", "model.py:other"]),
+        ("grad mod", ["model.py:"]),
+        ("grad model.py:", ["model.py:loss", "model.py:other"]),
+        ("grad model.py:loss -i ", ["w:", "b:", "c:"]),
+        ("grad model.py:loss -i b=3 --wrt ", ["w", "c"]),
+        ("grad model.py:loss --set w=1 --set ", ["b=", "c="]),
+        ("eval sin(x)*y --set ", ["x=", "y="]),
         ("ops dot", ["dot_general"]),
         ("check --ops dot", ["dot_general"]),
         ("linearize --wrt ", []),
@@ -155,6 +164,14 @@ def test_large_files_are_not_read(folder):
     with open("f.json", "ab") as file:
         file.write(b" " * LARGEST)
     assert words("linearize f.json --wrt ") == []
+
+
+def test_compressed_documents_are_files_with_keys_too(folder):
+    succeed("convert", "f.json", "-o", "g.json.gz")
+    assert words("convert g") == ["g.json.gz"]
+    assert words("linearize g.json.gz --wrt z") == ["z"]
+    (folder / "bomb.json.gz").write_bytes(gzip.compress(b'{"graphs": []' + b" " * LARGEST + b"}"))
+    assert words("linearize bomb.json.gz --wrt ") == []
 
 
 BASH = r"""

@@ -219,7 +219,7 @@ def test_doubles_are_read_without_looking_at_their_text(monkeypatch):
     def refused(text):
         raise AssertionError(text)
 
-    monkeypatch.setattr("tidu_cli.formats.values.number", refused)
+    monkeypatch.setattr("tidu_cli.formats.values.reading.number", refused)
     assert read_values(b'{"x": [1.5, 2.5]}', "v", {X: parse_type("f64[2]")})[X] == [1.5, 2.5]
     with pytest.raises(AssertionError):
         read_values(b'{"x": [1.5, 2.5]}', "v", {X: parse_type("f32[2]")})

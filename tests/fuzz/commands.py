@@ -82,7 +82,7 @@ def options(name: str) -> tuple[tuple[str, bool], ...]:
 
 def make(choices: Choices) -> bytes:
     """A command line as JSON: words, and what stands in stdin, in.json and other.json, as texts of latin-1."""
-    name = choices.pick([c for c in COMMANDS if c != "completion"])
+    name = choices.pick([c for c in COMMANDS if c not in ("completion", "help")])
     words = [name]
     for _ in range(choices.below(5)):
         if choices.one_in(5):

@@ -17,7 +17,7 @@ GREATEST = 2**53 - 1
 TANGENT = {"tangent": {"of": "x", "pass": GREATEST}}
 
 SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
-READERS = tuple(name for name in COMMANDS if name not in ("build", "schema", "ops", "completion"))
+READERS = tuple(name for name in COMMANDS if name not in ("build", "schema", "ops", "completion", "help"))
 ASKED = {
     "diff": (F,),
     **dict.fromkeys(("linearize", *SHORTHANDS), ("--wrt", "x")),

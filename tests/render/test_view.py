@@ -203,7 +203,7 @@ def test_print_has_the_picture_and_the_words_and_no_controls(page, tmp_path):
 def test_tab_reaches_the_picture_its_parts_and_the_controls_in_order(page):
     order = "[...document.querySelectorAll('[tabindex], button:not(:disabled), input')].map((e) => e.id || e.dataset.item)"
     found = page.evaluate(order)
-    assert found[0] == "view" and found[-5:] == ["in", "out", "fit", "next", "slider"]
+    assert found[:2] == ["search", "view"] and found[-5:] == ["in", "out", "fit", "next", "slider"]
     assert page.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"])').length") == 0
     page.evaluate("show(4)")
     assert page.evaluate("slider.getAttribute('aria-valuetext')").startswith("c3 = c2 + c1")

@@ -65,7 +65,7 @@ def test_untyped_values_are_converted(type_, value):
         ("u8[]", -1, "out of range"),
         ("f64[]", True, "True is not a number"),
         ("bool[]", 1, "1 is not a bool"),
-        ("f64[]", 1j, "is not a number"),
+        ("f64[]", 1j, "1j is complex; give a real number"),
         ("f64[]", 10**400, "out of range"),
         ("f16[]", 1e6, "1000000.0 is out of its range"),
         ("c64[2]", [1, 1e300j], "out of its range"),
@@ -88,25 +88,68 @@ def test_untyped_values_that_do_not_fit(type_, value, message):
 @pytest.mark.parametrize(
     ("type_", "value", "given"),
     [
-        ("f32[]", np.float64(1), "f64[]"),
-        ("f16[]", np.float32(1), "f32[]"),
-        ("f64[]", np.complex64(1), "c64[]"),
-        ("c64[]", np.float64(1), "f64[]"),
-        ("f64[]", np.bool_(True), "bool[]"),
         ("f64[2]", np.zeros(3, np.int32), "i32[3]"),
-        ("i64[]", np.int32(1), "i32[]"),
-        ("f16[]", np.zeros((), ml_dtypes.bfloat16), "bf16[]"),
         ("f64[3]", np.zeros(2), "f64[2]"),
         ("f64[3]", np.zeros(()), "f64[]"),
-        ("i32[2]", np.zeros(2, np.int64), "i64[2]"),
-        ("f32[]", Literal(parse_type("f64[]"), bytes(8)), "f64[]"),
         ("f64[]", np.array("x"), "str32[]"),
         ("f64[]", np.zeros((), "M8[s]"), "datetime64[s][]"),
     ],
 )
-def test_typed_values_must_have_the_declared_type_or_one_less_wide(type_, value, given):
+def test_typed_values_must_have_the_declared_shape_and_be_numbers(type_, value, given):
     with pytest.raises(EvaluationError, match=re.escape(f"input x: expected {type_}, got {given}; give exactly that type")):
         input_array("input x", parse_type(type_), value)
+
+
+INTEGERS_BY_RANGE = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+UNCHANGED = "got {}, which is not converted unasked, though no number in it would change; convert it, if that is meant: .astype("
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "message"),
+    [
+        ("f32[]", np.float64(1), UNCHANGED.format("f64[]") + "'float32')"),
+        (
+            "f32[]",
+            np.float64(0.1),
+            "got f64[], and 0.1 would become 0.10000000149011612; convert it, if that",
+        ),
+        ("f32[2,2]", np.array([[1, 2], [1e300, 0.1]]), "got f64[2,2], and 1e+300 at [1,0] would become inf; convert it"),
+        ("f32[2]", np.array([np.nan, -np.inf]), UNCHANGED.format("f64[2]")),
+        ("f16[]", np.float32(1.0001), "got f32[], and 1.0001 would become 1.0;"),
+        ("f16[]", np.zeros((), ml_dtypes.bfloat16), UNCHANGED.format("bf16[]") + "'float16')"),
+        ("f64[]", np.complex64(1 + 2j), "got c64[], and (1+2j) has an imaginary part; take its real part, if that is meant: .real"),
+        (
+            "f64[2]",
+            np.zeros(2, complex),
+            "got c128[2], which is not converted unasked, though no number",
+        ),
+        ("c64[]", np.float64(0.1), "got f64[], and 0.1 would become (0.10000000149011612+0j)"),
+        ("f64[]", np.bool_(True), UNCHANGED.format("bool[]") + "'float64')"),
+        ("i32[2]", np.array([1, 2**31]), "got i64[2], and 2147483648 at [1] would become -2147483648; convert it"),
+        ("u8[]", np.int8(-1), "got i8[], and -1 would become 255"),
+        ("i32[]", np.float64(1.5), "got f64[], and 1.5 would become 1;"),
+        ("i32[]", np.float64(2), UNCHANGED.format("f64[]") + "'int32')"),
+        ("bool[2]", np.array([1, 2]), "got i64[2], and 2 at [1] would become True"),
+        ("f32[]", Literal(parse_type("f64[]"), np.float64(0.1).tobytes()), "got f64[], and 0.1 would become 0.10000000149011612"),
+    ],
+)
+def test_what_would_change_in_a_narrower_type_is_named_with_the_way_out(type_, value, message):
+    with pytest.raises(EvaluationError, match=re.escape(f"input x: expected {type_}, {message}")) as caught:
+        input_array("input x", parse_type(type_), value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", INTEGERS_BY_RANGE)
+@pytest.mark.parametrize("target", INTEGERS_BY_RANGE)
+def test_integers_are_taken_for_those_that_have_all_of_them(given, target):
+    least, greatest = np.iinfo(numpy_dtype(np, given)).min, np.iinfo(numpy_dtype(np, given)).max
+    value = np.array([least, greatest], numpy_dtype(np, given))
+    bounds = np.iinfo(numpy_dtype(np, target))
+    if bounds.min <= least and greatest <= bounds.max:
+        assert input_array("input x", parse_type(f"{target}[2]"), value).tolist() == [least, greatest]
+    else:
+        with pytest.raises(EvaluationError, match="would become"):
+            input_array("input x", parse_type(f"{target}[2]"), value)
 
 
 INTEGER_TYPES = [np.dtype(f"{kind}{8 * size}") for kind in ("int", "uint") for size in (1, 2, 4, 8)]

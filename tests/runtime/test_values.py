@@ -216,8 +216,8 @@ def test_assignments(tmp_path):
     [
         ("x", DocumentError, "write it as KEY=VALUE"),
         ("x=", DocumentError, "--set x: malformed JSON"),
-        ("x=three", DocumentError, "--set x: malformed JSON"),
-        ("x=\udc80", DocumentError, "--set x: malformed JSON"),
+        ("x=three", DocumentError, "--set x: 'three' is no value; write 3, .5"),
+        ("x=\udc80", DocumentError, "is no value; write 3, .5"),
         ("xs=3", UnknownNameError, "no graph has an input 'xs'; did you mean 'x'?"),
         ("q=r=3", UnknownNameError, "no graph has an input 'q'"),
         ("x@=3", DocumentError, "malformed key"),

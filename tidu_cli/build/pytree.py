@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from tidu_cli.build.arguments.given import Static
 from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.arrays.selection import Selection
 from tidu_cli.build.arrays.storage import current
@@ -25,64 +24,9 @@ from tidu_cli.lax.arrays.structural import dtype_name
 MAX_LEVELS = 64
 """How deep inputs and outputs may nest."""
 
-Tree = dict[str, Any]
-"""The keys of inputs by the parts of their names: at the leaves the whole key."""
-
-
-def tree_of(inputs: Mapping[str, Type]) -> Tree:
-    """The tree of keys. Raises BuildError where an array would hold others."""
-    tree: Tree = {}
-    for key in inputs:
-        *path, last = key.split(".")
-        if len(path) > MAX_LEVELS:
-            raise BuildError(f"input '{key[:60]}' nests deeper than {MAX_LEVELS} levels")
-        level = tree
-        for part in path:
-            level = level.setdefault(part, {})
-            if not isinstance(level, dict):
-                raise BuildError(f"input '{key}' is inside of '{level}', which is an array")
-        if last in level:
-            raise BuildError(f"input '{key}' is given twice, or holds others")
-        level[last] = key
-    return tree
-
-
-def filled(tree: Any, hint: Any, arrays: Mapping[str, Any]) -> Any:
-    """What becomes of a tree of keys: an Array or Record, or a dataclass if the annotation `hint` is one, or a list or dict.
-
-    It is a list or tuple if its keys count from 0.
-    """
-    if isinstance(tree, str):
-        return arrays[tree]
-    origin = typing.get_origin(hint) or hint
-    parts = typing.get_args(hint)
-    if isinstance(origin, type) and (dataclasses.is_dataclass(origin) or hasattr(origin, "_fields")):
-        hints = hints_of(origin)
-        values = {k: filled(v, hints.get(k), arrays) for k, v in tree.items()}
-        try:
-            return origin(**values)
-        except TypeError as error:
-            raise BuildError(f"{origin.__name__}: {error}") from None
-    if sorted(tree) == sorted(map(str, range(len(tree)))):
-        each = [
-            parts[k] if origin is tuple and k < len(parts) and parts[-1] is not ... else parts[0] if parts else None
-            for k in range(len(tree))
-        ]
-        items = [filled(tree[str(k)], each[k], arrays) for k in range(len(tree))]
-        return tuple(items) if origin is tuple else items
-    below = parts[1] if len(parts) == 2 and origin is dict else None
-    return {k: filled(v, below, arrays) for k, v in tree.items()}
-
-
-def hints_of(annotated: Any) -> dict[str, Any]:
-    """The annotations of a class or a function, none if they cannot be read."""
-    with contextlib.suppress(Exception):
-        return typing.get_type_hints(annotated)
-    return {}
-
 
 def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
-    """The structure of types `value` with Arrays in their place, declared in order."""
+    """The structure of types `value` with Arrays in their place, declared in order. None, functions and constants stay."""
     if level > MAX_LEVELS:
         raise BuildError(f"input '{path[:60]}' nests deeper than {MAX_LEVELS} levels")
     if isinstance(value, dict):
@@ -91,13 +35,17 @@ def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
         names = getattr(value, "_fields", range(len(value)))
         items = [inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in zip(names, value, strict=True)]
         return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type | TensorType | RecordType):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | TensorType | RecordType | Static):
         fields = {
             f.name: inputs_of(recorder, getattr(value, f.name), f"{path}.{f.name}", level + 1)
             for f in dataclasses.fields(value)
             if f.init
         }
         return dataclasses.replace(value, **fields)
+    if isinstance(value, Static):
+        return value.value
+    if value is None or (callable(value) and not hasattr(value, "dtype")):
+        return value
     return recorder.input(Key(path), _type(value, path))
 
 
@@ -108,7 +56,7 @@ def _type(value: Any, path: str) -> Type:
         try:
             return parse_value_type(value)
         except TypeTextError as error:
-            raise BuildError(f"input '{path}': {error}") from None
+            raise BuildError(f"input '{path}': {error}; tidu_cli.static({value[:40]!r}) is text") from None
     if isinstance(value, bool | int | float | complex):
         value = np.asarray(value)
     if hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -116,7 +64,8 @@ def _type(value: Any, path: str) -> Type:
         if dtype in ITEMSIZE:
             return TensorType(dtype, tuple(map(int, value.shape)))
     raise BuildError(
-        f"input '{path}': {type(value).__name__} is no type; give text such as 'f64[3]', an array, or leave it out for its default"
+        f"input '{path}': {type(value).__name__} is no type; give text such as 'f64[3]', an array, a constant as "
+        "tidu_cli.static(value), or leave it out for its default"
     )
 
 

@@ -16,16 +16,20 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
 from tidu_cli.build.arrays.repeats import Node, Repeats
 from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
+from tidu_cli.build.buffers.contents import LEAK, marked
 from tidu_cli.build.buffers.elements import ElementTable
+from tidu_cli.build.buffers.memory import resolved
 from tidu_cli.build.buffers.running import RUNNING, innermost_running
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.functions import PROTOCOLS
+from tidu_cli.build.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.select import covered, is_pattern
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import more_than
@@ -65,6 +69,7 @@ class Recorder:
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
     such values but for constants. `meta` is that of nodes, by the number of one of their results.
+    `sources` say where they arise, if that is asked for.
     """
 
     numpy = PROTOCOLS
@@ -89,6 +94,7 @@ class Recorder:
         self.meta: dict[int, Meta] = {}
         self._repeats = Repeats(self)
         self._numbers: dict[Any, Array] = {}
+        self.sources: Sources | None = within.sources if within is not None else None
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
@@ -162,6 +168,8 @@ class Recorder:
             first = self._known[identity] = self._n_values
             self._n_values += n_results
             self._nodes.append((code, operands, first))
+            if self.sources is not None:
+                self.meta[first] = {"source": self.sources.now()}
         return first
 
     @property
@@ -209,7 +217,8 @@ class Recorder:
 
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""
-        return self.open[-1]._constant(np.asarray(value))
+        found = resolved(value)
+        return found if isinstance(found, Array) else self.open[-1]._constant(np.asarray(found))
 
     def _constant(self, array: Any) -> Array:
         dtype = name_of(array.dtype)
@@ -220,6 +229,8 @@ class Recorder:
                 return known
         if dtype not in ITEMSIZE:
             raise BuildError(f"a constant of NumPy dtype {array.dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+        if self.elements.arrays and marked(array):
+            raise BuildError(LEAK)
         if array.size > 1 and not any(array.strides):  # one number, of which nobody shall make as many
             return self._constant(array[(0,) * array.ndim]).broadcast(array.shape)
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if dtype != "bf16" else array
@@ -319,15 +330,23 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def chosen(found: Mapping[str, Array], outputs: Sequence[str], whose: str) -> Mapping[str, Array]:
-    """The outputs of these keys, all if there are none. Raises UnknownNameError."""
+    """The outputs of these keys, which may be patterns, all if there are none. Raises UnknownNameError."""
+    keys: list[str] = []
     for key in outputs:
-        if key not in found:
+        several = [key] if key in found else covered(key, found)
+        if not several:
             raise UnknownNameError(f"{whose} has no output '{key}'{did_you_mean(key, list(found))} (outputs: {', '.join(found)})")
-    return {key: found[key] for key in outputs} if outputs else found
+        keys += several
+    return {key: found[key] for key in keys} if outputs else found
 
 
-def default_output(inputs: Collection[str]) -> str:
-    """What an output is called where nobody says: y, or where an input has that name out, or else out.2, ..."""
+def default_output(inputs: Collection[str], outputs: Sequence[str] = ()) -> str:
+    """What an output is called that has no name: as `outputs` says if that is one name, and no pattern.
+
+    Else it is y, or where an input has that name out, or else out.2, ...
+    """
+    if len(outputs) == 1 and not is_pattern(outputs[0]):
+        return outputs[0]
     names = chain(("y", "out"), (f"out.{k}" for k in count(2)))
     name: str = next(name for name in names if name not in inputs)
     return name

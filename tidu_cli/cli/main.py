@@ -36,12 +36,14 @@ COMMANDS = (
     "dot",
     "view",
     "check",
+    "show",
     "info",
     "diff",
     "convert",
     "schema",
     "ops",
     "completion",
+    "help",
 )
 """Every subcommand, in the order of the help: the module of that name holds it as `command`, but for the shorthands."""
 
@@ -104,6 +106,8 @@ class Command(click.Command):
             _fail(ctx, str(failure))
         except MemoryError:
             _fail(ctx, "out of memory")
+        except RecursionError:
+            _fail(ctx, "values or constants nest too deeply; a few hundred levels are the most")
         except BrokenPipeError:
             raise  # click ends quietly
         except OSError as failure:
@@ -136,9 +140,11 @@ def cli() -> None:
     """Differentiate computation graphs that live in files.
 
     A graph file goes in, the graph file of its derivative comes out. Commands read FILE, or standard input, and write to standard
-    output, so that they form pipelines:
+    output, so that they form pipelines. FILE may also be FILE.py:FUNCTION, which is run, or a formula:
 
     \b
+      tidu grad model.py:loss --inputs data.npz --wrt 'params.*'
+      tidu grad 'x**2 * sin(y)' --set x=3 --set y=0 --wrt x
       tidu linearize samples/f.json --wrt x | tidu transpose | tidu materialize |
         tidu eval --set x=3 --set y@-1=1
 

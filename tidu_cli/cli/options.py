@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -12,12 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from tidu_cli.cli.building.declarations import build_option
+from tidu_cli.cli.building.documents import built
+from tidu_cli.cli.building.kinds import kind_of, require_all_taken
 from tidu_cli.cli.messages import detail, is_verbose, note
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.progress import paused
 from tidu_cli.cli.style import is_terminal
-from tidu_cli.errors import KeyTextError, TiduError, counted, printable
+from tidu_cli.errors import DocumentError, KeyTextError, TiduError, counted, printable
+from tidu_cli.formats.suffixes import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import checked_pass, parse_key
+from tidu_cli.graph.keys import Key, checked_pass, parse_key
+from tidu_cli.graph.select import covered_inputs, listed, matching_inputs
 
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Source
@@ -26,27 +31,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SUFFIXES = {
-    ".json": "json",
-    ".msgpack": "msgpack",
-    ".onnx": "onnx",
-    ".mlir": "mlir",
-    ".mlirbc": "mlirbc",
-    ".npz": "npz",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".svg": "svg",
-    ".png": "png",
-    ".pdf": "pdf",
-    ".html": "html",
-}
-"""The format that a file name's suffix stands for."""
-
-BINARY = frozenset({"msgpack", "onnx", "mlirbc", "npz", "png", "pdf"})
+BINARY = frozenset({"msgpack", "onnx", "mlirbc", "npy", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
-
-DOCUMENTS = ("json", "msgpack", "onnx", "mlir", "mlirbc")
-"""The formats of documents."""
 
 _PRIMITIVES = "tidu.primitives"
 """Under which click's context holds the primitives of `known_primitives`."""
@@ -90,8 +76,8 @@ class Loaded(NamedTuple):
 
 
 def file_argument(function: F) -> F:
-    """The argument FILE: a document, by default standard input. With it come the options --ops and --plugins."""
-    return click.argument("file", default="-", metavar="[FILE]")(ops_option(function))
+    """The argument FILE: a document, by default standard input. With it come the options -i, --ops and --plugins."""
+    return click.argument("file", default="-", metavar="[FILE]")(build_option(ops_option(function)))
 
 
 def ops_option(function: F) -> F:
@@ -122,8 +108,8 @@ output_keys_option = click.option(
     type=KEY,
     multiple=True,
     metavar="KEY",
-    help="An output, by its key; repeats. Looked up in the head, then in the latest graph that has it. Any other value by its "
-    "digest, as `tidu info --digests` lists it. [default: all of the head's]",
+    help="An output, by its key, or all that match a pattern in quotes, such as 'h*'; repeats. Looked up in the head, then in the "
+    "latest graph that has it. Any other value by its digest, as `tidu info --digests` lists it. [default: all of the head's]",
 )
 """The option --output KEY, which repeats."""
 
@@ -133,7 +119,8 @@ wrt_option = click.option(
     multiple=True,
     required=True,
     metavar="KEY",
-    help="An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*'; repeats.",
+    help="An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*', or params for all "
+    "of params.w, params.b, ...; repeats.",
 )
 """The option --wrt KEY, which repeats."""
 
@@ -152,38 +139,13 @@ one_pass_option = click.option(
 """The option --one-pass N, which repeats."""
 
 
-def result_options(*formats: str, default: str) -> Callable[[F], F]:
-    """The options -o and --format, for these formats."""
-
-    def decorate(function: F) -> F:
-        text = f"The format, where OUT has no suffix that says it. [default: {default}]"
-        choice = click.Choice(formats)  # read first, as it decides which names -o takes
-        function = click.option("--format", "format_", type=choice, is_eager=True, metavar="|".join(formats), help=text)(function)
-        return out_option(*formats)(function)
-
-    return decorate
-
-
-def out_option(*formats: str) -> Callable[[F], F]:
-    """The option -o of a command that writes these formats: its name has the suffix of one of them, or none.
-
-    Another suffix that is of no format at all goes where --format is given, and of what is there and no file, such as a pipe.
-    """
-
-    def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
-        suffix, found = os.path.splitext(out or "")[1], _format_by_suffix(out)
-        if out is None or not suffix or found in formats:
-            return out
-        is_special = os.path.exists(out) and not os.path.isfile(out)
-        if found is None and (ctx.params.get("format_") or is_special):
-            return out
-        *others, last = [s for s, of in SUFFIXES.items() if of in formats]
-        own = f"{', '.join(others)} or {last}" if others else last
-        way = ", or give --format" if found is None and "format_" in ctx.params else ""
-        raise click.BadParameter(f"'{out}' ends in '{suffix}', which is no format of the result; end it in {own}{way}", ctx, param)
-
-    text = "Write to this file, whole or not at all. [default: standard output]"
-    return click.option("-o", "out", metavar="OUT", callback=fitting, help=text)
+def chosen_inputs(document: Document, wrt: Iterable[Key]) -> list[Key]:
+    """The inputs of --wrt, patterns written out. Of integers that are left out a note tells. Raises UnknownNameError."""
+    found = matching_inputs(document, wrt)
+    left_out = [str(k) for key in wrt if key not in document.inputs for k in covered_inputs(document, key) if k not in found]
+    if left_out:
+        note(f"left out of --wrt, as they are integers: {listed(left_out)}")
+    return found
 
 
 document_output_options = result_options(*DOCUMENTS, default="what came in")
@@ -195,14 +157,32 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def load(file: str) -> Loaded:
-    """Read and check a document, with the ops of --ops. Raises DocumentError."""
-    imported, found = load_imported(file)
+def load(file: str, settings: Sequence[str] = (), files: Sequence[str] = (), *, shared: bool = False) -> Loaded:
+    """Read and check a document, with the ops of --ops, or build it of FILE.py:FUNCTION or a formula. Raises TiduError.
+
+    What is built takes types that -i does not say from the values of `settings` and `files`, those of --set and --inputs; where -i
+    is `shared` by several documents, each takes what it has names for.
+    """
+    kind = kind_of(file, settings, shared=shared)
+    if kind != "file":
+        return Loaded(_told_of(built(file, kind, settings, files, shared=shared), file), "json")
+    imported, found = _imported(file)
     return Loaded(imported.document, found)
 
 
 def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
     """Likewise, with the weights of a model of ONNX, for which the choices are. What its reader notes is told. Raises as `load`."""
+    kind = kind_of(file)
+    if kind == "file":
+        return _imported(file, choices)
+    from tidu_cli.formats.onnx.choices import Imported
+
+    if choices is not None and choices.chosen:
+        raise DocumentError(f"{file} is a {kind}; for models of ONNX only: {', '.join(choices.chosen)}")
+    return Imported(_told_of(built(file, kind), file), {}), "json"
+
+
+def _imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.read import parse_imported
 
     imported, found = _read(file, partial(parse_imported, choices=choices))
@@ -219,16 +199,22 @@ def tell_notes(file: str, imported: Imported) -> None:
 def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     """Read several documents: with how messages name them, and the format of the first. Raises as `load`, and UsageError."""
     require_stdin_once(*files)
-    sources = [load(file) for file in files]
+    if len(files) > 1:
+        require_all_taken([(file, kind_of(file, shared=True)) for file in files])
+    sources = [load(file, shared=len(files) > 1) for file in files]
     return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
-def load_subject(file: str) -> tuple[Document | PrimitiveSet | bytes, str]:
+def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) -> tuple[Document | PrimitiveSet | bytes, str]:
     """Read a document, or a library: then its ops with the built-in ones; of a model of ONNX its bytes. And the format.
 
-    Raises DocumentError.
+    What is built, is built as `load` says. Raises TiduError.
     """
     from tidu_cli.formats.read import is_model, parse_subject
+
+    kind = kind_of(file, shared=shared)
+    if kind != "file":
+        return built(file, kind, (), files, shared=shared), kind
 
     def parse(source: Source, where: str, primitives: PrimitiveSet) -> tuple[Any, str]:
         return (source.read(), "onnx") if is_model(source) else parse_subject(source, where, primitives)
@@ -248,6 +234,13 @@ def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str
         told = told if isinstance(read, Document | bytes) else f", {counted(len(read.definitions), 'op')}"
         detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}{told}")
     return subject, found
+
+
+def _told_of(document: Document, source: str) -> Document:
+    """A document that was built, of which --verbose tells."""
+    if is_verbose():
+        detail(f"built {source}: {_told(document)}")
+    return document
 
 
 def known_primitives() -> PrimitiveSet:
@@ -291,11 +284,7 @@ def require_stdin_once(*files: str) -> None:
 
 def chosen_format(out: str | None, format_: str | None, default: str) -> str:
     """The format that OUT's suffix stands for, else --format, else the default."""
-    return _format_by_suffix(out) or format_ or default
-
-
-def _format_by_suffix(out: str | None) -> str | None:
-    return SUFFIXES.get(os.path.splitext(out)[1].lower()) if out else None
+    return format_of(out) or format_ or default
 
 
 def emit(document: Document, out: str | None, format_: str | None, came_in: str, **how: Any) -> None:
@@ -312,7 +301,7 @@ def on_document(function: Callable[..., Document]) -> Callable[..., None]:
 
     @wraps(function)
     def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
-        document, came_in = load(file)
+        document, came_in = load(file, given.get("settings", ()))
         emit(function(document, **given), out, format_, came_in)
 
     return transform

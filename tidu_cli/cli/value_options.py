@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tidu_cli.cli.building.data import bytes_of
+from tidu_cli.cli.building.documents import values_of
 from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
@@ -70,7 +73,22 @@ inputs_option = click.option(
 def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
     """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
     types = input_types(document)
-    return file_values(files, types) | _assigned(document, settings, types, "--set", "set")
+    whole, nested = list[str](), dict[Key, object]()
+    for setting in values_of(settings):
+        key, _, value = setting.partition("=")
+        if _nests(key, types):
+            from tidu_cli.formats.values import read_values
+
+            nested |= read_values(f"{{{json.dumps(key)}: {value}}}".encode(), f"--set {key}", types)
+        else:
+            whole.append(setting)
+    return file_values(files, types) | nested | _assigned(document, whole, types, "--set", "set")
+
+
+def _nests(name: str, types: Mapping[Key, Type]) -> bool:
+    """Whether it is no input, but what inputs are parts of: `params` of `params.w`."""
+    texts = set(map(str, types))
+    return name not in texts and any(text.startswith(f"{name}.") for text in texts)
 
 
 def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
@@ -100,7 +118,7 @@ def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, 
     """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
     from tidu_cli.runtime.inputs import input_constant
 
-    assigned = _assigned(document, settings, input_types(document), "--set")
+    assigned = _assigned(document, values_of(settings), input_types(document), "--set")
     return {key: input_constant(key, document.inputs[key].type, value) for key, value in assigned.items()}
 
 
@@ -111,14 +129,13 @@ def input_types(document: Document) -> dict[Key, Type]:
 
 def file_values(files: tuple[str, ...], types: Mapping[Key, Type]) -> dict[Key, object]:
     """The values that files hold by key, the last one where several have one. Raises TiduError."""
-    from tidu_cli.formats.files import read_bytes
     from tidu_cli.formats.values import read_values
 
-    return {key: value for file in files for key, value in read_values(read_bytes(file), shown(file), types).items()}
+    return {key: value for file in files for key, value in read_values(bytes_of(file), shown(file), types).items()}
 
 
 def _assigned(
-    document: Document, settings: tuple[str, ...], types: Mapping[Key, Type], option: str, what: str = ""
+    document: Document, settings: Sequence[str], types: Mapping[Key, Type], option: str, what: str = ""
 ) -> dict[Key, object]:
     """What the values of an option assign to inputs; where it says `what` these are to be, they must not be bound."""
     from tidu_cli.formats.values import parse_assignment

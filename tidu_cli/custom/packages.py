@@ -18,7 +18,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
-from tidu_cli.errors import PluginError, UnknownNameError, did_you_mean
+from tidu_cli.errors import PluginError, UnknownNameError, did_you_mean, worded
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -87,7 +87,8 @@ def named(names: Iterable[str]) -> Named:
         known = sorted({package.name for ops in announced().values() for package in ops.packages})
         if _normalized(name) not in map(_normalized, known):
             hint = did_you_mean(name, known)
-            raise UnknownNameError(f"no package '{name}' with primitives is installed{hint} (tidu ops lists what is)")
+            lists = worded(" (tidu ops lists what is)", "")
+            raise UnknownNameError(f"no package '{name}' with primitives is installed{hint}{lists}")
         found.add(_normalized(name))
     return frozenset(found)
 
@@ -117,7 +118,8 @@ KNOWN = replace(BUILTIN, announced=announced, installed=installed)
 
 def not_named(known: Announced) -> str:
     """What to say of an op whose packages may not be imported."""
-    ways = " or ".join(f"--plugins {name}" for name in dict.fromkeys(package.name for package in known.packages))
+    names = dict.fromkeys(package.name for package in known.packages)
+    ways = " or ".join(worded(f"--plugins {name}", f"plugins={name!r}") for name in names)
     return f"{_bringing(known.packages)}, and a package is imported only if it is named; add {ways}, or set {VARIABLE}"
 
 

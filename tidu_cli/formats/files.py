@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import BinaryIO, TypeVar
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.compression import N_MAGIC, SUFFIXES, CompressionError, Unpacked, compression_of, packed
 from tidu_cli.formats.replacing import replace
 
 T = TypeVar("T")
@@ -31,8 +32,10 @@ class Source:
     Reading raises OSError, as the file does.
     """
 
-    def __init__(self, file: BinaryIO | bytes, path: str | None = None) -> None:
-        self._file = BytesIO(file) if isinstance(file, bytes) else file
+    def __init__(self, file: BinaryIO | bytes, path: str | None = None, *, unpacked: bool = False) -> None:
+        """With `unpacked`, what is compressed is read as what it holds."""
+        self._file: BinaryIO | Unpacked = BytesIO(file) if isinstance(file, bytes) else file
+        self._to_unpack = unpacked
         self._head = b""
         self.path = path
         """The file's path, None for what comes from elsewhere: models of ONNX have data in files beside them."""
@@ -41,12 +44,14 @@ class Source:
 
     def head(self, n: int) -> bytes:
         """The next `n` bytes, or all if there are fewer. They are still to be read."""
+        self._look()
         if len(self._head) < n:
             self._head += self._file.read(n - len(self._head))
         return self._head[:n]
 
     def read(self, n: int = -1) -> bytes:
         """The next `n` bytes, or all if there are fewer or `n` is negative."""
+        self._look()
         if self._head:
             data, self._head = (self._head, b"") if n < 0 else (self._head[:n], self._head[n:])
             data += self._file.read(n - len(data) if n >= 0 else -1)
@@ -55,12 +60,32 @@ class Source:
         self.n_read += len(data)
         return data
 
+    def _look(self) -> None:
+        """See whether it is compressed. Not before something is to be read: until then nobody waits for a pipe."""
+        if not self._to_unpack:
+            return
+        self._to_unpack = False
+        if compression := compression_of(self.head(N_MAGIC)):
+            whole, self._head = _Resumed(self._head, self._file), b""
+            self._file = Unpacked(whole, compression)
+
+
+class _Resumed:
+    """A file whose first bytes have been read, to be read again from its beginning."""
+
+    def __init__(self, head: bytes, file: BinaryIO | Unpacked) -> None:
+        self._head, self._file = head, file
+
+    def read(self, n: int) -> bytes:
+        head, self._head = self._head, b""
+        return head or self._file.read(n)
+
 
 @contextmanager
 def reading(path: str) -> Iterator[Source]:
     """The bytes of a file, or of stdin for "-", to be read in the block. Raises DocumentError if they cannot be read."""
     with _one_line_errors("stdin" if path == "-" else path, "read"), _opened(path) as file:
-        yield Source(file, None if path == "-" else path)
+        yield Source(file, None if path == "-" else path, unpacked=True)
 
 
 def read_bytes(path: str) -> bytes:
@@ -79,14 +104,16 @@ def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
     """Write what may be made meanwhile to a file, or to stdout for None and "-"; give its length.
 
     A file is replaced at once when all is written, under its old permissions, and left as it was if anything fails.
-    A link stays a link: the file that it points to is replaced. Devices and pipes are written to directly. Raises DocumentError;
-    BrokenPipeError if the reader has gone.
+    It is compressed where the path ends in .gz or .zst. A link stays a link: the file that it points to is replaced. Devices and
+    pipes are written to directly. Raises DocumentError; BrokenPipeError if the reader has gone.
     """
     with _one_line_errors("stdout" if path in STDOUT else str(path), "write"):
         if path in STDOUT:
             if sys.stdout is None:
                 raise DocumentError("stdout: is closed")
             return _write(sys.stdout.buffer, pieces)
+        if compression := SUFFIXES.get(os.path.splitext(path)[1].lower()):
+            pieces = packed(pieces, compression)
         if _is_special(path):
             with open(path, "wb") as file:
                 return _write(file, pieces)
@@ -155,6 +182,8 @@ def _one_line_errors(where: str, action: str) -> Iterator[None]:
     except FileNotFoundError:
         what = "no such file" if action == "read" else "no such directory"
         raise DocumentError(f"{where}: {what}") from None
+    except CompressionError as error:
+        raise error.kind(f"{where}: {error}") from None
     except IsADirectoryError:
         raise DocumentError(f"{where}: is a directory") from None
     except OSError as error:

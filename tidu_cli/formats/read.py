@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tidu_cli.custom.packages import KNOWN
-from tidu_cli.errors import DocumentError, TiduError, did_you_mean
+from tidu_cli.errors import DocumentError, TiduError, did_you_mean, worded
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.messages import naming, one_line, shown
 from tidu_cli.formats.nodes.claims import check_linear, check_zeros
@@ -174,7 +174,8 @@ def _read(plain: object, primitives: PrimitiveSet) -> Document:
     checked = _checked_version(plain)
     if _is_library(checked):
         raise DocumentError(
-            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for tidu convert --ops FILE and others"
+            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for "
+            f"{worded('tidu convert --ops FILE and others', 'load(file, ops=LIBRARY)')}"
         )
     watched = columns_for_lists(checked)
     shape = accepted(checked, read_type) or judged(checked, read_type)

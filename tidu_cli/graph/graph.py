@@ -263,7 +263,16 @@ class Binding:
     value: int
 
 
-@dataclass(frozen=True, eq=False)
+_PORTS = 6
+"""So many inputs or outputs are told of in a line."""
+
+
+def _ports(ports: Sequence[Input] | Sequence[Output]) -> str:
+    shown = [f"{port.key}: {port.type}" for port in ports[:_PORTS]]
+    return ", ".join(shown + [f"… {len(ports) - _PORTS} more"] * (len(ports) > _PORTS))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Document:
     """What a file or pipe holds: graphs, of which the last is the head, over one table of cases.
 
@@ -276,6 +285,16 @@ class Document:
     bindings: tuple[Binding, ...] = ()
     meta: Meta = None
     passes: Mapping[int, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The head in a line: <Document f(x: f64[3]) -> y: f64[], 2 nodes>, short also for large documents."""
+        if not self.graphs:
+            return "<Document without graphs>"
+        head, others = self.head, len(self.graphs) - 1
+        nodes = sum(graph.n_nodes for graph in self.graphs)
+        inputs, outputs = (_ports(ports) for ports in (head.inputs, head.outputs))
+        rest = f" and {others} other graph{'s' if others > 1 else ''}" if others else ""
+        return f"<Document {head.name}({inputs}) -> {outputs or 'nothing'}{rest}, {nodes:,} node{'s' if nodes != 1 else ''}>"
 
     @property
     def head(self) -> Graph:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, worded
 from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
@@ -84,7 +84,8 @@ def _free_pass(document: Document, chosen: int | None) -> int:
         chosen = document.next_pass()
         if chosen > MAX_PASS:
             raise TransformError(
-                f"pass {MAX_PASS} is in use and is the greatest there is; choose another with tidu linearize --pass"
+                f"pass {MAX_PASS} is in use and is the greatest there is; choose another with "
+                f"{worded('tidu linearize --pass', 'pass_number=')}"
             )
         return chosen
     checked_pass(chosen)

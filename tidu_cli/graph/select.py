@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 
-from tidu_cli.errors import UnknownNameError, did_you_mean
+from tidu_cli.errors import UnknownNameError, did_you_mean, worded
 from tidu_cli.graph.graph import Document, Output, Place
 from tidu_cli.graph.keys import Key, is_digest
 from tidu_cli.graph.types import DATETIMES, Type, leaves
@@ -15,7 +15,7 @@ def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple
     """The outputs of these keys, each once, with the number of the graph that has them; by default all of the head's.
 
     A key is looked up in the head first, then in the latest graph that has it. One that no graph has may be the digest of a value,
-    which is then an output of this key. Raises UnknownNameError.
+    which is then an output of this key, or as in `covered` stand for several. Raises UnknownNameError.
     """
     last = len(document.graphs) - 1
     if not keys:
@@ -23,14 +23,20 @@ def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple
     found: dict[Key, tuple[int, Output]] = {}
     for g, graph in enumerate(document.graphs):
         found.update({output.key: (g, output) for output in graph.outputs})
+    chosen: dict[Key, None] = {}
+    known = {str(key): key for key in found}
     for key in keys:
-        if key not in found:
-            if not is_digest(key):
-                known = list(map(str, found))
-                raise UnknownNameError(f"no graph has an output '{key}'{output_hint(key, known)} (outputs: {listed(known)})")
+        if key in found:
+            chosen[key] = None
+        elif is_digest(key):
             g, v = find_value([document], key)
-            found[key] = g, Output(key, v, document.graphs[g].type_of(v))
-    return [found[key] for key in dict.fromkeys(keys)]
+            found[key], chosen[key] = (g, Output(key, v, document.graphs[g].type_of(v))), None
+        elif several := covered(str(key), known):
+            chosen.update((known[text], None) for text in several)
+        else:
+            what = f"no output matches '{key}'" if is_pattern(str(key)) else f"no graph has an output '{key}'"
+            raise UnknownNameError(f"{what}{output_hint(key, list(known))} (outputs: {listed(list(known))})")
+    return [found[key] for key in chosen]
 
 
 def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None = None) -> Place:
@@ -50,13 +56,17 @@ def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None =
     if any(entry.digest == key.name for document in documents for entry in document.detached):
         raise UnknownNameError(f"the value {key} is detached: nothing here defines it; resolve it with the document that does")
     which = f"graph without an input '{apart_from}'" if apart_from else "graph"
-    raise UnknownNameError(f"no {which} has a value {key}; tidu info --digests lists those of a document")
+    raise UnknownNameError(f"no {which} has a value {key}; {worded(*_LISTS)} lists those of a document")
+
+
+_LISTS = ("tidu info --digests", "info(document, digests=True)")
+"""What lists digests, of commands and of Python."""
 
 
 def output_hint(key: Key, known: list[str]) -> str:
     """What messages add of an output that is not there."""
     if str(key).startswith("sha256:"):
-        return "; a digest is sha256: and 64 digits of 0-9a-f, and tidu info --digests lists those of a document"
+        return f"; a digest is sha256: and 64 digits of 0-9a-f, and {worded(*_LISTS)} lists those of a document"
     return did_you_mean(str(key), known)
 
 
@@ -71,31 +81,49 @@ def require_inputs(document: Document, keys: Iterable[Key]) -> None:
 
 
 def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
-    """The inputs of these keys, of which one that no input has may be a pattern, as shells have them: conv1.* or layer[0-3].weight.
+    """The inputs of these keys, of which one that no input has may stand for several, as in `covered`.
 
-    A pattern stands for the inputs whose keys match it and of which a part is no integer, but for those that are bound or are
-    there already. Other keys stay, also where there is no such input. Raises UnknownNameError for a pattern that matches none.
+    These are the inputs of which a part is no integer, but for those that are bound or are there already. Other keys stay, also
+    where there is no such input. Raises UnknownNameError for a pattern that matches none.
     """
     declared, found = document.inputs, dict[Key, None]()
     for key in keys:
-        if key in declared or not _MARKS & set(str(key)):
-            found[key] = None
-            continue
-        from fnmatch import fnmatchcase
-
-        movable = {str(k): k for k, i in declared.items() if k not in document.bound and _is_movable(i.type)}
-        matching = [k for text, k in movable.items() if fnmatchcase(text, str(key))]
-        if not matching:
-            raise UnknownNameError(f"no input to differentiate by matches '{key}' (inputs: {listed(sorted(movable))})")
-        found.update(dict.fromkeys(matching))
+        several = [] if key in declared else covered_inputs(document, key)
+        movable = [k for k in several if is_movable(declared[k].type)]
+        if several and not movable:
+            raise UnknownNameError(f"'{key}' stands for {listed(list(map(str, several)))}, which are integers")
+        if not several and is_pattern(str(key)) and key not in declared:
+            known = sorted(str(k) for k, i in declared.items() if k not in document.bound and is_movable(i.type))
+            raise UnknownNameError(f"no input to differentiate by matches '{key}' (inputs: {listed(known)})")
+        found.update(dict.fromkeys(movable or [key]))
     return list(found)
 
 
-_MARKS = frozenset("*?[")
-"""What a pattern has one of."""
+def covered_inputs(document: Document, key: Key) -> list[Key]:
+    """The inputs that a key stands for and that are not bound, integers too."""
+    free = {str(k): k for k in document.inputs if k not in document.bound}
+    return [free[text] for text in covered(str(key), free)]
 
 
-def _is_movable(type_: Type) -> bool:
+def covered(text: str, names: Collection[str]) -> list[str]:
+    """The names that one stands for that is not among them: of a pattern of the shell's, conv1.* or layer[0-3].w, those that match.
+
+    Of the first parts of dotted names, params, it is all that are below: params.w, params.layers.0.b.
+    """
+    if not is_pattern(text):
+        return [name for name in names if name.startswith(f"{text}.")]
+    from fnmatch import fnmatchcase
+
+    return [name for name in names if fnmatchcase(name, text)]
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text has a mark of a pattern."""
+    return any(mark in text for mark in "*?[")
+
+
+def is_movable(type_: Type) -> bool:
+    """Whether a part of it is no integer."""
     return any(leaf.inexact or leaf.dtype in DATETIMES for _, leaf in leaves(type_))
 
 

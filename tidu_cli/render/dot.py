@@ -19,14 +19,14 @@ FILLS = {Flow.PRIMAL: "#e8f1f8", Flow.TANGENT: "#fbece2", Flow.COTANGENT: "#f1e8
 """Pale forms of the same colours, in inputs and outputs and in the adds that accumulate."""
 
 # Titles stand where few edges cross them: edges come from above, but those of a graph without outputs leave below.
-_DEFAULTS = (
+DEFAULTS = (
     "  rankdir=TB; compound=true; pad=0.15; labelloc=b; labeljust=l;",
     '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="Helvetica", fontsize=11];',
     '  edge [arrowsize=0.7, color="#444444", fontname="Helvetica", fontsize=9, '
     'labelfontname="Helvetica", labelfontsize=8, labelfontcolor="#666666", labeldistance=1.5];',
 )
 _LOOP = "#ebebeb"
-_FADED = "#d0d0d0"
+FADED = "#d0d0d0"
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
@@ -45,19 +45,21 @@ def dot_text(
     label: Callable[[Item], str | None] = lambda item: None,
     slots: bool = True,
     numbers: Mapping[Place, str] | None = None,
+    wide: bool = False,
 ) -> str:
     """A picture as DOT text. `label` may give items a label of their own, `numbers` are texts for edges, by the value on them.
 
-    Without `slots`, edges are not numbered by operand: where labels are formulas, these say it.
+    Without `slots`, edges are not numbered by operand: where labels are formulas, these say it. If it is `wide`, it goes to the
+    right.
     """
     items: dict[int, list[Item]] = {}
     for item in shown.items:
         items.setdefault(item.graph, []).append(item)
-    lines = ["digraph tidu {", *_DEFAULTS]
+    lines = ["digraph tidu {", *(line.replace("rankdir=TB", "rankdir=LR") if wide else line for line in DEFAULTS)]
     for g in range(len(shown.document.graphs)) if shown.within is None else shown.opened[shown.within]:
         lines += _cluster(shown, g, items, label, "  ")
-    lines += [f"  {_item(shown, item, label(item))}" for item in items.get(Externals.DETACHED, ())]
-    lines += [_edge(shown, edge, types, slots, numbers or {}) for edge in shown.edges]
+    lines += [f"  {item_line(shown, item, label(item))}" for item in items.get(Externals.DETACHED, ())]
+    lines += [edge_line(shown, edge, types, slots, numbers or {}) for edge in shown.edges]
     return "\n".join([*lines, "}", ""])
 
 
@@ -69,9 +71,9 @@ def _cluster(
     yield f"{indent}subgraph cluster_{g} {{"
     place = "" if frame.graph.outputs else "labelloc=t; "
     style = 'fontname="Helvetica"; style=filled; fillcolor="#f6f6f6"; color="#bbbbbb";'
-    yield f"{indent}  label={_quoted(_title(shown, g))}; {place}{style}"
+    yield f"{indent}  label={quoted(title(shown, g))}; {place}{style}"
     for item in items.get(g, ()):
-        line = _item(shown, item, label(item))
+        line = item_line(shown, item, label(item))
         within = shown.opened.get((g, item.index), ()) if item.kind is Kind.NODE else ()
         if not within:
             yield f"{indent}  {line}"
@@ -85,7 +87,8 @@ def _cluster(
     yield f"{indent}}}"
 
 
-def _title(shown: Picture, g: int) -> str:
+def title(shown: Picture, g: int) -> str:
+    """What stands in the frame of a graph: its name, and what it is."""
     document, frame = shown.document, shown.frames[g]
     graph = frame.graph
     if frame.part is not None:
@@ -96,14 +99,14 @@ def _title(shown: Picture, g: int) -> str:
     return f"{name(graph.name)}{f' ({notes})' if notes else ''}\n{describe_graph(graph)}"
 
 
-def _item(shown: Picture, item: Item, given: str | None) -> str:
+def item_line(shown: Picture, item: Item, given: str | None) -> str:
     """An item's line: inputs are ellipses, outputs have a double border, nodes are boxes, accumulating adds circles."""
     faded = item.id in shown.faded
     grey = ', fontcolor="#a0a0a0"' if faded else ""
-    colour = _FADED if faded else COLOURS[item.flow]
+    colour = FADED if faded else COLOURS[item.flow]
     own = f'fillcolor="{FILLS[item.flow]}", ' if not faded else ""
     if item.kind is Kind.DETACHED:
-        digest = _quoted(shown.document.detached[item.index].digest[:15] + "...")
+        digest = quoted(shown.document.detached[item.index].digest[:15] + "...")
         return f"{item.id} [label={digest}, shape=note, style=dashed{grey}];"
     styles = {
         Kind.INPUT: f"shape=ellipse, {own}",
@@ -114,10 +117,11 @@ def _item(shown: Picture, item: Item, given: str | None) -> str:
     if item.accumulates:
         style = f"{'shape=circle, width=0.3, margin=0, ' if given is None else ''}{own}penwidth=2, "
     border = f', {style}color="{colour}"' if style or faded or item.flow is not Flow.PRIMAL else ""
-    return f"{item.id} [label={_quoted(given or _label(shown, item))}{border}{grey}];"
+    return f"{item.id} [label={quoted(given or item_label(shown, item))}{border}{grey}];"
 
 
-def _label(shown: Picture, item: Item) -> str:
+def item_label(shown: Picture, item: Item) -> str:
+    """What an item says where nothing else is given."""
     graph, part = shown.graph(item.graph), shown.frames[item.graph].part
     if item.kind is Kind.INPUT:
         declared = graph.inputs[item.index]
@@ -137,7 +141,8 @@ def _label(shown: Picture, item: Item) -> str:
     return f"{short(case.op)}\n{attrs}" if attrs else short(case.op)
 
 
-def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping[Place, str]) -> str:
+def edge_line(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping[Place, str]) -> str:
+    """An edge's line: dashed from another graph, dotted to an input that is bound, and in colour if it carries the derivative."""
     if edge.binding:
         return f"  {edge.source} -> {edge.target} [style=dotted, label=is];"
     if edge.around:
@@ -147,16 +152,16 @@ def _edge(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Mapping
     if edge.crosses:
         styles.append("style=dashed")
     if faded:
-        styles.append(f'color="{_FADED}", fontcolor="#a0a0a0"')
+        styles.append(f'color="{FADED}", fontcolor="#a0a0a0"')
     elif edge.active is not None:
         styles.append(f'penwidth=2, color="{COLOURS[edge.active]}"')
     texts = [numbers[edge.value]] if edge.value in numbers else []
     if types and (type_ := _type(shown, edge.value)):
         texts.append(type_)
     if texts:
-        styles.append("label=" + _quoted("\n".join(f"  {text}" for text in texts)))  # spaces keep it off the line
+        styles.append("label=" + quoted("\n".join(f"  {text}" for text in texts)))  # spaces keep it off the line
     if slots and edge.slot is not None:
-        styles.append(f"headlabel={edge.slot if isinstance(edge.slot, int) else _quoted(edge.slot)}")
+        styles.append(f"headlabel={edge.slot if isinstance(edge.slot, int) else quoted(edge.slot)}")
     return f"  {edge.source} -> {edge.target}" + (f" [{', '.join(styles)}];" if styles else ";")
 
 
@@ -166,7 +171,7 @@ def _type(shown: Picture, place: Place) -> str:
     return type_text(type_) if type_ is not None else ""
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A label. Graphviz would read backslashes, quotes and entities such as &lt; in names; control characters break its output."""
     plain = "\n".join(map(printable, text.split("\n")))
     escaped = _ENTITY.sub("&amp;", plain).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -9,19 +9,22 @@ import base64
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from tidu_cli.errors import counted
-from tidu_cli.graph.graph import Graph, Place
+from tidu_cli.errors import UnknownNameError, counted
+from tidu_cli.graph.graph import Graph, Meta, Place
 from tidu_cli.render.dot import dot_text
-from tidu_cli.render.graphviz import draw
+from tidu_cli.render.groups.forest import forest, named
+from tidu_cli.render.groups.labels import given_name, lines
+from tidu_cli.render.groups.layout import LEGIBLE, PLAIN, STRIP, laid_out, scale, svgs
+from tidu_cli.render.groups.page import Boxes, boxes, interned
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, pictures_within, results
 from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
-from tidu_cli.render.words.numbers import SHORT, value_text
+from tidu_cli.render.words.numbers import SHORT, summary_text, value_text
 from tidu_cli.render.words.words import Words
 
 _LONG = 24
@@ -38,6 +41,7 @@ class _Told:
     words: Words
     short: Mapping[Place, str]
     long: Mapping[Place, str]
+    summary: Mapping[Place, str]
 
 
 def to_html(
@@ -46,36 +50,88 @@ def to_html(
     types: bool = False,
     values: Mapping[Place, Any] | None = None,
     owners: Mapping[int, Sequence[Place]] | None = None,
+    expand: bool = False,
+    at: str | None = None,
 ) -> str:
     """A picture as a page that needs nothing else. `values`, as evaluation gives them, are drawn on the edges.
 
-    `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing.
+    What is too large to be read is drawn as boxes, which open, unless `expand` is set. `at` is the group that is open at first.
+    `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing, and
+    UnknownNameError.
     """
-    words, graphs = Words(shown, owners), shown.document.graphs
+    words = Words(shown, owners)
     told = _Told(
         words,
-        *({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in (values or {}).items()} for n in (SHORT, _LONG)),
+        *_texts(shown, values or {}),
+        {place: text for place, x in (values or {}).items() if (text := summary_text(x))},
     )
     inner = {f"g{g}n{node}": inside for (g, node), inside in pictures_within(shown).items()}
     pictures = {"": shown, **inner}
-    svgs = [
-        f'<div class="picture" data-of="{of}"{" hidden" if of else ""}>{_drawn(told, one, types=types)}</div>'
-        for of, one in pictures.items()
-    ]
+    drawn = {of: _drawn(told, one, of, types=types, expand=expand) for of, one in pictures.items()}
+    boxed = {of: one for of, one in drawn.items() if isinstance(one, Boxes)}
+    opened = [] if at is None else named(forest(shown), [at])
+    if at is not None and "" not in boxed:
+        raise UnknownNameError(f"no group is called '{at}': the whole picture is shown, without groups")
     data = {
         "items": {item.id: _about(told, item) for one in pictures.values() for item in one.items},
         "faded": sorted(shown.faded),
         "steps": _steps(told),
         "overview": _overview(shown),
-        "inside": {of: _about_inside(words, one) for of, one in inner.items()},
+        "inside": {of: _about_inside(words, one) for of, one in inner.items()} | _together(boxed, "about"),
+        "boxes": _together(boxed, "pictures"),
+        "at": opened[0] if opened else "",
     }
-    return _page(shown.document.head.name, "".join(svgs), data)
+    _add_reads(data["items"], pictures.values())
+    return _page(shown.document.head.name, _standing(drawn), interned(data))
 
 
-def _drawn(told: _Told, shown: Picture, *, types: bool) -> str:
-    text = dot_text(shown, types=types, label=lambda item: _label(told.words, item), slots=False, numbers=told.short)
-    svg = draw(text, "svg", otherwise="").decode()
-    return svg[svg.index("<svg") :]
+def _texts(shown: Picture, values: Mapping[Place, Any]) -> tuple[Mapping[Place, str], Mapping[Place, str]]:
+    """Values in few characters and in more."""
+    graphs = shown.document.graphs
+    of_length = ({(g, v): value_text(x, graphs[g].type_of(v), n) for (g, v), x in values.items()} for n in (SHORT, _LONG))
+    return next(of_length), next(of_length)
+
+
+def _standing(drawn: Mapping[str, str | Boxes]) -> str:
+    """The pictures in the page: those that are there from the start, and the templates of groups."""
+    parts = []
+    for of, one in drawn.items():
+        svg = one if isinstance(one, str) else one.overview
+        parts.append(f'<div class="picture" data-of="{of}"{" hidden" if of else ""}>{svg}</div>')
+    for of, one in drawn.items():
+        if isinstance(one, Boxes):
+            parts += [f'<template data-of="{of}" data-number="{k}">{svg}</template>' for k, svg in enumerate(one.templates)]
+    return "".join(parts)
+
+
+def _together(boxed: Mapping[str, Boxes], what: str) -> dict[str, object]:
+    return {id_: {"root": of, **about} for of, one in boxed.items() for id_, about in getattr(one, what).items()}
+
+
+def _drawn(told: _Told, shown: Picture, of: str, *, types: bool, expand: bool) -> str | Boxes:
+    """A picture, from above or from the left; or if it cannot be read, its groups."""
+
+    def label(item: Item) -> str | None:
+        return _label(told.words, item)
+
+    def text(wide: bool) -> str:
+        return dot_text(shown, types=types, label=label, slots=False, numbers=told.short, wide=wide)
+
+    if expand or len(shown.items) <= PLAIN:
+        (svg,) = svgs([text(False)])
+        if scale(svg) < LEGIBLE:
+            ((svg, _),) = laid_out(lambda wide: [text(wide)])
+        if expand or types or told.short or scale(svg) >= STRIP:  # boxes have no room for types and numbers on edges
+            return svg
+    return boxes(forest(shown), label, root=of, types=types)
+
+
+def _add_reads(items: Any, pictures: Iterable[Picture]) -> None:
+    """What each item reads, in the order of its operands."""
+    for shown in pictures:
+        for edge in shown.edges:
+            if edge.target in items and not edge.around:
+                items[edge.target].setdefault("reads", []).append(edge.source)
 
 
 def _about_inside(words: Words, inside: Picture) -> dict[str, str]:
@@ -138,7 +194,7 @@ def _about_input(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]
     declared = graph.inputs[item.index]
     lines = [f"input of {_of(told, item)}, type {declared.type}", declared_text(declared.type)]
     what = key_words(declared.key) if declared.key.path else ""
-    return str(declared.key), [*lines, what, _value(told, (item.graph, item.index))]
+    return str(declared.key), [*lines, what, *_value(told, (item.graph, item.index))]
 
 
 def _of(told: _Told, item: Item) -> str:
@@ -160,8 +216,15 @@ def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
         f"type {', '.join(str(graph.type_of(value)) for value in values)}",
         f"role {role}" if told.words.frames[item.graph].owner is None else "",
         "adds a contribution to a cotangent" if item.accumulates else "",
-        *(_value(told, (item.graph, value)) for value in values),
+        *_origin(graph.node_meta.get(item.index)),
+        *(line for value in values for line in _value(told, (item.graph, value))),
     ]
+
+
+def _origin(meta: Meta) -> list[str]:
+    """Where a node comes from: its name elsewhere, and the calls and the line that made it."""
+    called = [f"called {name}" for name in [given_name(meta)] if name]
+    return [*called, *(f"at {' › '.join(places)}" for places in [lines(meta)] if places)]
 
 
 def _about_output(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
@@ -171,11 +234,11 @@ def _about_output(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]
     if output.value is None:
         return str(output.key), [*lines, "always zero"]
     place = graph.place(item.graph, output.value)
-    return str(output.key), [*lines, f"is {told.words.name(place)}", _value(told, place)]
+    return str(output.key), [*lines, f"is {told.words.name(place)}", *_value(told, place)]
 
 
-def _value(told: _Told, place: Place) -> str:
-    return f"= {told.long[place]}" if place in told.long else ""
+def _value(told: _Told, place: Place) -> list[str]:
+    return [f"= {told.long[place]}", told.summary.get(place, "")] if place in told.long else []
 
 
 def _steps(told: _Told) -> list[dict[str, object]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean, worded
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
@@ -93,9 +93,8 @@ class PrimitiveSet:
         """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
         primitive = self.primitives.get(op) or self.installed(op, self.plugins)
         if primitive is None:
-            raise UnknownNameError(
-                f"unknown op '{op}'{did_you_mean(op, [*self.primitives, *self.announced()])} (tidu ops lists them)"
-            )
+            hint = did_you_mean(op, [*self.primitives, *self.announced()])
+            raise UnknownNameError(f"unknown op '{op}'{hint} ({worded('tidu ops', 'docs/primitives.md')} lists them)")
         return primitive
 
     def __iter__(self) -> Iterator[Primitive]:

@@ -61,6 +61,13 @@ def evaluation(document: Document) -> Evaluation:
     )
 
 
+def lesser(before: Document, after: Document) -> tuple[Document, Evaluation, Evaluation]:
+    """The document whose evaluation peaks lower, `before` where `after` does not; and what evaluating each of them takes."""
+    old, new = evaluation(before), evaluation(after)
+    assert old.peak is not None and new.peak is not None  # nothing is detached here
+    return (before if new.peak >= old.peak else after), old, new
+
+
 def _flops(cases: list[Case], counts: Mapping[int, int], primitives: PrimitiveSet) -> Flops:
     known = unknown = 0
     for code, n in counts.items():

@@ -17,25 +17,19 @@ from tidu_cli.graph.types import (
     COMPLEXES,
     DATETIMES,
     DURATIONS,
-    INEXACT,
-    INTEGERS,
-    ITEMSIZE,
     TIMES,
     UNITS,
     RecordType,
     TensorType,
     Type,
-    real_dtype,
     unit_of,
 )
 from tidu_cli.lax.arrays.structural import dtype_name, literal_array, numpy_dtype
 from tidu_cli.lax.records.records import zeros
+from tidu_cli.runtime.widening import widened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
-"""The binary digits of floats, the leading one included."""
 
 
 def value_of_input(key: Key, type_: Type, value: object) -> Any:
@@ -72,6 +66,27 @@ def input_value(place: str, type_: Type, value: object) -> Any:
         None if given[name] is None and type_.inexact else input_value(f"{place}.{name}", field_type, given[name])
         for name, field_type in type_.fields
     )
+
+
+def type_of_value(place: str, value: object) -> Type:
+    """The type of a value as `evaluate` gives it: an array or a number, of a record a dict, of a tuple a tuple.
+
+    Raises EvaluationError for what is none of these.
+    """
+    import numpy as np
+
+    if isinstance(value, Mapping):
+        return RecordType("", tuple((str(name), type_of_value(f"{place}.{name}", part)) for name, part in value.items()))
+    if isinstance(value, tuple):
+        return RecordType("", tuple((str(k), type_of_value(f"{place}.{k}", part)) for k, part in enumerate(value)))
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise EvaluationError(f"{place}: expected an array, got {_shape_text(value)}") from None
+    kind, unit = array.dtype.kind, np.datetime_data(array.dtype)[0] if array.dtype.kind == "M" else ""
+    if kind not in "biufcVM" or (kind == "V" and array.dtype.name != "bfloat16") or (unit and unit not in UNITS):
+        raise EvaluationError(f"{place}: expected an array of numbers, got {_shape_text(value)}")
+    return TensorType(f"datetime[{unit}]" if unit else dtype_name(array.dtype), array.shape)
 
 
 def is_as_declared(type_: Type, value: object) -> bool:
@@ -117,7 +132,7 @@ def _told(type_: RecordType) -> str:
 def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     """What a user gave, as an array of its declared type; of times, of the numbers that hold them. Raises EvaluationError.
 
-    Numbers that are typed have its dtype, or are integers or narrower floats where that is of floats, and no digit is lost. Times
+    Numbers that are typed have its dtype, or are integers or narrower numbers, and no digit is lost. Times
     that are typed may have another unit: durations are converted, datetimes if nothing is lost.
     """
     import numpy as np  # here and not above, as everywhere: commands that evaluate nothing start without it
@@ -126,7 +141,7 @@ def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
         array: NDArray[Any] = literal_array(np, value)
         if value.type == type_:
             return array
-        wide = _widened(place, type_, value.type, array)
+        wide = widened(place, type_, value.type, array)
         return _in_unit(place, type_, value.type, array) if wide is None else wide
     if not isinstance(value, np.ndarray | np.generic):
         return _converted(place, type_, value)
@@ -138,51 +153,13 @@ def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
         array = array.view(numpy_dtype(np, "bf16"))  # as .npy files hold it: they have no name for bf16
     if array.dtype != numpy_dtype(np, type_.dtype) or array.shape != type_.shape:
         given = TensorType(dtype_name(array.dtype), array.shape)
-        wide = _widened(place, type_, given, array)
+        wide = widened(place, type_, given, array)
         if wide is None:
             raise _mismatch(place, type_, str(given))
         return wide
     if type_.dtype in DATETIMES:
         _require_times(place, type_, array)
     return array
-
-
-def _widened(place: str, type_: TensorType, given: TensorType, array: NDArray[Any]) -> NDArray[Any] | None:
-    """An array of type `given` as one of `type_`, if that is wider: of floats, or of complex numbers.
-
-    None where it is not, or of another shape. Raises EvaluationError for an integer that would be rounded.
-    """
-    import numpy as np
-
-    if given.shape != type_.shape or not _is_wider(type_.dtype, given.dtype):
-        return None
-    with np.errstate(over="ignore"):  # what is out of range is told below
-        found: NDArray[Any] = array.astype(numpy_dtype(np, type_.dtype))
-    part = real_dtype(type_.dtype)
-    if given.dtype in INTEGERS and (lost := _inexact(array, found, part)).any():
-        raise EvaluationError(f"{place}: expected {type_}, got {given}, and {array[lost][0]} is no {part} unless it is rounded")
-    return found
-
-
-def _is_wider(target: str, given: str) -> bool:
-    if target not in INEXACT or given in INTEGERS:
-        return target in INEXACT
-    if given not in INEXACT or (given.startswith("c") and not target.startswith("c")):
-        return False
-    part, given_part = real_dtype(target), real_dtype(given)
-    return part == given_part or ITEMSIZE[part] > ITEMSIZE[given_part]
-
-
-def _inexact(integers: NDArray[Any], floats: NDArray[Any], part: str) -> NDArray[Any]:
-    """Which integers have more digits than floats of this dtype have, from their first 1 to their last; or are out of range."""
-    import numpy as np
-
-    # Without a look at the floats, which past 2**63 could not be converted back.
-    size = np.abs(integers.astype(np.int64)).view(np.uint64) if integers.dtype.kind == "i" else integers.astype(np.uint64)
-    size = np.maximum(size, np.uint64(1))  # 0 is as exact as 1
-    last = size & ~(size - np.uint64(1))
-    found: NDArray[Any] = (size // last >= np.uint64(1 << _DIGITS[part])) | ~np.isfinite(floats)
-    return found
 
 
 def input_constant(key: Key, type_: Type, value: object) -> Constant:
@@ -263,7 +240,10 @@ def _parts(type_: TensorType, elements: list[object]) -> list[object]:
 def _converted(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     import numpy as np
 
-    elements = _parts(type_, _elements(place, type_, value))
+    given = _elements(place, type_, value)
+    if type_.dtype not in COMPLEXES and (found := next((x for x in given if type(x) is complex), None)) is not None:
+        raise EvaluationError(f"{place}: expected {type_}, but {found} is complex; give a real number")
+    elements = _parts(type_, given)
     if type_.dtype in DATETIMES:  # those of Python's datetime, too
         elements = [x.isoformat() if hasattr(x, "isoformat") else x for x in elements]
     array: NDArray[Any] = literal_array(np, _literal(place, type_, elements))

@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, worded
 from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Document, Externals, Input, Output, column
+from tidu_cli.graph.graph import Document, Externals, Graph, Input, Meta, Output, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.limits import require
 from tidu_cli.transforms.dead import drop_dead_nodes
+from tidu_cli.transforms.origins import N, has_sources, passed_on
 from tidu_cli.transforms.stamp import Stamper, Target
 
 
@@ -29,7 +30,20 @@ class Derivative:
         self.n_before = n_before
         self.linear = GraphBuilder(logical.document.cases, inputs)
         self.residual = GraphBuilder(logical.document.cases)
+        self.sources: dict[int, Meta] = {}
+        self.residual_sources: dict[int, Meta] = {}
+        self.passes_on = has_sources(logical.document.graphs)
         self.stamper = Stamper(Target(self.linear, -1, -1), Target(self.residual, logical.n_values), "the derivative, so far")
+
+    @property
+    def n_together(self) -> int:
+        """How many nodes may be looked at together: all, but where what each of them emits gets its source."""
+        return 0 if self.passes_on else self.logical.n_nodes
+
+    def passing_on(self, nodes: Iterable[N], graph: Graph, base: int = 0) -> Iterable[N]:
+        """These nodes of a graph, from which what is stamped while they are looked at gets its source, where they have one."""
+        made = ((self.linear, self.sources), (self.residual, self.residual_sources))
+        return passed_on(nodes, graph, base, made) if self.passes_on else nodes
 
     def list_externals(self) -> None:
         """Once all is stamped: make arguments of handles, where what is outside of a graph is listed in the order of first use."""
@@ -61,9 +75,9 @@ class Derivative:
 
     def appended(self, document: Document, name: str, pass_number: int, outputs: Iterable[Output]) -> Document:
         """The document with the graphs, pruned of what no output depends on."""
-        graphs = [self.linear.build(fresh_name(document, name), outputs, linear=pass_number)]
+        graphs = [self.linear.build(fresh_name(document, name), outputs, linear=pass_number, node_meta=self.sources)]
         if self.residual.code:
-            graphs.insert(0, self.residual.build(fresh_name(document, f"{name}.residual"), ()))
+            graphs.insert(0, self.residual.build(fresh_name(document, f"{name}.residual"), (), node_meta=self.residual_sources))
         return replace(document, graphs=(*document.graphs, *drop_dead_nodes(graphs, first_number=self.n_before)))
 
 
@@ -75,7 +89,8 @@ def linked_linear_head(document: Document, command: str) -> LogicalGraph:
     """
     head = document.head
     if head.linear is None:
-        raise TransformError(f"graph '{head.name}' is not a linear graph; {command} takes the output of tidu linearize")
+        linearize = worded("tidu linearize", "linearize()")
+        raise TransformError(f"graph '{head.name}' is not a linear graph; {command} takes the output of {linearize}")
     for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
         if not key.path:
             raise TransformError(f"graph '{head.name}': '{key}' is neither a tangent nor a cotangent, as a linear graph's must be")

@@ -62,7 +62,7 @@ def linearize(
     return replace(found, passes={**document.passes, call.number: identity})
 
 
-@by_columns("tidu_cli.transforms.columns.linearize", lambda derivative, *_: derivative.logical.n_nodes)
+@by_columns("tidu_cli.transforms.columns.linearize", lambda derivative, *_: derivative.n_together)
 def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytearray, primitives: PrimitiveSet) -> Sequence[int]:
     """The handle of each flat id's tangent, 0 for zero."""
     logical, stamper = derivative.logical, derivative.stamper
@@ -75,7 +75,8 @@ def push_forward(derivative: Derivative, seeds: Mapping[int, int], needed: bytea
     for graph, args, base in zip(logical.document.graphs, logical.args, logical.base, strict=False):
         firsts, carried = first_results(graph, base), operands(graph, graph.code, map(tangent.__getitem__, args))
         nodes = watched(zip(graph.code, operands(graph, graph.code, args), carried, firsts, firsts[1:], strict=False))
-        for code, reads, tangents, first, end in compress(nodes, are_marked(needed, firsts, firsts[1:])):
+        wanted = derivative.passing_on(compress(nodes, are_marked(needed, firsts, firsts[1:])), graph, base)
+        for code, reads, tangents, first, end in wanted:
             key: Hashable = code
             if 0 in tangents or not tangents:
                 if not any(tangents):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tidu_cli.errors import TransformError, TypeRuleError
+from tidu_cli.errors import TransformError, TypeRuleError, worded
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -49,7 +49,7 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     and complex inputs are refused. Raises TransformError, and MissingRuleError naming the node.
     """
     primitives = vocabulary(document.cases)
-    linked_linear_head(document, "tidu matrix")
+    linked_linear_head(document, worded("tidu matrix", "matrix()"))
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)
     read = {*head.args, *(o.value for o in head.outputs)}
@@ -143,7 +143,7 @@ def _require_matrix(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_Ar
         if type_.complex and not holomorphic:
             raise TransformError(
                 f"{place}, and derivatives by complex numbers have a matrix only where the function is holomorphic, as "
-                "--holomorphic says; else make it a function of real and imaginary parts"
+                f"{worded('--holomorphic', 'holomorphic=True')} says; else make it a function of real and imaginary parts"
             )
 
 

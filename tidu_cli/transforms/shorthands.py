@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, worded
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
@@ -134,16 +134,18 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
     chosen = [output for _, output in select_outputs(document, outputs)]
     if len(chosen) != 1:
         names = listed([str(o.key) for o in chosen])
-        raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with --output")
+        way = worded("--output", f"output={str(chosen[0].key)!r}" if chosen else "output=KEY")
+        raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with {way}")
     (output,) = chosen
     type_ = output.type
     if isinstance(type_, RecordType):
         raise TransformError(
-            f"{what} is of one real number, and output '{output.key}' is a record, {type_}; tidu jacobian takes it"
+            f"{what} is of one real number, and output '{output.key}' is a record, {type_}; "
+            f"{worded('tidu jacobian', 'jacobian')} takes it"
         )
     if type_.rank or type_.complex or not type_.inexact:
         way = "jacobian takes arrays" if not type_.complex and type_.inexact else "vjp takes cotangents of any"
-        raise TransformError(f"{what} is of one real number, and output '{output.key}' is {type_}; tidu {way}")
+        raise TransformError(f"{what} is of one real number, and output '{output.key}' is {type_}; {worded('tidu ', '')}{way}")
     return output
 
 

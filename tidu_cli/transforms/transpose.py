@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, worded
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.walk import backwards
@@ -35,7 +35,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     """
     primitives = primitives or vocabulary(document.cases)
     head = document.head
-    logical = linked_linear_head(document, "tidu transpose")
+    logical = linked_linear_head(document, worded("tidu transpose", "transpose()"))
     primitives.require_written_out([head])
     assert head.linear is not None
     rest = replace(document, graphs=document.graphs[:-1])
@@ -47,7 +47,7 @@ def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> 
     return derivative.appended(rest, _dual_name(head.name, head.linear), head.linear, outputs)
 
 
-@by_columns("tidu_cli.transforms.columns.transpose", lambda derivative, head, *_: head.n_nodes)
+@by_columns("tidu_cli.transforms.columns.transpose", lambda derivative, head, *_: min(derivative.n_together, head.n_nodes))
 def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> Sequence[int]:
     """The handle of the cotangent of each of the head's inputs, 0 for zero."""
     cases, logical = head.cases, derivative.logical
@@ -68,7 +68,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     # What rules may read is outside, and stands for flat ids. The other operands are those that get contributions.
     operands = [*range(head.n_values), *logical.outside[-1][len(head.inputs) :]]
     nodes = backwards(head, [*map(operands.__getitem__, head.args)])
-    for code, reads, first, end in watch("transposing", head.n_nodes)(nodes):
+    for code, reads, first, end in derivative.passing_on(watch("transposing", head.n_nodes)(nodes), head):
         incoming = cotangents.of(first, end) if waiting else so_far[first:end]
         if not any(incoming):
             continue

@@ -28,7 +28,7 @@ READ_ONLY = frozenset({"broadcast_arrays", "broadcast_to", "diagonal", "linalg.d
 OPERANDS = frozenset({"asanyarray", "asarray", "ascontiguousarray", "astype", "diff", "linalg.matrix_power", "require"})
 """Functions that may give an operand back."""
 
-GIVING_BACK = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays"})
+GIVING_BACK = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "squeeze"})
 """Functions that give operands back which have the shape already."""
 
 SHARING = VIEWS | READ_ONLY | OPERANDS | {"diag", "einsum", "imag", "nan_to_num", "real"}
@@ -103,6 +103,8 @@ def _lens(name: str, found: Array, call: Call) -> Lens | None:
         return Same()
     if name == "real" or (found is model and not copies and (name in OPERANDS or name == "nan_to_num")):
         return Same()
+    if name == "broadcast_arrays":
+        return Call("broadcast_to", np.broadcast_to, (model, found.shape), {}, model)
     if name == "meshgrid":
         return call if not call.options.get("copy", True) else None
     shows = (

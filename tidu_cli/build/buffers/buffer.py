@@ -1,8 +1,8 @@
 """NumPy arrays that a traced function makes, which traced values may be written into.
 
 A buffer is the NumPy array that it is: NumPy, packages, and branches on its numbers do with it what they always do. Once a traced
-value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values. NumPy still
-says what is a view of what, as views are views of the memory.
+value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values. NumPy
+still says what is a view of what, as views are views of the memory.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Buffer(Memory):
         if holds_traced(index):
             return _of(self)[resolved(index)]
         index = plain(index)
-        found = np.ndarray.view(self, np.ndarray)[index]
+        found: Any = np.ndarray.__getitem__(self, index)
         contents = contents_of(self)
-        if contents is None or (type(found) is np.ndarray and root_of(found) is root_of(self)):
-            return wrapped(found)
+        if contents is None or (isinstance(found, Buffer) and root_of(found) is root_of(self)):
+            return found
         numbers = contents.seen(self)[index]
         if isinstance(numbers, np.ndarray):
             return numbered(found, numbers, contents.table)
@@ -94,8 +94,8 @@ class Buffer(Memory):
         given = {"out": tuple(map(plain, out))} if out else {}
         found = getattr(ufunc, method)(*map(plain, inputs), **given, **plain(options))
         for x in out:
-            writing.overwritten(x, plain(options.get("where", True)))
-        return (out[0] if len(out) == 1 else out) if out else wrapped(found)
+            writing.overwritten(x, plain(options.get("where", True)) if method == "__call__" else True)
+        return (out[0] if len(out) == 1 else out) if out else wrapped(found, *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         function = getattr(function, "numpys", function)
@@ -105,12 +105,13 @@ class Buffer(Memory):
         if isinstance(options.get("out"), Memory):
             out = options["out"]
             found = function(*args, **{k: v for k, v in options.items() if k != "out"})
-            writing.into(out, found, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
-            return out
+            return writing.into(out, found, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
         if not holds_traced(args) and not holds_traced(options):
-            return wrapped(function(*plain(args), **plain(options)))
+            return wrapped(function(*plain(args), **plain(options)), *args, *options.values())
         if name == "copy":
             return args[0].copy()
+        if name in ("real", "imag"):
+            return getattr(args[0], name)
         given = resolved(args), resolved(options)
         like = first_array(*given)
         if not any(isinstance(x, Array) for x in _flat(args)):
@@ -178,11 +179,13 @@ def _now(x: Buffer) -> Any:
 def _of(x: Buffer, *others: Any) -> Array:
     """A buffer as a traced array, also if all of it is known."""
     if is_traced(x):
-        return resolved(x)  # type: ignore[no-any-return]
+        found: Array = resolved(x)
+        return found
     recording = innermost_running()
     if recording is None:
         raise UntraceableError("a traced value is used after its function was traced")
-    return recording.constant(np.ndarray.view(x, np.ndarray))
+    constant: Array = recording.constant(np.ndarray.view(x, np.ndarray))
+    return constant
 
 
 def _flat(values: Any) -> Iterator[Any]:
@@ -191,9 +194,6 @@ def _flat(values: Any) -> Iterator[Any]:
             yield from _flat(x)
         else:
             yield x
-
-
-_NO_VIEWS = frozenset({"copy", "flatten", "astype", "repeat", "take", "choose", "compress"})
 
 
 def _view(name: str, function: Callable[[], Any]) -> Any:
@@ -220,17 +220,16 @@ def _method(name: str) -> Callable[..., Any]:
     numpys = getattr(np.ndarray, name)
 
     def apply(self: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(options.get("out"), Memory):
+            out = options.pop("out")
+            return writing.into(out, apply(self, *args, **options), True, "same_kind", f" of .{name}()")
         if not is_traced(self):
             if not (holds_traced(args) or holds_traced(options)):
-                out = options.get("out")
-                if isinstance(out, Memory):
-                    require_here(out)
-                    writing.overwritten(out, True)
                 found = numpys(np.ndarray.view(self, np.ndarray), *plain(args), **plain(options))
-                return out if out is not None else wrapped(found)
+                return wrapped(found, self, *args)
             return getattr(_of(self), name)(*resolved(args), **resolved(options))
         view = _view(name, lambda: numpys(np.ndarray.view(self, np.ndarray), *args, **options))
-        return getattr(array_of(self), name)(*resolved(args), **resolved(options)) if view is None else view
+        return getattr(resolved(self), name)(*resolved(args), **resolved(options)) if view is None else view
 
     apply.__name__ = name
     return apply
@@ -244,14 +243,17 @@ def _attribute(name: str) -> Any:
     def get(self: Any) -> Any:
         view = np.ndarray.view(self, np.ndarray)
         if not is_traced(self):
-            return wrapped(getattr(view, name))
-        found = _view(name, lambda: getattr(view, name)) if self.dtype.kind != "c" or name != "real" else None
-        return getattr(array_of(self), name) if found is None else found
+            return wrapped(getattr(view, name), self)
+        contents = contents_of(self)
+        if self.dtype.kind == "c" and name in ("real", "imag") and contents is not None:
+            return contents.part(getattr(resolved(self), name))
+        found = _view(name, lambda: getattr(view, name))
+        return getattr(resolved(self), name) if found is None else found
 
     return property(get)
 
 
-LAYOUT = frozenset({"setflags", "view", "getfield", "to_device"})
+LAYOUT = frozenset({"setflags", "getfield", "to_device"})
 """Methods that look at no values."""
 
 
@@ -280,14 +282,18 @@ Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
 # What NumPy gives.
 
 
-def wrapped(found: Any) -> Any:
-    """What NumPy gave as a buffer: a view, or an array of its own."""
-    if type(found) is np.ndarray and buffers_wanted():
-        return owned(found) if found.base is None else found.view(Buffer)
-    if type(found) is np.ndarray and type(root_of(found)) is Buffer:
-        return found.view(Buffer)
+def wrapped(found: Any, *given: Any) -> Any:
+    """What a function of NumPy's made of what it was given as a buffer: a view of that, or an array of its own."""
+    if type(found) is np.ndarray:
+        owner = root_of(found)
+        if type(owner) is Buffer:
+            return found.view(Buffer)
+        if not buffers_wanted():
+            return found
+        new = owner.base is None and all(owner is not root_of(x) for x in _flat(given) if isinstance(x, np.ndarray))
+        return owned(found) if new else found.view(Buffer)
     if isinstance(found, list | tuple):
-        parts = [wrapped(x) for x in found]
+        parts = [wrapped(x, *given) for x in found]
         return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
     return found
 

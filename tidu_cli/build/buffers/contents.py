@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
+from tidu_cli.build.arrays.shares import Share
+from tidu_cli.build.arrays.storage import rooted
 from tidu_cli.build.buffers.elements import STATIC, ElementTable
-from tidu_cli.build.errors import UntraceableError
+from tidu_cli.build.errors import UntraceableError, place_of_caller
 
 _BITS = {"f8": 0x7FF8_0000_7469_6475, "f4": 0x7FC0_7464, "f2": 0x7E75}
 """NaN that no computation makes: where memory holds elements of traced arrays, and in what is computed of it by mistake."""
@@ -38,10 +40,29 @@ def mark_of(dtype: Any) -> Any:
     )
 
 
+LEAK = (
+    "what code that is not traced computed of an array that traced values were written into is a constant, which it cannot be; "
+    "use functions of docs/build.md there"
+)
+"""What is told of constants that are `marked`."""
+
+
+def marked(x: Any) -> bool:
+    """Whether one of some numbers is a mark, or was computed of one: NaN stays the NaN that it was."""
+    if x.dtype.kind == "c":
+        return marked(x.real) or marked(x.imag)
+    bits = _BITS.get(x.dtype.str[1:]) if x.dtype.kind == "f" else None
+    if bits is None:
+        return False
+    found = np.ascontiguousarray(x).view(f"u{x.itemsize}")
+    sign = 1 << (8 * x.itemsize - 1)
+    return bool(((found & ~found.dtype.type(sign)) == bits).any())
+
+
 class Contents:
     """The numbers of the elements in the memory that `owner`, an array, shows. `home` is the recording in which it was made."""
 
-    __slots__ = ("dtype", "home", "low", "numbers", "table")
+    __slots__ = ("dtype", "home", "low", "numbers", "parts", "table")
 
     def __init__(self, owner: Any, home: Any, table: ElementTable) -> None:
         self.low, high = np.lib.array_utils.byte_bounds(owner)
@@ -49,6 +70,22 @@ class Contents:
         self.numbers = np.full((high - self.low) // max(owner.itemsize, 1), STATIC)
         self.home = home
         self.table = table
+        self.parts: list[Share] = []
+
+    def part(self, x: Array) -> Array:
+        """The real or imaginary part of complex elements: a view in NumPy, which is not written into, nor read after a change."""
+        share = rooted(x)
+        share.writable = False
+        self.parts.append(share)
+        return x
+
+    def changing(self) -> None:
+        """Has to be said before the memory is written into."""
+        for share in self.parts:
+            share.root.version += 1
+            share.root.doubt = "it is a part of complex numbers, of which graphs have copies; write z.real.copy(), or z.imag.copy()"
+            share.root.place = place_of_caller()
+        self.parts.clear()
 
     def seen(self, view: Any) -> Any:
         """The numbers as a view of the memory shows them, to be read and written. Raises UntraceableError for views of bytes."""

@@ -16,7 +16,7 @@ from tidu_cli.build.arrays.storage import own
 STATIC = -1
 """The number of an element that is known: memory holds it."""
 
-_MANY = 32
+MANY = 32
 """Parts of one array in more pieces than this are taken by a table of places instead of one by one."""
 
 
@@ -59,6 +59,10 @@ class ElementTable:
             x = _item(x.reshaped((x.size,)), number - int(self.starts[k]))
         return own(x.reshaped(()))
 
+    def pieces(self, numbers: Any) -> int:
+        """Of how many arrays these elements are."""
+        return len(np.unique(np.searchsorted(self.starts, numbers[numbers != STATIC], side="right")))
+
     def joined(self, numbers: Any, plain: Any) -> Array:
         """An array of the elements of these numbers, and of those of `plain`, which has the same shape, where they are known."""
         axes = _best_axes(numbers, self.starts)
@@ -69,7 +73,7 @@ class ElementTable:
     def _in_a_row(self, numbers: Any, plain: Any) -> Array:
         runs = _runs(numbers, self.starts)
         sources = {self._source(r.first) for r in runs if r.first != STATIC}
-        if len(runs) > max(_MANY, 2 * len(sources)):
+        if len(runs) > max(MANY, 2 * len(sources)):
             return self._picked(numbers, plain, sorted(sources))
         like = self.arrays[next(iter(sources))]
         parts = [like.constant(plain[r.start : r.stop]) if r.first == STATIC else self._part(r, plain.dtype) for r in runs]

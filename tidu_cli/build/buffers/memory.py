@@ -14,6 +14,10 @@ from tidu_cli.build.buffers.elements import STATIC
 from tidu_cli.build.buffers.running import innermost_of, innermost_running
 from tidu_cli.build.errors import UntraceableError
 
+MANY = 32
+"""An array that was joined of more parts than this is one from then on: what each step of a loop writes into and reads as a whole
+is joined of what is new."""
+
 OUTSIDE = (
     "the function of a loop or branch would change an array of outside, of which it is not known how often it runs; make the array "
     "within it, or let the function take the array and return it"
@@ -66,13 +70,15 @@ def plain(x: Any) -> Any:
 
 
 def require_here(x: Memory, value: Array | None = None) -> None:
-    """Raises UntraceableError unless x may be changed by what runs now."""
+    """Has to be called before x is changed. Raises UntraceableError unless what runs now may."""
     owner, now = root_of(x), innermost_running() if value is None else innermost_of(value)
     home = owner.home if isinstance(owner, Memory) else None
     if value is not None and (home is None or home.open[0] is not now.open[0]):
         raise UntraceableError(_BEFORE)
     if home is not now and now is not None and (value is not None or len(now.open) > 1):
         raise UntraceableError(OUTSIDE)
+    if isinstance(owner, Memory) and owner.contents is not None:
+        owner.contents.changing()
 
 
 def write(x: Memory, index: Any, value: Any, chosen: Callable[[Any], Any] | None = None) -> None:
@@ -85,7 +91,7 @@ def write(x: Memory, index: Any, value: Any, chosen: Callable[[Any], Any] | None
         if not x.flags.writeable:
             raise ValueError("assignment destination is read-only")
         numbers = value.recorder.elements.numbered(value)
-        _described(x, value).seen(x)[index] = numbers if chosen is None else chosen(numbers)
+        described(x, value).seen(x)[index] = numbers if chosen is None else chosen(numbers)
         np.ndarray.__setitem__(x, index, mark_of(x.dtype))
         return
     numbers = numbers_of(value) if isinstance(value, Memory) else None
@@ -95,7 +101,7 @@ def write(x: Memory, index: Any, value: Any, chosen: Callable[[Any], Any] | None
     require_here(x, None if numbers is None else contents_of(value).table.arrays[0])  # type: ignore[union-attr]
     np.ndarray.__setitem__(x, index, value)
     if numbers is not None:
-        _described(x, contents_of(value).table.arrays[0]).seen(x)[index] = numbers  # type: ignore[union-attr]
+        described(x, contents_of(value).table.arrays[0]).seen(x)[index] = numbers  # type: ignore[union-attr]
     elif (contents := contents_of(x)) is not None:
         contents.seen(x)[index] = STATIC
 
@@ -109,7 +115,8 @@ def lifted(x: Memory, value: Array) -> Array:
     return value.convert(x.dtype)
 
 
-def _described(x: Memory, value: Array) -> Contents:
+def described(x: Memory, value: Array) -> Contents:
+    """What the memory of x holds, from now on also if that was known."""
     owner = root_of(x)
     if owner.contents is None:
         owner.contents = Contents(owner, innermost_of(value), value.recorder.elements)
@@ -124,7 +131,11 @@ def array_of(x: Memory) -> Array:
     """A buffer that traced values were written into as the traced array that it is now."""
     numbers, contents = numbers_of(x), contents_of(x)
     assert numbers is not None and contents is not None
-    return joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
+    found = joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
+    if innermost_of(found) is contents.home and contents.table.pieces(numbers) > MANY:
+        traced = numbers != STATIC
+        numbers[traced] = contents.table.numbered(found)[traced]
+    return found
 
 
 def whole_of(x: Memory, like: Array) -> Array:

@@ -17,9 +17,11 @@ from tidu_cli.build.buffers.memory import (
     Memory,
     array_of,
     contents_of,
+    described,
     first_array,
     holds_traced,
     is_traced,
+    numbers_of,
     plain,
     require_here,
     resolved,
@@ -33,6 +35,13 @@ _NONE = -1
 
 def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
     """What `act(x, values)` writes into x, which is asked of an array of integers. Raises what NumPy raises."""
+    if isinstance(values, Memory) and values.dtype == x.dtype and numbers_of(values) is not None:
+        theirs: Any = contents_of(values)
+        require_here(x, theirs.table.arrays[0])
+        ours = described(x, theirs.table.arrays[0])
+        act(np.ndarray.view(x, np.ndarray), np.ndarray.view(values, np.ndarray))
+        act(ours.seen(x), theirs.seen(values))  # also where one is written into the other
+        return
     traced = holds_traced(values)
     given = _array(values) if traced else plain(values)
     contents = contents_of(x)
@@ -52,7 +61,7 @@ def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
 def _array(value: Any) -> Array:
     """A traced array, or what nested lists hold, as one."""
     found = resolved(value)
-    return found if isinstance(found, Array) else first_array(found).recorder.numpy["stack"](found)  # type: ignore[no-any-return]
+    return found if isinstance(found, Array) else first_array(found).recorder.numpy["stack"](found)
 
 
 def overwritten(x: Any, where: Any) -> None:
@@ -62,8 +71,8 @@ def overwritten(x: Any, where: Any) -> None:
         contents.seen(x)[np.broadcast_to(where, x.shape)] = STATIC
 
 
-def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider: bool = False) -> None:
-    """Have x, the out= of a function, hold what was computed, which is broadcast if x may be `wider`. Raises what NumPy raises."""
+def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider: bool = False) -> Any:
+    """x, the out= of a function, which holds what was computed, broadcast if x may be `wider`. Raises what NumPy raises."""
     if not np.can_cast(found.dtype, x.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"cannot cast output{what} from {found.dtype} to {x.dtype} with casting rule '{casting}'")
     shape = np.shape(found)
@@ -76,6 +85,7 @@ def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider:
     else:
         mask = np.broadcast_to(plain(where), x.shape)
         deposit(x, found, lambda target, values: np.copyto(target, values, where=mask, casting="unsafe"))
+    return x
 
 
 # Ufuncs.
@@ -205,7 +215,9 @@ class Flat:
         deposit(self._x, value, lambda target, values: target.flat.__setitem__(plain(index), values))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self._x.ravel(), dtype).copy()
+        if is_traced(self._x):
+            raise UntraceableError("a NumPy array of x.flat needs values, which a graph does not have yet; write x.ravel()")
+        return np.array(np.ndarray.view(self._x, np.ndarray).flat, dtype)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np.ndarray.view(self._x, np.ndarray).flat, name)
@@ -238,8 +250,16 @@ def _resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
     np.ndarray.resize(self, *shape, refcheck=refcheck)
 
 
-METHODS: Mapping[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort": _sort, "resize": _resize}
-"""Methods that write."""
+def _viewed(self: Any, *args: Any, **options: Any) -> Any:
+    """As NumPy's, but for the bytes of traced values."""
+    found = np.ndarray.view(self, *args, **options)
+    if isinstance(found, Memory) and (contents := contents_of(self)) is not None:
+        contents.seen(found)
+    return found
+
+
+METHODS: Mapping[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort": _sort, "resize": _resize, "view": _viewed}
+"""Methods that write, or show memory as it is."""
 
 
 def set_objects(x: Any, index: Any, value: Any) -> None:

@@ -88,7 +88,7 @@ def run(values: Iterable[Leaf], staged: Callable[[Recorder], R], plain: Callable
     """
     traced = next((x for x in values if isinstance(x, Array)), None)
     if traced is not None:
-        return staged(traced.recorder.open[-1])  # type: ignore[attr-defined]
+        return staged(traced.recorder.open[-1])
     around = innermost()
     if around is None:
         return plain()

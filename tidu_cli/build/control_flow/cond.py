@@ -53,7 +53,7 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
 
 
 def _branched(index: Array, functions: Mapping[str, Branch], operands: Sequence[Any]) -> Any:
-    recorder: Recorder = index.recorder.open[-1]  # type: ignore[attr-defined]
+    recorder: Recorder = index.recorder.open[-1]
     bodies, results = [Body(recorder) for _ in functions], []
     for body, function in zip(bodies, functions.values(), strict=True):
         with body.going_on():

@@ -14,6 +14,7 @@ from tidu_cli.build.arrays.array import Array, Record
 from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.formulas.language import CONSTANTS, CREATION, OPTIONS_REFUSED, Several, function_named, function_names, recorded
+from tidu_cli.build.formulas.words import instead_of
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.build.numpy.functions import places_of_out
 from tidu_cli.build.recorder import Recorder
@@ -43,6 +44,9 @@ OF_TWO: Mapping[str, str] = {
     "any": "logical_or", "all": "logical_and", "logsumexp": "logaddexp",
 }  # fmt: skip
 """Reductions whose names are those of operations on two numbers, too, in mathematics and in Python, and what the latter is here."""
+
+ALONG_AXES = frozenset({"sum", "mean", "prod", "std", "var", "median", "cumsum", "cumprod", "average"})
+"""Functions of the elements of one array, whose second argument is an axis."""
 
 Number = bool | int | float | complex
 _LARGEST = 2**64
@@ -142,7 +146,8 @@ class Walker(ast.NodeVisitor):
             return CONSTANTS[node.id]
         if node.id in function_names():
             self.refuse(node, f"'{node.id}' is a function; write {node.id}(...)")
-        more = did_you_mean(node.id, [*self.scope, *CONSTANTS]) or f"; give it a type with -i {node.id[:40]}:TYPE"
+        hint = "; write pi" if node.id in ("π", "PI", "Pi") else did_you_mean(node.id, [*self.scope, *CONSTANTS])
+        more = hint or f"; give it a type with -i {node.id[:40]}:TYPE"
         return self.refuse(node, f"unknown name '{node.id[:60]}'{more}")
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -215,8 +220,11 @@ class Walker(ast.NodeVisitor):
         name = node.func.id
         function = function_named(name)
         if function is None:
-            self.refuse(node, f"unknown function '{name[:60]}'{did_you_mean(name, list(function_names()))}")
+            self.refuse(node, f"unknown function '{name[:60]}'{instead_of(name, function_names())}")
         args, options = self._arguments(node, name)
+        if name in ALONG_AXES and len(args) > 1 and isinstance(args[1], Array):
+            along = "is of the elements of one array, and its second argument is an axis"
+            self.refuse(node, f"{name} {along}; write {name}(stack([x, y]), axis=0)")
         if hasattr(function, "__wrapped__") and any(place < len(args) for place in places_of_out(name).values()):
             self.refuse(node, "out has no place in a formula")
         if name in OF_TWO and len(args) > 1:
@@ -285,6 +293,8 @@ class Walker(ast.NodeVisitor):
         return self.value(node)
 
     def _combined(self, node: ast.expr, operation: ast.AST, left: Any, right: Any) -> Any:
+        if isinstance(operation, ast.BitXor) and not all(map(_of_bits, (left, right))):
+            self.refuse(node, "^ is a bitwise xor, of integers and bools; write ** for a power")
         name, of_numbers = _OPERATORS[type(operation)]
         for side in (left, right):
             if not isinstance(side, Array | Number | list | tuple):
@@ -324,3 +334,7 @@ _REFUSED: Mapping[type[ast.AST], str] = {
     )},
 }  # fmt: skip
 """Why a kind of node is refused."""
+
+
+def _of_bits(operand: Any) -> bool:
+    return not operand.type.inexact if isinstance(operand, Array) else not isinstance(operand, float | complex)

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.build.arguments.data import parts_of, with_data
+from tidu_cli.build.arguments.given import Data, Given, Static
+from tidu_cli.build.arguments.parameters import arguments_of, bound
+from tidu_cli.build.arguments.trees import tree_of
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.errors import BuildError, called, name_of_function
 from tidu_cli.build.jax.attrs import is_extended, struct_of, type_of
 from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.pytrees import dotted, flattened, is_leaf, leaves_of
 from tidu_cli.build.jax.reader import Reader
-from tidu_cli.build.pytree import tree_of
 from tidu_cli.build.recorder import Recorder, chosen, default_output
-from tidu_cli.build.tracing import arguments_of, bound, loaded
+from tidu_cli.build.tracing import loaded
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import parse_value_type
@@ -47,7 +50,7 @@ def from_jax(
             key = ".".join([each, *dotted(path)])
             shape = _shaped(leaf, key)
             if shape is None:
-                keys.append((None, leaf))
+                keys.append((None, leaf.value if isinstance(leaf, Static) else leaf))
                 continue
             if key in leaves:
                 raise BuildError(f"two inputs are called '{key}'; give names that differ")
@@ -63,24 +66,34 @@ def from_jax(
 
 
 def build_jax_function(
-    place: str, inputs: Mapping[str, Type], *, name: str | None = None, outputs: Sequence[str] = (), rules: bool = False
+    place: str,
+    inputs: Mapping[str, Given],
+    *,
+    name: str | None = None,
+    outputs: Sequence[str] = (),
+    rules: bool = False,
+    data: Data | None = None,
 ) -> Document:
     """The document of FILE.py:FUNCTION, which is run by JAX. Dots in the keys of `inputs` say how they nest.
 
-    Where a type has 64 bits, so has JAX. `outputs` chooses outputs, or names the one of a function that returns one array.
+    Of parameters, and parts of them, that are not in `inputs` what `data` has for them says the types, or is a constant. Where a
+    type has 64 bits, so has JAX. `outputs` chooses outputs, or names the one of a function that returns one array.
     """
     jax = imported()
-    wide = any(isinstance(t, TensorType) and t.dtype in WIDE for t in inputs.values())
+    of_data = [x for key, value in (data.values if data else {}).items() for _, x in parts_of(key, value)]
+    wide = any(isinstance(t, TensorType) and t.dtype in WIDE for t in (*inputs.values(), *of_data))
     with contextlib.redirect_stdout(sys.stderr), jax.enable_x64(True) if wide else contextlib.nullcontext():
         file, _, function_name = place.rpartition(":")
         function = loaded(file, function_name)
+        inputs = with_data(function, inputs, data)
         arguments = arguments_of(function, tree_of(inputs))
-        structs = {key: _struct(key, type_) for key, type_ in inputs.items()}
-        alone = outputs[0] if len(outputs) == 1 else None
+        structs = {key: _struct(key, type_) for key, type_ in inputs.items() if not isinstance(type_, Static)}
+        constants = {key: x.value for key, x in inputs.items() if isinstance(x, Static)}
+        alone = default_output(inputs, outputs)
 
         def whole(arrays: dict[str, Any]) -> Any:
-            positional, named = bound(function, arguments, arrays)
-            return function(*positional, **named)
+            given = bound(function, arguments, constants | arrays)
+            return function(*given.args, **given.kwargs)
 
         reader, found = _read(whole, structs, alone, rules)
     return reader.document(name or function_name, chosen(found, outputs, function_name))
@@ -161,6 +174,8 @@ def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[st
 
 def _shaped(leaf: Any, key: str) -> Any:
     """What JAX traces a leaf at: its shape and dtype; None for what is no array."""
+    if isinstance(leaf, Static):
+        return None
     if isinstance(leaf, str):
         try:
             type_ = parse_value_type(leaf)

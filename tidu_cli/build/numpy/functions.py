@@ -17,12 +17,13 @@ from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, r
 from tidu_cli.build.arrays.repeats import repeated
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.arrays.storage import rooted
-from tidu_cli.build.buffers.memory import resolved
+from tidu_cli.build.buffers.memory import Memory, resolved
+from tidu_cli.build.buffers.writing import into
 from tidu_cli.build.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.build.numpy import indexing, shaping
 from tidu_cli.build.numpy.elementwise import elementary
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc
+from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
 from tidu_cli.build.numpy.indexing import indexed
 from tidu_cli.build.numpy.linear_algebra import decompositions, products, systems
 from tidu_cli.build.numpy.primitives import sizes_of
@@ -127,11 +128,17 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """
     lifts = next(iter(function.__annotations__.values()), "") == "Array"
     numpys_own = numpys(name) if name in SHARING else None
+    writes = name in putting.WRITING
     if "<" in function.__qualname__:
         function.__qualname__ = name  # which Python's errors name
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
+        place = places_of_out(name).get("out", math.inf)
+        out = args[int(place)] if place < len(args) else options.get("out")
+        if isinstance(out, Memory):
+            args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
+            return into(out, apply(*args, **{k: v for k, v in options.items() if k != "out"}), True, "same_kind", f" of np.{name}")
         args, options = resolved(args), resolved(options)
         for option, place in places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
@@ -142,6 +149,8 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
             options.pop(option, None)
             return written_exactly(given, apply(*args, **options), f"np.{name}")
+        if writes:
+            return function(*args, **options)
         given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args
         return shared(name, repeated(name, function, given, options), args, options, numpys_own)
 
@@ -194,13 +203,14 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
             constant = shared(name, like.recorder.constant(found), (), {})
             if not found.flags.c_contiguous:
                 rooted(constant).root.contiguous = None
-            if args and found is args[0]:
+            if args and isinstance(args[0], np.ndarray) and np.may_share_memory(found, args[0]):
                 rooted(constant).writable = False
             return constant
         if "array" in name:
             options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
-            return shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            found = shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            return FUNCTIONS["atleast_1d"](found) if name in ("ascontiguousarray", "asfortranarray") else found
     implementation = _by_function().get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
@@ -279,9 +289,14 @@ def _resolving(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **options: function(*resolved(args), **resolved(options))
 
 
+def _operator(name: str, *operands: Operand) -> Any:
+    found = ufunc_again(name, operands)
+    return apply_operator(name, *resolved(operands)) if found is None else found
+
+
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {
     **FUNCTIONS,
-    "operator": _resolving(apply_operator),
+    "operator": _operator,
     "in place": _resolving(statements.changed_by),
     "copy of": copied,
     "item": _resolving(item),

@@ -20,19 +20,21 @@ ALL_OF_IT = slice(None)
 
 def indexed(x: Array, index: Operand) -> Array:
     """x[index]. Raises IndexError as NumPy does, UntraceableError for masks that are traced."""
+    if isinstance(index, bool | np.bool_):
+        x, index = x.reshaped((1, *x.shape)), np.zeros(int(index), np.int64)
     entries = expanded(x, index)
     advanced = [k for k, e in enumerate(entries) if isinstance(e, Array | np.ndarray)]
     x = sliced(x, [e for e in entries if e is not None])
     kept = [e for e in entries if advanced or not isinstance(e, int)]
     if not advanced:
-        return x.reshaped(shown_shape(x, entries))
+        return x.reshaped(shown_shape(x.shape, entries))
     at = picked(x, kept)
     return _gathered(x, at).reshaped(at.shape)
 
 
-def shown_shape(x: Array, entries: Sequence[Any]) -> tuple[int, ...]:
-    """The shape that basic indices show of what `sliced` gave: without the axes of integers, and with new ones."""
-    shape = iter([n for n, e in zip(x.shape, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
+def shown_shape(sliced: Sequence[int], entries: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that basic indices show of what `sliced` gave of this shape: without the axes of integers, and with new ones."""
+    shape = iter([n for n, e in zip(sliced, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
     return tuple(1 if e is None else next(shape) for e in entries if not isinstance(e, int))
 
 

@@ -58,7 +58,7 @@ REFUSALS = (
         "Text, files and dates",
         "array2string array_repr array_str frombuffer fromfile fromiter fromstring genfromtxt loadtxt save savetxt savez "
         "savez_compressed busday_count busday_offset datetime_as_string is_busday isnat",
-        "return what you would write, and look at it with tidu eval",
+        "return what you would write, and look at its value",
     ),
     Refusal(
         "Questions about types and costs",

@@ -33,7 +33,7 @@ _ARRAY, _ASARRAY = np.array, np.asarray
 def made(function: Function, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """What one of the functions gives users: a buffer, or what is traced."""
     found = function(*args, **options)
-    return found if any(found is x for x in args) else wrapped(found)
+    return found if any(found is x for x in args) else wrapped(found, *args, *options.values())
 
 
 def computed(function: Function, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:

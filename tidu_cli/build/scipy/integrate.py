@@ -45,7 +45,8 @@ def simpson(y: Operand, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Arra
     if x is None:  # the integrals of samples that are one at one place and zero at the others
         from scipy.integrate import simpson as scipys  # type: ignore[import-untyped]
 
-        return y @ lift(scipys(np.eye(n, dtype=y.dtype)), y) * dx
+        found: Array = y @ lift(scipys(np.eye(n, dtype=y.dtype)), y) * dx
+        return found
     points = lift(x, like)
     h = diff(points if points.ndim == 1 else moveaxis(points, normal_axis(axis, points.ndim), -1))
     if n < 3:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 MODULES: Mapping[str, str] = {
     "scipy.cluster": "it chooses by values; make its result an input",
     "scipy.constants": "it takes numbers; call it with constants",
-    "scipy.differentiate": "leave it out: tidu linearize and tidu grad give derivatives of what is built",
+    "scipy.differentiate": "leave it out: linearize and grad give derivatives of what is built",
     "scipy.fft": "write np.fft; for cosines and sines multiply by the constant matrix that it makes of np.eye(n)",
     "scipy.integrate": "the steps depend on values; write a loop of a fixed number of steps, such as Runge-Kutta's, or a sum over "
     "fixed nodes: np.sum(w * f(t)) with constant t and w, such as those of np.polynomial.legendre.leggauss",

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import re
+from typing import Any
 
 import click
 
+from tidu_cli.cli.building.declarations import inputs_option
+from tidu_cli.cli.building.documents import built
+from tidu_cli.cli.building.kinds import FUNCTION, Kind
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import DOCUMENTS, Parsed, emit, example, result_options
-from tidu_cli.errors import TypeTextError
+from tidu_cli.cli.options import emit, example
+from tidu_cli.cli.out_option import result_options
+from tidu_cli.formats.suffixes import DOCUMENTS
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import Type
-
-_FUNCTION = re.compile(r".*\.py:[A-Za-z_]\w*", re.S)
-
-
-def _declaration(text: str) -> tuple[str, Type]:
-    # Keys may hold colons, and types of records do, after a bracket.
-    bracket = min(at for at in (text.find("{"), text.find("("), len(text)) if at >= 0)
-    key, colon, _ = text[:bracket].rpartition(":")
-    if not colon or not key:
-        raise TypeTextError(f"'{text}' is not KEY:TYPE, such as x:f64[3] or x:f64[]")
-    return key, parse_value_type(text[len(key) + 1 :])
 
 
 @click.command(cls=Command, epilog=example("tidu build 'sum(log1p(exp(-t * (X @ w))))' -i X:f64[9,3] -i t:f64[9] -i w:f64[3]"))
 @click.argument("source", metavar="FORMULA|FILE.py:FUNCTION")
+@inputs_option(
+    "An input and its type: x:f64[3], say, or p:{a: f64[], b: f64[3]}, which has the fields p.a and p.b; or a constant, as JSON or "
+    "@FILE: n=5, mode='\"linear\"', config=@config.json, table=@table.npy; repeats, in the order of the graph's inputs."
+)
 @click.option(
-    "-i",
-    "--input",
-    "inputs",
-    type=Parsed("declaration", _declaration),
+    "--inputs",
+    "files",
     multiple=True,
-    metavar="KEY:TYPE",
-    help="An input and its type: x:f64[3], say, or p:{a: f64[], b: f64[3]}, which has the fields p.a and p.b; repeats, in the "
-    "order of the graph's inputs.",
+    metavar="FILE",
+    help="Values by key, JSON, npz or msgpack, that say the types of inputs without an -i; repeats.",
 )
 @click.option(
     "--output",
@@ -50,14 +42,16 @@ def _declaration(text: str) -> tuple[str, Type]:
 @click.option(
     "--rules", is_flag=True, help="With --jax: functions of jax.custom_jvp and custom_vjp are operations with these derivatives."
 )
+@click.option("--source", "sources", is_flag=True, help="Note in each node which lines of FILE.py made it, for tidu view and dot.")
 @result_options(*DOCUMENTS, default="json")
 def command(
     source: str,
-    inputs: tuple[tuple[str, Type], ...],
+    files: tuple[str, ...],
     outputs: tuple[str, ...],
     name: str | None,
     by_jax: bool,
     rules: bool,
+    sources: bool,
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -69,28 +63,18 @@ def command(
     layers.0.b; parameters that have defaults may be left out. With --jax JAX traces the function, and its jaxpr becomes the graph;
     where an input has 64 bits, JAX has them, too.
     """
-    types: dict[str, Type] = {}
-    for key, type_ in inputs:
-        if key in types:
-            raise click.BadParameter(f"'{key}' is given twice", param_hint="'-i'")
-        types[key] = type_
     if rules and not by_jax:
         raise click.UsageError("--rules goes with --jax")
-    if by_jax:
-        if not _FUNCTION.fullmatch(source):
-            raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
-        from tidu_cli.build.jax.function import build_jax_function
-
-        document = build_jax_function(source, types, name=name, outputs=outputs, rules=rules)
-    elif _FUNCTION.fullmatch(source):
-        from tidu_cli.build.tracing import build_function
-
-        document = build_function(source, types, name=name, outputs=outputs)
+    kind: Kind = "function" if FUNCTION.fullmatch(source) else "formula"
+    if by_jax and kind != "function":
+        raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
+    if sources and (by_jax or kind != "function"):
+        raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
+    how: dict[str, Any] = {"rules": rules} if by_jax else {"source": sources} if sources else {}
+    name = name or (None if kind == "function" else "f")
+    document = built(source, kind, (), files, jax=by_jax, name=name, outputs=outputs, **how)
+    if kind == "function":
         _hint(document)
-    else:
-        from tidu_cli.build.formulas.formula import build_formula
-
-        document = build_formula(source, types, name=name or "f", outputs=outputs)
     emit(document, out, format_, "json")
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tidu_cli.cli.building.declarations import build_option
+from tidu_cli.cli.building.kinds import kind_of, require_all_taken
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.model_options import chosen, size_options
 from tidu_cli.cli.options import (
@@ -65,6 +67,7 @@ _DTYPES = ("f64", "c128")
 @size_options
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+@build_option
 @plugins_option
 def command(
     subjects: tuple[str, ...],
@@ -120,8 +123,10 @@ def _of_files(
     from tidu_cli.lax.builtin import vocabulary
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
+    if len(paths) > 1:
+        require_all_taken([(path, kind_of(path, shared=True)) for path in paths])
     for path in paths:
-        subject, format_ = load_subject(path)
+        subject, format_ = load_subject(path, files, shared=len(paths) > 1)
         if isinstance(subject, bytes):
             from tidu_cli.cli.model_report import report_on_model
 

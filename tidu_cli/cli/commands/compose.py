@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import KEY, document_output_options, emit, example, load_all, one_pass_option, ops_option
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     help="An input that several documents have, and that is to be one; repeats. By default it is renamed in the later ones.",
 )
 @one_pass_option
+@build_option
 @ops_option
 @document_output_options
 def command(

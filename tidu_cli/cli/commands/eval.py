@@ -14,17 +14,17 @@ from tidu_cli.cli.options import (
     output_keys_option,
     require_printable,
     require_stdin_once,
-    result_options,
 )
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.value_options import batch_option, given_axes, given_moves, given_values, inputs_option, move_options, set_option
 from tidu_cli.graph.keys import Key
 
-_FORMATS = ("json", "npz", "msgpack")
+_FORMATS = ("json", "csv", "npy", "npz", "msgpack", "table")
 
 
 @click.command(cls=Command, epilog=example("tidu eval samples/f.json --set x=3"))
 @file_argument
-@set_option("An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy; repeats.")
 @inputs_option
 @output_keys_option
 @move_options
@@ -62,7 +62,7 @@ def command(
     require_printable(out, chosen)
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")
-    document = load(file).document
+    document = load(file, settings, files).document
     axes, values = given_axes(document, batches), given_values(document, settings, files)
     moved = given_moves(document, moves, move_files)
     head = materialize(document, outputs=outputs).head

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 from unicodedata import combining, east_asian_width
 
 import click
 
+from tidu_cli.checking.summary import summary_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_json, emit_lines, example, file_argument, load
 from tidu_cli.errors import counted, printable
-from tidu_cli.graph.graph import Document, Externals, Graph
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.select import listed
 
 _NAME = 32  # how much of a name the table shows
@@ -41,82 +41,11 @@ def command(file: str, with_digests: bool, as_json: bool) -> None:
     Then come the record types of the document, what evaluating the head takes, and each graph's inputs and outputs.
     """
     document, format_ = load(file)
-    summary = _summary(document, format_)
-    if with_digests:
-        from tidu_cli.graph.identity import digest_text, digests
-
-        for graph, values in zip(summary["graphs"], digests(document), strict=True):
-            graph["digests"] = list(map(digest_text, values))
+    summary = {"format": format_, **summary_of(document, with_digests=with_digests)}
     if as_json:
         emit_json(summary)
     else:
         emit_lines(_lines(summary, document))
-
-
-def _summary(document: Document, format_: str) -> dict[str, Any]:
-    from tidu_cli.lax.vocabulary import used_records
-    from tidu_cli.runtime.cost import evaluation
-
-    cost = evaluation(document)
-    return {
-        "format": format_,
-        "next_pass": document.next_pass(),
-        "passes": {str(number): document.passes.get(number) for number in sorted(document.used_passes())},
-        "bindings": [str(b.key) for b in document.bindings],
-        "detached": [d.digest for d in document.detached],
-        "types": {
-            record.name: {"fields": {name: str(type_) for name, type_ in record.fields}, "bytes": record.nbytes}
-            for record in used_records(document)
-        },
-        "graphs": [{**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, cost.depths, strict=True)],
-        "evaluation": {
-            "nodes": cost.nodes,
-            "depth": cost.depth,
-            "flops": cost.flops.known,
-            "nodes_of_unknown_flops": cost.flops.unknown,
-            "peak_bytes": cost.peak,
-        },
-    }
-
-
-def _graph_summary(graph: Graph) -> dict[str, Any]:
-    from tidu_cli.graph.kind import kind_of
-    from tidu_cli.runtime.cost import flops
-
-    ops: Counter[str] = Counter()
-    for code, n in Counter(graph.code).items():
-        ops[graph.cases[code].op] += n
-    operations = flops(graph)
-    sources = Counter(graph.external.graph)
-    return {
-        "name": graph.name,
-        "kind": kind_of(graph),
-        "linear": graph.linear,
-        "inputs": {str(i.key): str(i.type) for i in graph.inputs},
-        "outputs": {str(o.key): str(o.type) + (" (zero)" if o.value is None else "") for o in graph.outputs},
-        "input_bytes": sum(i.type.nbytes for i in graph.inputs),
-        "output_bytes": sum(o.type.nbytes for o in graph.outputs),
-        "nodes": graph.n_nodes,
-        "externals": len(graph.external),
-        "reads": {"detached" if g == Externals.DETACHED else str(g): n for g, n in sorted(sources.items())},
-        "flops": operations.known,
-        "nodes_of_unknown_flops": operations.unknown,
-        "ops": dict(sorted(ops.items(), key=lambda item: (-item[1], item[0]))),
-        "within": list(_within(graph)),
-    }
-
-
-def _within(graph: Graph) -> Iterator[dict[str, Any]]:
-    """The graphs within nodes: each where it comes first, though many nodes may have it, and in how many."""
-    from tidu_cli.graph.closed import named_graphs
-    from tidu_cli.runtime.cost import evaluation
-
-    counts = Counter(graph.code)
-    for code in (code for code in counts if named_graphs(graph.cases[code].attrs)):
-        node = f"node {graph.code.index(code)} ({graph.cases[code].op})"
-        for name, closed in named_graphs(graph.cases[code].attrs):
-            (depth,) = evaluation(closed.document).depths
-            yield {"place": f"{node}, {name}", "nodes_with_it": counts[code], **_graph_summary(closed.graph), "depth": depth}
 
 
 def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:

@@ -8,6 +8,7 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     PASS,
     Parsed,
+    chosen_inputs,
     document_output_options,
     example,
     file_argument,
@@ -18,7 +19,6 @@ from tidu_cli.cli.options import (
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.select import matching_inputs
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import Type
 
@@ -76,7 +76,7 @@ def command(
     from tidu_cli.transforms.linearize import linearize
 
     types = {key: _type(document, text) for key, text in tangents}
-    result = linearize(document, matching_inputs(document, wrt), outputs=outputs, pass_number=pass_number, tangent_types=types)
+    result = linearize(document, chosen_inputs(document, wrt), outputs=outputs, pass_number=pass_number, tangent_types=types)
     if not detach:
         return result
     from tidu_cli.transforms.linking.detach import detach as detached

@@ -11,47 +11,25 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import Parsed, document_output_options, example, file_argument, on_document, output_keys_option
 from tidu_cli.cli.value_options import given_constants, set_option
-from tidu_cli.errors import TiduError, did_you_mean
+from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.keys import Key
+from tidu_cli.rules.identities import ASSUMPTIONS
 
 if TYPE_CHECKING:
     from tidu_cli.transforms.memory.checkpoints import Policy
 
-_WAYS = ("sqrt", "N", "cheap", "cheap=OPERATIONS", "value=KEY", "graph=NAME")
-
 
 def _policy(text: str) -> Policy:
-    from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Segments, Sqrt
+    from tidu_cli.transforms.memory.policies import parse_policy
 
-    way, given, argument = text.partition("=")
-    if way == "sqrt" and not given:
-        return Sqrt()
-    if text.isascii() and text.isdecimal() and int(text):
-        return Segments(int(text))
-    if way == "cheap":
-        return Cheap(_per_byte(argument)) if given else Cheap()
-    if way == "value" and argument:
-        return Named(values=(parse_key(argument),))
-    if way == "graph" and argument:
-        return Named(graphs=(argument,))
-    raise TiduError(f"'{text}' is none of {', '.join(_WAYS)}{did_you_mean(way, ['sqrt', 'cheap', 'value', 'graph'])}")
-
-
-def _per_byte(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise TiduError(f"'cheap={text}' gives no number of operations for each byte; write cheap=0.5, say")
-    return number
+    return parse_policy(text)
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
 @file_argument
 @output_keys_option
-@set_option("Make an input a constant: its value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@set_option("Make an input a constant: its value, such as 3, .5, 1,2,3, JSON, or @FILE.npy; repeats.")
 @click.option(
     "--recompute",
     "policy",
@@ -65,6 +43,14 @@ def _per_byte(text: str) -> float:
 )
 @click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
 @click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
+@click.option("--simplify", is_flag=True, help="Replace nodes by simpler ones that give the same bits, and compute constants.")
+@click.option(
+    "--assume",
+    "assumptions",
+    multiple=True,
+    type=click.Choice(ASSUMPTIONS),
+    help="With --simplify: also by what holds where zeros have no sign, or nothing is infinite or NaN; repeats.",
+)
 @document_output_options
 @on_document
 def command(
@@ -74,17 +60,24 @@ def command(
     policy: Policy | None,
     inline: bool,
     needed_inputs: bool,
+    simplify: bool,
+    assumptions: tuple[str, ...],
 ) -> Document:
     """Make one self-contained graph of a document.
 
     Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
     that are not bound, in order, needed or not, so that a pipeline works the same for every function.
 
+    With --simplify, products with 1, changes of shape that undo one another and the like go, and arithmetic on constants is done,
+    in loops and branches, too. As tidu evaluates it no value changes by a bit, but for the bits of NaNs.
+
     With --recompute, values that a reverse sweep would hold for long are computed a second time instead. A note tells the peak of
     memory and the operations, with and without; where the peak is no lower, the graph is as it is without. No value changes.
     """
     from tidu_cli.transforms.materialize import materialize
 
+    if assumptions and not simplify:
+        raise click.UsageError("--assume says what --simplify may take for granted; add --simplify")
     if settings:
         from tidu_cli.transforms.linking.bind_constants import bind_constants
 
@@ -93,6 +86,10 @@ def command(
         from tidu_cli.transforms.linking.inline import inline as inlined
 
         document, outputs = inlined(materialize(document, outputs=outputs)), ()
+    if simplify:
+        from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
+
+        document, outputs = simplified(materialize(document, outputs=outputs), assumptions), ()
     result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
     if policy is None:
         return result
@@ -103,28 +100,25 @@ def command(
 
 def _joint(policies: Sequence[Policy]) -> Policy | None:
     """The one policy that is given, or all that name values and graphs as one."""
-    from tidu_cli.transforms.memory.checkpoints import Named
+    from tidu_cli.transforms.memory.policies import joint_policy
 
-    named = [p for p in policies if isinstance(p, Named)]
-    if len(policies) > max(len(named), 1):
-        raise click.UsageError("--recompute takes sqrt alone, cheap alone, or any number of value=KEY and graph=NAME")
-    if named:
-        return Named(sum((p.values for p in named), ()), sum((p.graphs for p in named), ()))
-    return next(iter(policies), None)
+    try:
+        return joint_policy(policies)
+    except TiduError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _lesser(before: Document, after: Document) -> Document:
     """The graph whose evaluation peaks lower; a note tells of both."""
     from tidu_cli.limits import format_size
-    from tidu_cli.runtime.cost import evaluation
+    from tidu_cli.runtime.cost import lesser
 
-    old, new = evaluation(before), evaluation(after)
-    assert old.peak is not None and new.peak is not None  # nothing is detached here
-    if new.peak >= old.peak:
-        note(f"--recompute would not lower the peak of {format_size(old.peak)}; the graph is as it is without")
-        return before
-    note(
-        f"peak {format_size(new.peak)} instead of {format_size(old.peak)}, "
-        f"{new.flops.known:,} operations instead of {old.flops.known:,}"
-    )
-    return after
+    found, old, new = lesser(before, after)
+    if found is before:
+        note(f"--recompute would not lower the peak of {format_size(old.peak or 0)}; the graph is as it is without")
+    else:
+        note(
+            f"peak {format_size(new.peak or 0)} instead of {format_size(old.peak or 0)}, "
+            f"{new.flops.known:,} operations instead of {old.flops.known:,}"
+        )
+    return found

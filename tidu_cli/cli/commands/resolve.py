@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import document_output_options, emit, example, load_all, one_pass_option, ops_option
@@ -25,6 +26,7 @@ _NAMED = 10
     help="Make an input equal to an output of another graph, or to the value of a digest; repeats.",
 )
 @one_pass_option
+@build_option
 @ops_option
 @document_output_options
 def command(

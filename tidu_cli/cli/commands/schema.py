@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_json, example, out_option
+from tidu_cli.cli.options import emit_json, example
+from tidu_cli.cli.out_option import out_option
 
 
 @click.command(cls=Command, epilog=example("tidu schema"))

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tidu_cli.cli.building.documents import values_of, words_of
+from tidu_cli.cli.building.kinds import kind_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    DOCUMENTS,
     KEY,
     chosen_format,
+    chosen_inputs,
     emit,
     emit_bytes,
     emit_text,
@@ -34,13 +36,17 @@ from tidu_cli.cli.options import (
     output_keys_option,
     require_printable,
     require_stdin_once,
-    result_options,
     wrt_option,
 )
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
-from tidu_cli.graph.select import matching_inputs
+from tidu_cli.errors import TransformError
+from tidu_cli.formats.suffixes import DOCUMENTS
+from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
+    from tidu_cli.graph.graph import Document
+    from tidu_cli.graph.keys import Key
     from tidu_cli.graph.literals import Literal
     from tidu_cli.transforms.shorthands import Pipeline, Stage
 
@@ -62,21 +68,21 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             settings, files = given.pop("settings"), given.pop("files")
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
-            if not evaluates and chosen == "npz":
+            if not evaluates and chosen in _OF_VALUES:
                 remedy = "give them with --set or --inputs, or write the document as json, msgpack, onnx, mlir or mlirbc"
-                raise click.UsageError(f"npz is for values; {remedy}")
+                raise click.UsageError(f"{chosen} is for values; {remedy}")
             if evaluates and chosen in ("onnx", "mlir", "mlirbc"):
                 raise click.UsageError(
-                    f"{chosen} is for documents; write values as json, npz or msgpack, or leave out --set and --inputs"
+                    f"{chosen} is for documents; write values as json, csv, npy, npz, msgpack or table, "
+                    "or leave out --set and --inputs"
                 )
             if not tell:
                 require_printable(out, chosen)
-            document, came_in = load(file)
-            if isinstance(given["wrt"], tuple):
-                given["wrt"] = matching_inputs(document, given["wrt"])
+            document, came_in = load(file, settings, files)
+            given["wrt"] = _wrt(document, given["wrt"])
             run: Pipeline = getattr(shorthands, arguments.__name__)(document, **arguments(**given))
             if tell:
-                emit_text(_commands(run, file, settings, files, out, format_))
+                emit_text(_commands(run, document, file, settings, files, out, format_))
             elif not evaluates:
                 emit(run.document, out, format_, came_in)
             else:
@@ -94,13 +100,15 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
     return decorate
 
 
+_OF_VALUES = ("csv", "npy", "npz", "table")
+
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     file_argument,
     output_keys_option,
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
     click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
-    result_options(*DOCUMENTS, "npz", default="what came in; of values json"),
+    result_options(*DOCUMENTS, *_OF_VALUES, default="what came in; of values json"),
 )
 """The options of every shorthand."""
 
@@ -215,10 +223,27 @@ def derivative(**given: Any) -> dict[str, Any]:
     return given
 
 
-def _commands(run: Pipeline, file: str, settings: Sequence[str], files: Sequence[str], out: str | None, format_: str | None) -> str:
-    """The commands that do the same."""
+def _wrt(document: Document, wrt: Key | tuple[Key, ...]) -> Key | list[Key]:
+    """The inputs of --wrt. Raises UnknownNameError, and TransformError for several where one is wanted."""
+    if isinstance(wrt, tuple):
+        return chosen_inputs(document, wrt)
+    found = chosen_inputs(document, [wrt])
+    if len(found) > 1:
+        raise TransformError(f"a derivative is by one number, and '{wrt}' stands for {listed(list(map(str, found)))}")
+    return found[0]
+
+
+def _commands(
+    run: Pipeline, document: Document, file: str, settings: Sequence[str], files: Sequence[str], *result: str | None
+) -> str:
+    """The commands that do the same to a document; `result` is what -o and --format say."""
+    out, format_ = result
     commands = [["tidu", *_words(stage)] for stage in run.stages]
-    commands[0][2:2] = [] if file == "-" else [file]
+    if kind_of(file, settings) == "file":
+        commands[0][2:2] = [] if file == "-" else [file]
+    else:
+        commands.insert(0, words_of(document, file, settings, files))
+        settings = values_of(settings)
     if settings or files:
         commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files)])
     commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]

@@ -9,13 +9,17 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable
+from tidu_cli.cli.commands.dot import LIMIT, picture_options, require_drawable, require_groupable
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import emit_bytes, example, file_argument, load, out_option, require_stdin_once
+from tidu_cli.cli.options import emit_bytes, example, file_argument, load, require_stdin_once
+from tidu_cli.cli.out_option import out_option
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
+
+_LARGEST = 100_000
+"""Pages with all that is said of so many nodes have some 40 MB."""
 
 
 @click.command(
@@ -23,10 +27,11 @@ from tidu_cli.graph.keys import Key
     epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o reverse.html"),
 )
 @file_argument
-@set_option("An input's value, as JSON (3, [1,2], ...) or @FILE.npy; repeats.")
+@set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy; repeats.")
 @inputs_option
 @picture_options
 @out_option("html")
+@click.option("--at", metavar="GROUP", help="The group, by its name or line, that the page shows first.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
 def command(
     file: str,
@@ -36,14 +41,16 @@ def command(
     highlight: tuple[Key, ...],
     collapse: bool,
     limit: int | None,
+    expand: bool,
+    at: str | None,
     out: str | None,
     open_: bool,
 ) -> None:
     """Write a page that shows a document.
 
-    One HTML file that needs no network: the picture of tidu dot with pan and zoom, what each part is, and a slider that steps
-    through the head's nodes in the order in which they are computed, each told in words. With --set and --inputs, as in eval, the
-    numbers stand on the edges. It is drawn by Graphviz.
+    One HTML file that needs no network: the picture of tidu dot with pan and zoom, a search, all that is known of a value at a
+    click, and a slider that steps through the head's nodes in the order in which they are computed, each told in words. Large
+    graphs are boxes that open. With --set and --inputs, as in eval, it has the numbers. It is drawn by Graphviz.
     """
     from tidu_cli.checking.numeric.cotangents import cotangent_owners
     from tidu_cli.render.picture import picture
@@ -52,11 +59,15 @@ def command(
     require_stdin_once(file, *files)
     if open_ and out in (None, "-"):
         raise click.UsageError("--open needs a file: give -o page.html")
-    document = load(file).document
-    require_drawable(document, collapse=collapse, limit=limit or LIMIT)
+    document = load(file, settings, files).document
+    if expand or limit:
+        require_drawable(document, collapse=collapse, limit=limit or LIMIT)
+    else:
+        require_groupable(document, _LARGEST, "tidu dot -o FILE.svg groups more, and ")
     shown = picture(document, collapse=collapse, highlight=highlight, inside=False)
     values = _values(document, given_values(document, settings, files)) if settings or files else {}
-    emit_bytes(to_html(shown, types=types, values=values, owners=cotangent_owners(document)).encode(), out)
+    owners = cotangent_owners(document)
+    emit_bytes(to_html(shown, types=types, values=values, owners=owners, expand=bool(expand or limit), at=at).encode(), out)
     if open_ and out is not None:
         import webbrowser
 

@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import click
 
-from tidu_cli.cli.options import SUFFIXES
+from tidu_cli.build.arguments.names import free_names, functions_of, parameters_of
+from tidu_cli.cli.building.kinds import FILES
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import is_model
-from tidu_cli.graph.types import DATETIMES, RecordType, Type, leaves, moves
+from tidu_cli.formats.suffixes import FORMATS as SUFFIXES
+from tidu_cli.formats.suffixes import compressed_too
+from tidu_cli.graph.select import is_movable
+from tidu_cli.graph.types import RecordType, Type, moves
 
 LARGEST = 2**25
 """Documents of more bytes than this are not read: a key is to be there at once."""
 
-_DOCUMENTS = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc")
-_VALUES = (".json", ".npz", ".msgpack")
+_DOCUMENTS = compressed_too(".json", ".msgpack", ".onnx", ".mlir", ".mlirbc")
+_VALUES = compressed_too(".json", ".npz", ".msgpack")
 
 
 class Candidate(NamedTuple):
@@ -147,7 +151,9 @@ def _documents(place: Cursor) -> Iterator[dict[str, Any]]:
         path = os.path.expanduser(path)
         if os.path.isfile(path) and os.path.getsize(path) <= LARGEST:
             with open(path, "rb") as file:
-                yield _plain(file.read())
+                data = Source(file, unpacked=True).read(LARGEST + 1)
+            if len(data) <= LARGEST:
+                yield _plain(data)
 
 
 def _plain(data: bytes) -> dict[str, Any]:
@@ -201,11 +207,8 @@ def _typed_inputs(place: Cursor) -> Iterator[tuple[str, Type]]:
 
 def _differentiable(place: Cursor) -> Iterator[Candidate]:
     """Inputs of which a part is no integer: by integers one may differentiate, but one seldom means to."""
-    return (
-        Candidate(text, str(type_))
-        for text, type_ in _typed_inputs(place)
-        if text not in place.taken and any(leaf.inexact or leaf.dtype in DATETIMES for _, leaf in leaves(type_))
-    )
+    typed = ((text, str(type_)) for text, type_ in _typed_inputs(place) if is_movable(type_))
+    return (Candidate(*port) for port in chain(typed, _built_inputs(place)) if port[0] not in place.taken)
 
 
 def _tangents(place: Cursor) -> Iterator[Candidate]:
@@ -247,7 +250,7 @@ def _policies(place: Cursor) -> Iterator[Candidate]:
 
 
 def _settings(place: Cursor) -> Iterator[Candidate]:
-    return _assigned(place, _ports(place, "inputs"))
+    return _assigned(place, chain(_ports(place, "inputs"), _built_inputs(place)))
 
 
 def _moves(place: Cursor) -> Iterator[Candidate]:
@@ -257,7 +260,7 @@ def _moves(place: Cursor) -> Iterator[Candidate]:
 def _assigned(place: Cursor, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
     for text, type_ in ports:
         if place.incomplete.startswith(f"{text}=@"):
-            yield from _files(place.incomplete[len(text) + 2 :], (".npy",), before=f"{text}=@")
+            yield from _files(place.incomplete[len(text) + 2 :], compressed_too(".npy"), before=f"{text}=@")
         elif not any(setting.startswith(f"{text}=") for setting in place.taken):
             yield Candidate(f"{text}=", type_, goes_on=True)
 
@@ -274,31 +277,31 @@ def _bindings(place: Cursor) -> Iterator[Candidate]:
 
 
 def _declarations(place: Cursor) -> Iterator[Candidate]:
-    taken = [declaration.rpartition(":")[0] for declaration in place.taken]
+    taken = [declaration.partition("=")[0].partition(":")[0] for declaration in place.taken]
     for source in place.arguments[:1]:
         file, _, function = source.rpartition(":")
-        names = _parameters(file, function) if file.endswith(".py") else _free_names(source)
+        names = _parameters(file, function) if file.endswith(".py") else free_names(source)
         yield from (Candidate(f"{name}:", goes_on=True) for name in names if name not in taken)
-
-
-def _free_names(formula: str) -> Iterable[str]:
-    """The names that a formula reads, but does not call or define; NumPy's name and constants are none of its inputs."""
-    nodes = list(ast.walk(ast.parse(formula.strip())))
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in called]
-    defined = {node.id for node in names if isinstance(node.ctx, ast.Store)} | {"np", "numpy", "pi", "e", "inf", "nan", "newaxis"}
-    return dict.fromkeys(node.id for node in names if node.id not in defined)
-
-
-def _functions(file: str) -> dict[str, ast.FunctionDef]:
-    """The functions of a file, which is read and not run."""
-    with open(os.path.expanduser(file), "rb") as source:
-        return {node.name: node for node in ast.parse(source.read()).body if isinstance(node, ast.FunctionDef)}
 
 
 def _parameters(file: str, function: str) -> Iterable[str]:
     node = _functions(file).get(function)
-    return [] if node is None else [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return [] if node is None else parameters_of(node)
+
+
+def _functions(file: str) -> Mapping[str, ast.FunctionDef]:
+    return functions_of(os.path.expanduser(file))
+
+
+def _built_inputs(place: Cursor) -> Iterator[tuple[str, str]]:
+    """Names and, where -i says them, types of what a function or a formula in the place of a file takes."""
+    declared = {key: type_ for key, _, type_ in (each.partition(":") for each in place.values("-i") if "=" not in each)}
+    constants = {each.partition("=")[0] for each in place.values("-i") if "=" in each}
+    for source in place.arguments[:1]:
+        file, _, function = source.rpartition(":")
+        if not source.lower().endswith(FILES):
+            names = _parameters(file, function) if file.endswith(".py") else free_names(source)
+            yield from ((name, declared.get(name, "")) for name in dict.fromkeys([*declared, *names]) if name not in constants)
 
 
 def _sources(place: Cursor) -> Iterator[Candidate]:
@@ -306,9 +309,18 @@ def _sources(place: Cursor) -> Iterator[Candidate]:
     if colon and file.endswith(".py"):
         yield from (Candidate(f"{file}:{name}", ast.get_docstring(node) or "") for name, node in _functions(file).items())
     else:
-        for found in _files(place.incomplete, (".py",)):
-            is_file = found.word.endswith(".py")
-            yield Candidate(f"{found.word}:", goes_on=True) if is_file else found
+        yield from (_of_python(found) for found in _files(place.incomplete, (".py",)))
+
+
+def _of_python(found: Candidate) -> Candidate:
+    """A file of Python, of which a function is to be named; any other as it is."""
+    return Candidate(f"{found.word}:", goes_on=True) if found.word.endswith(".py") else found
+
+
+def _documents_and_sources(place: Cursor) -> Iterator[Candidate]:
+    if ".py:" in place.incomplete:
+        return _sources(place)
+    return map(_of_python, _files(place.incomplete, (*_DOCUMENTS, ".py")))
 
 
 # Files and names.
@@ -338,7 +350,7 @@ def _with_suffix(*suffixes: str) -> Callable[[Cursor], Iterator[Candidate]]:
 
 
 def _subjects(place: Cursor) -> Iterator[Candidate]:
-    return _primitives(place) if "--ops" in place.given else _files(place.incomplete, _DOCUMENTS)
+    return _primitives(place) if "--ops" in place.given else _documents_and_sources(place)
 
 
 def _primitives(place: Cursor) -> Iterator[Candidate]:
@@ -375,12 +387,12 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--cut": _inner_values,
     "--ops": _with_suffix(*_DOCUMENTS),
     "--plugins": _plugins,
-    "-o": _with_suffix(*SUFFIXES),
+    "-o": _with_suffix(*compressed_too(*SUFFIXES)),
     "-i": _declarations,
-    "file": _with_suffix(*_DOCUMENTS),
-    "files": _with_suffix(*_DOCUMENTS),
-    "a": _with_suffix(*_DOCUMENTS),
-    "b": _with_suffix(*_DOCUMENTS),
+    "file": _documents_and_sources,
+    "files": _documents_and_sources,
+    "a": _documents_and_sources,
+    "b": _documents_and_sources,
     "subjects": _subjects,
     "source": _sources,
     "names": _primitives,

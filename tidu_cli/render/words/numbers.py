@@ -27,6 +27,16 @@ def value_text(value: Any, type_: Type, shown: int = SHORT, room: int | None = N
     return _array(value, type_, shown)
 
 
+def summary_text(value: Any) -> str:
+    """Of an array of several numbers the least, the mean and the greatest, and how many are no number; '' of all else."""
+    if isinstance(value, dict | tuple) or value.dtype.kind not in "iuf" or value.size < 2:
+        return ""
+    finite = value[value == value] if value.dtype.kind == "f" else value
+    n_nan = value.size - finite.size
+    told = [f"min {finite.min():.6g}, mean {finite.mean(dtype='f8'):.6g}, max {finite.max():.6g}"] if finite.size else []
+    return "; ".join([*told, *([f"{n_nan} of {value.size} are NaN"] if n_nan else [])])
+
+
 def _record(values: Any, type_: RecordType, shown: int, room: int) -> str:
     opening, closing = "()" if type_.is_tuple else "{}"
     texts: list[str] = []

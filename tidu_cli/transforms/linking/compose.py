@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
+from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
 from tidu_cli.graph.graph import Binding, Document, Input, Output, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import another_name, listed
@@ -121,9 +121,10 @@ def _paired(whole: Document, document: Document, by: str | None) -> tuple[str, P
 
 
 def _way_out(way: str) -> str:
+    resolve = worded("tidu resolve", "resolve")
     if way == "name":
-        return "compose by position, or bind them with tidu resolve"
-    return "compose by name, choose outputs with tidu materialize, or bind them with tidu resolve"
+        return f"compose by position, or bind them with {resolve}"
+    return f"compose by name, choose outputs with {worded('tidu materialize', 'materialize')}, or bind them with {resolve}"
 
 
 def _in_order(outputs: Sequence[Output], inputs: Sequence[Input]) -> Pairs:
@@ -153,7 +154,8 @@ def _place(whole: Document, i: Input, o: Output) -> Place:
     if o.value is None:
         raise TransformError(
             f"output '{o.key}' of graph '{whole.head.name}' is zero all over, and feeds no input; "
-            f"make '{i.key}' a constant with tidu materialize --set"
+            f"make '{i.key}' a constant with "
+            + worded("tidu materialize --set", f"materialize(document, set={{{str(i.key)!r}: ...}})")
         )
     return whole.head.place(len(whole.graphs) - 1, o.value)
 

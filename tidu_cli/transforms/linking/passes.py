@@ -14,7 +14,7 @@ from itertools import count
 
 import msgpack
 
-from tidu_cli.errors import TransformError, UnknownNameError
+from tidu_cli.errors import TransformError, UnknownNameError, worded
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.keys import Key
@@ -47,8 +47,12 @@ def joint_passes(documents: Sequence[Document], one_pass: Collection[int], names
             free = _free(used)
             raise TransformError(
                 f"pass {number} is one call of linearize in {first} and another in {second}, whose tangents would be mixed up; "
-                f"renumber one (tidu convert --pass {number}={free}, or tidu linearize --pass {free}), "
-                f"or give --one-pass {number} if both are along one direction"
+                + worded(
+                    f"renumber one (tidu convert --pass {number}={free}, or tidu linearize --pass {free}), "
+                    f"or give --one-pass {number} if both are along one direction",
+                    f"renumber one (renumber(document, {{{number}: {free}}}), or linearize(..., pass_number={free})), "
+                    f"or give one_pass=[{number}] if both are along one direction",
+                )
             )
     return {number: _joint(found) for number, found in calls.items()}
 
@@ -93,7 +97,8 @@ def require_linear(document: Document) -> None:
             name = document.graphs[linear[-1]].name
             raise TransformError(
                 f"graph '{name}' is linear in pass {abs(step)}, but through bindings it reads values that "
-                f"depend on '{mixed}' of the same pass; make that another one with tidu convert --pass, or tidu linearize --pass"
+                f"depend on '{mixed}' of the same pass; make that another one with "
+                + worded("tidu convert --pass, or tidu linearize --pass", "renumber, or pass_number= of linearize")
             )
 
 

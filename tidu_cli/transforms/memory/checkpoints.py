@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import isqrt
 
-from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Graph, column
+from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
+from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import RecordType
@@ -116,21 +116,23 @@ class Named:
             for node in _droppable(schedule, (v for v in trace.values_of(g) if v not in outputs)):
                 schedule.dropped[node] = 1
         for key in self.values:
-            self._drop_value(key, schedule, trace)
+            for g, output in select_outputs(trace.document, [key]):
+                self._drop_value(g, output, schedule, trace)
         for g, graph in enumerate(graphs):
             if not graph.outputs:
                 for node in _droppable(schedule, trace.values_of(g)):
                     schedule.dropped[node] |= any(schedule.dropped[m] for m in schedule.makers(node))
 
-    def _drop_value(self, key: Key, schedule: Schedule, trace: Trace) -> None:
-        ((g, output),) = select_outputs(trace.document, [key])
+    def _drop_value(self, g: int, output: Output, schedule: Schedule, trace: Trace) -> None:
+        key = output.key
         value = None if output.value is None else trace.value(g, output.value)
         if value is None:  # zero, or needed by no output
             return
         node = schedule.node_of[value]
         reason = "is an input, and thus held anyway" if node == INPUT else schedule.reason_to_hold(node)
         if reason:
-            raise TransformError(f"--recompute value={key}: graph '{trace.document.graphs[g].name}': '{key}' {reason}")
+            option = worded(f"--recompute value={key}", f"recompute='value={key}'")
+            raise TransformError(f"{option}: graph '{trace.document.graphs[g].name}': '{key}' {reason}")
         schedule.dropped[node] = 1
         if isinstance(schedule.graph.type_of(value), RecordType):
             _drop_fields(schedule, node)

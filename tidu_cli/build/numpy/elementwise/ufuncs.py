@@ -66,22 +66,19 @@ def apply_operator(name: str, *operands: Operand) -> Any:
     NumPy computes `x ** 2` as np.square, which makes i8 of bools, where np.power makes i64. What operators make of Python's numbers
     is one.
     """
-    found: Any = _repeated(name, operands)
-    if found is not None:
-        return found
     x, *rest = operands
     if name == "power" and type(rest[0]) is int and rest[0] == 2 and isinstance(x, Array) and x.type.dtype == "bool":
         return apply_ufunc("square", x)
-    found = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
+    found: Any = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
+    if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
+        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
     for operand in operands:
         if isinstance(operand, Array) and operand.share is not None:
             return tuple([like_operands(x, operands) for x in found]) if name == "divmod" else like_operands(found, operands)
-    if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
-        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
     return found
 
 
-def _repeated(name: str, operands: Sequence[Operand]) -> Any:
+def ufunc_again(name: str, operands: Sequence[Operand]) -> Any:
     """The results of a ufunc on arrays and Python's numbers, recorded as they were before; None for other operands."""
     like = next((x for x in operands if x.__class__ is Array), None)
     if like is None:
@@ -199,9 +196,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
     """What `__array_ufunc__` does. Raises UnknownFunctionError and UntraceableError for what has no counterpart."""
     name = ufunc.__name__
     if method == "__call__" and not options and (name in UFUNCS or name in SCIPYS):
-        found = _repeated(name, inputs)
+        found = ufunc_again(name, inputs)
         if found is not None:
-            return found
+            return tuple([like_operands(x, inputs) for x in found]) if isinstance(found, tuple) else like_operands(found, inputs)
     numpy = arrays_in([*inputs, options])[0].recorder.numpy
     options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
     if any(isinstance(x, Selection) for x in inputs):

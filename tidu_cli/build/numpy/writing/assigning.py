@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, Shape
-from tidu_cli.build.arrays.operands import Operand, arrays_in, lift
+from tidu_cli.build.arrays.operands import arrays_in, lift
 from tidu_cli.build.arrays.selection import Selection, masked_axes
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import Picked, expanded, picked, shown_shape, sliced
@@ -23,7 +23,7 @@ from tidu_cli.build.numpy.primitives import filled, select
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 
-def updated(x: Array, index: Any, value: Operand) -> Array:
+def updated(x: Array, index: Any, value: Any) -> Array:
     """x with the elements x[index] replaced. Raises what NumPy does, and UntraceableError for what depends on traced masks."""
     if isinstance(value, Selection):
         return value.put(x, index)
@@ -35,16 +35,18 @@ def updated(x: Array, index: Any, value: Operand) -> Array:
             return select(over(lift(mask, x), x.shape, axis), kept, x)
     entries = expanded(x, index)
     along = [e for e in entries if e is not None]
-    arrays = any(isinstance(e, Array | np.ndarray) for e in entries)
-    part = sliced(x, along)
-    if arrays:
+    if any(isinstance(e, Array | np.ndarray) for e in entries):
+        part = sliced(x, along)
         at = picked(part, entries)
+        if not math.prod(at.shape) and not np.size(value):
+            return x
         new = fitted(
             converted(value, x), at.shape, "shape mismatch: value array of shape {} could not be broadcast to indexing result"
         )
         part, along = _scattered(part, at, new), [e if isinstance(e, slice) else slice(None) for e in along]
     else:
-        part = fitted(converted(value, x), shown_shape(part, entries)).reshaped(part.shape)
+        block = tuple(map(len, _taken(x.shape, along)))
+        part = fitted(converted(value, x), shown_shape(block, entries)).reshaped(block)
     return _replaced(x, along, part)
 
 
@@ -124,11 +126,16 @@ def unique(x: Array, at: Picked) -> bool:
     return len(np.unique(flat)) == len(flat)
 
 
+def _taken(shape: Shape, entries: Sequence[Any]) -> list[range]:
+    """The places that integers and slices take of each axis."""
+    return [range(n)[e if isinstance(e, slice) else slice(e, e + 1)] for n, e in zip(shape, entries, strict=True)]
+
+
 def _replaced(x: Array, entries: Sequence[Any], part: Array) -> Array:
     """x with what `sliced` gives of these entries replaced."""
     if not part.size:
         return x
-    taken = [range(n)[e if isinstance(e, slice) else slice(e, e + 1)] for n, e in zip(x.shape, entries, strict=True)]
+    taken = _taken(x.shape, entries)
     back = tuple(axis for axis, r in enumerate(taken) if r.step < 0 and len(r) > 1)
     part = part.emit("rev", dimensions=back) if back else part
     taken = [r if r.step > 0 else r[::-1] for r in taken]

@@ -15,7 +15,7 @@ from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import indexed, taken
 from tidu_cli.build.numpy.primitives import normal_axis, places, select
 from tidu_cli.build.numpy.writing.assigning import converted, fitted, updated
-from tidu_cli.build.numpy.writing.statements import Flat, set_item
+from tidu_cli.build.numpy.writing.statements import Flat, require_apart, set_item
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 
@@ -34,6 +34,8 @@ def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Operan
     dtype = result_dtype(x, src) if isinstance(src, NUMBERS) else an_array(src, x).dtype
     if not np.can_cast(dtype, x.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data according to the rule '{casting}'; write x[...] = y")
+    if isinstance(src, Array) and src.share is not None:
+        require_apart(x, ..., src.share)
     new = fitted(converted(src, x), x.shape)
     write(x, new if where is True else select(lift(where, x, np.dtype(bool)).broadcast(x.shape), new, x))
 

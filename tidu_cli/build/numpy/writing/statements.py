@@ -28,6 +28,8 @@ def set_item(x: Array, index: Any, value: Any) -> None:
         if not share.doubt:
             return
         value = _undone(x, value, share)
+    if share is not None and is_basic(index):
+        require_apart(x, index, share)
     _certain(x)
     write(x, updated(x, index, value))
 
@@ -38,6 +40,30 @@ def _is_part(x: Array, index: Any, share: Share) -> bool:
         return False
     one, other = (i if isinstance(i, tuple) else (i,) for i in (share.lens.index, index))
     return is_basic(index) and len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def require_apart(x: Array, index: Any, source: Share) -> None:
+    """Raises UntraceableError where NumPy's assignment to x[index] overwrites elements of the source before it has read them.
+
+    It copies a source that overlaps, but for a row that is written with another stride in the direction in which it is read.
+    """
+    if x.share is None or x.share.root is not source.root:
+        return
+    whole, read = layout(x.share), layout(source)
+    if whole is None or read is None or not read.ndim:
+        return
+    shown = Item(index).laid(whole)
+    step = read.strides[-1]
+    if (
+        shown.ndim == 1
+        and shown.strides[0] != step
+        and shown.strides[0] * step > 0
+        and np.may_share_memory(shown, read, max_work=0)
+    ):
+        raise UntraceableError(
+            "assignment to elements of an array that it reads with another stride: NumPy overwrites some before it reads them; "
+            "write x[...] = y.copy()"
+        )
 
 
 def _undone(x: Array, part: Any, share: Share) -> Array:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
-from tidu_cli.errors import TiduError, did_you_mean
+from tidu_cli.errors import TiduError, did_you_mean, worded
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.formats.onnx.reading.operators.arrays.sequences import TAKING
 from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
+from tidu_cli.formats.onnx.reading.operators.refused import CUT
 from tidu_cli.formats.onnx.reading.scopes import Scope
 from tidu_cli.formats.onnx.reading.signatures import require_fitting
 from tidu_cli.formats.onnx.tensors import DTYPES
@@ -47,7 +48,7 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
         return known[node.op_type]
     reason = refusals(node.domain).get(node.op_type)
     if reason:
-        raise UnreadError(reason)
+        raise UnreadError(reason.replace(CUT, worded(CUT, "load_onnx(MODEL, cut=NAME, input_types={NAME: TYPE})")))
     if found is None:
         hint = did_you_mean(node.op_type, list(known))
         raise UnreadError(f"is no operator of the domain '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")

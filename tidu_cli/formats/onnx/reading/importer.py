@@ -18,7 +18,7 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array, name_of
 from tidu_cli.build.recorder import Recorder, running
-from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean
+from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean, worded
 from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
 from tidu_cli.formats.onnx.contents import nodes_within
 from tidu_cli.formats.onnx.holdings import operator_name
@@ -59,7 +59,8 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     if missing is not None:
         if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
             raise UnknownNameError(
-                f"'{missing}' is no inner value to cut at, but an input or initializer (--weights makes inputs of these)"
+                f"'{missing}' is no inner value to cut at, but an input or initializer "
+                f"({worded('--weights', 'weights=True')} makes inputs of these)"
             )
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
@@ -114,7 +115,8 @@ class Importer:
         inputs = [self.recorder.inputs[k] for k in kept]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
         if self.choices.weights and not self.weights:
-            self.note("it has no initializers of floats, and so no weights; --cut NAME makes an input of a constant, say")
+            cut = worded("--cut NAME", "cut=NAME")
+            self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import dtype_of, name_of
-from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean
+from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean, worded
 from tidu_cli.formats.onnx.choices import Choices
 from tidu_cli.formats.onnx.tensors import dtype_name
 from tidu_cli.graph.types import ITEMSIZE, TensorType
@@ -84,7 +84,9 @@ def _require_sizes(open_: Mapping[str, None], shapeless: Mapping[str, str]) -> N
         what = [f"dimension{'s' if len(open_) > 1 else ''} {', '.join(open_)}"] if open_ else []
         what += [f"the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}"] if shapeless else []
         ways = [*[f"--dim {name}=8" for name in open_], *[f"--input-type {name}={type_}" for name, type_ in shapeless.items()]]
-        raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: tidu convert MODEL {' '.join(ways)}")
+        sizes = [f"dims={dict.fromkeys(open_, 8)}"] * bool(open_) + [f"input_types={dict(shapeless)}"] * bool(shapeless)
+        way = worded(f"tidu convert MODEL {' '.join(ways)}", f"load_onnx(MODEL, {', '.join(sizes)})")
+        raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: {way}")
 
 
 def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tidu_cli.build.arrays.array import Array, dtype_of
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import DocumentError, worded
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.tensors import array_of, dtype_name
 
@@ -93,7 +93,10 @@ class Node:
         if found is None:
             inputs = self.importing.sources(x)
             told = " and ".join(f"'{name}'" for name in inputs)
-            way = f"; give them: tidu convert --set {inputs[0]}=VALUE" if inputs else ""
+            way = ""
+            if inputs:
+                python = f"load_onnx(MODEL, set={{{inputs[0]!r}: ...}})"
+                way = f"; give them: {worded(f'tidu convert --set {inputs[0]}=VALUE', python)}"
             raise NeedsValueError(f"needs the value of its {what}, which depends on {told or 'constants'}{way}", inputs)
         return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.build.arrays.array import dtype_of, name_of
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import DocumentError, worded
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.formats.onnx.tensors import DTYPES
 from tidu_cli.graph.types import RecordType, TensorType, Type
@@ -84,14 +84,15 @@ class Body:
 
 def tensor_type(type_: Type) -> TensorType:
     """An array's type. Raises NoMeaningError for records, complex numbers and times."""
+    way = worded("--format msgpack", "a .msgpack file")
     if isinstance(type_, RecordType):
-        raise NoMeaningError(f"a record, {type_}, has no place in ONNX; take its fields apart, or write --format msgpack")
+        raise NoMeaningError(f"a record, {type_}, has no place in ONNX; take its fields apart, or write {way}")
     if type_.dtype in ("c64", "c128"):
         raise NoMeaningError(
-            f"{type_} is complex, which operators of ONNX are not; compute with real and imaginary parts, or write --format msgpack"
+            f"{type_} is complex, which operators of ONNX are not; compute with real and imaginary parts, or write {way}"
         )
     if type_.dtype not in CODES:
-        raise NoMeaningError(f"{type_} has no place in ONNX, which knows no times; write --format msgpack")
+        raise NoMeaningError(f"{type_} has no place in ONNX, which knows no times; write {way}")
     return type_
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from tidu_cli.errors import worded
 from tidu_cli.formats.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable
@@ -135,7 +136,7 @@ class Lowering:
 
     def refuse(self, reason: str) -> NoMeaningError:
         """The error of what has no meaning in ONNX."""
-        return NoMeaningError(f"{self.case.op} {reason}; write --format msgpack")
+        return NoMeaningError(f"{self.case.op} {reason}; write {worded('--format msgpack', 'a .msgpack file')}")
 
 
 def widened(rule: Rule, **wider: str) -> Rule:

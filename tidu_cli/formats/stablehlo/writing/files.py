@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 
-from tidu_cli.errors import ArgumentError
+from tidu_cli.errors import ArgumentError, worded
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.msgpack.writer import pieces
 from tidu_cli.formats.nodes.writer import GraphWriter
@@ -110,6 +110,6 @@ def _serialized(module: Any, version: str) -> bytes:
     try:
         data: bytes = _jax.mlir.serialize_portable_artifact(module, version, False)
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise UnwrittenError(f": StableHLO {version} has no place for it: {reason}; choose a later --target-version") from None
+        reason, later = " ".join(str(error).split()), worded("--target-version", "target_version")
+        raise UnwrittenError(f": StableHLO {version} has no place for it: {reason}; choose a later {later}") from None
     return data

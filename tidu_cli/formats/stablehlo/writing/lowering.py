@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.custom.packages import KNOWN
-from tidu_cli.errors import MissingRuleError
+from tidu_cli.errors import MissingRuleError, worded
 from tidu_cli.formats.stablehlo.package import package
 from tidu_cli.formats.stablehlo.writing.values import UnwrittenError, arrays, pytree
 from tidu_cli.graph.graph import Case
@@ -71,7 +71,7 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
         try:
             module = _module(case, primitives, platform)
         except MissingRuleError as error:
-            raise UnwrittenError(f"{error}; or write --format msgpack") from None
+            raise UnwrittenError(f"{error}; or write {worded('--format msgpack', 'a .msgpack file')}") from None
         except (TypeError, ValueError, NotImplementedError) as error:
             reason = reason or f"is nothing that JAX takes: {str(error).partition(chr(10))[0]}"
             continue
@@ -81,7 +81,7 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
                 body = _body(module)
                 return Lowered([] if body else list(_functions(module, "main", {})), body)
         reason = f"is a call of {', '.join(foreign)}, which files cannot rely on"
-    raise UnwrittenError(f"{case.op} {reason}; write --format msgpack")
+    raise UnwrittenError(f"{case.op} {reason}; write {worded('--format msgpack', 'a .msgpack file')}")
 
 
 def _module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:

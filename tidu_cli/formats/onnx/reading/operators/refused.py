@@ -8,12 +8,13 @@ from tidu_cli.formats.onnx.reading.node import Operator
 
 OPERATORS: Mapping[str, Operator] = {}
 
-_CUT = "tidu convert --cut NAME --input-type NAME=TYPE"
+CUT = "tidu convert --cut NAME --input-type NAME=TYPE"
+"""How commands cut a model, in the reasons below."""
 
-_STRINGS = f"computes with strings, of which tidu has no arrays; cut the model behind it: {_CUT}"
-_RANDOM = f"draws random numbers, and graphs are functions; make them an input: {_CUT}"
-_IMAGES = f"decodes files of images; give the array of pixels: {_CUT}"
-_CHOICE = f"has as many results as its inputs have it, and shapes are known in a graph; cut the model behind it: {_CUT}"
+_STRINGS = f"computes with strings, of which tidu has no arrays; cut the model behind it: {CUT}"
+_RANDOM = f"draws random numbers, and graphs are functions; make them an input: {CUT}"
+_IMAGES = f"decodes files of images; give the array of pixels: {CUT}"
+_CHOICE = f"has as many results as its inputs have it, and shapes are known in a graph; cut the model behind it: {CUT}"
 
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _STRINGS),

@@ -18,7 +18,7 @@ _HEADER = 2**14
 """More bytes than a header has: NumPy takes none of more than 10,000."""
 
 
-def read_array(file: IO[bytes], where: str, room: int) -> NDArray[Any]:
+def read_array(file: IO[bytes] | Source, where: str, room: int) -> NDArray[Any]:
     """The array. No more is read, and decompressed, than its header says, and that may say `room` bytes at most.
 
     Raises LimitError that begins with `where`, and what NumPy raises for a broken file.

@@ -1,34 +1,30 @@
-"""Files of values: what `eval` reads for a graph's inputs and writes for its outputs, as JSON, npz or msgpack.
-
-Keys stand in their text form. Values read are either untyped (numbers, text of times, and nested lists, as JSON has them) or typed
-(a `Literal`, or a NumPy array), or of a record a dict of these by field, of a tuple a list; which of them fit which input is for
-`tidu_cli.runtime.evaluate` to say.
-"""
+"""Files of values read, JSON, npz or msgpack, and the values that a command line assigns."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextError, UnknownNameError, did_you_mean
+from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextError, UnknownNameError, did_you_mean, worded
+from tidu_cli.formats.compression import CompressionError
+from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import require_finite, wants_text
-from tidu_cli.formats.json.text import json_text
 from tidu_cli.formats.messages import repeated
-from tidu_cli.formats.npy import read_array
+from tidu_cli.formats.values.npy import read_array
+from tidu_cli.formats.values.spellings import as_json
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.literals import NONFINITE, spelled
+from tidu_cli.graph.literals import NONFINITE
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.text.decimals import number, to_be_shortened
-from tidu_cli.graph.text.instants import NOT_A_TIME, instant_to_text
-from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
-from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
+from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type
 from tidu_cli.limits import limits
 from tidu_cli.rules.attrs.literals import literal_from_file
+from tidu_cli.runtime.nesting import by_inputs
 
 # NumPy takes longer to import than most commands run, so here it is imported within the functions that need it.
 if TYPE_CHECKING:
@@ -38,9 +34,6 @@ K = TypeVar("K", bound=Hashable)
 
 NO_TYPES: Mapping[Key, Type] = {}
 
-FORMATS = ("json", "npz", "msgpack")
-"""The formats of values files."""
-
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")  # which no JSON begins with
 
 
@@ -48,13 +41,15 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     """The values in a file's bytes, told apart by content. `source` is how messages name the file.
 
     `declared` are types of inputs: an object is a record where one is declared, and members `p.x` of an npz file are then its
-    fields; of what is none of these inputs, members of npz are not read, and all else is given as it stands. Without, all are
-    arrays. Raises DocumentError, and LimitError before more is decompressed than memory holds.
+    fields; one that is no input, but whose members are inputs `p.x`, is taken apart; of what is none of these inputs, members of
+    npz are not read, and all else is given as it stands. Without, all are arrays. Raises DocumentError, and LimitError before more
+    is decompressed than memory holds.
     """
     if data[:2] == b"PK":
         return _read_npz(data, source, declared)
     if data[:6] == b"\x93NUMPY":
-        raise DocumentError(f"{source}: a .npy file holds one array without a key; tidu eval takes it as --set KEY=@{source}")
+        way = worded(f"tidu eval takes it as --set KEY=@{source}", "numpy.load reads it")
+        raise DocumentError(f"{source}: a .npy file holds one array without a key; {way}")
     members = _parse_msgpack(data, source) if data[:1] and (0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF)) else None
     from_json = members is None
     if members is None:
@@ -62,6 +57,8 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     if not isinstance(members, dict):
         raise DocumentError(f'{source}: values files hold an object of values by key, such as {{"x": 3, "y@-1": [1, 2]}}')
     values: dict[Key, object] = {}
+    if declared is not None:
+        members = by_inputs(members, {str(key) for key in declared})
     for text, value in members.items():
         key = _key(text, source)
         if from_json:
@@ -74,7 +71,9 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
 def parse_assignment(
     text: str, keys: Collection[Key], declared: Mapping[Key, Type] = NO_TYPES, *, option: str = "--set"
 ) -> tuple[Key, object]:
-    """The key and the value of `KEY=VALUE`, where VALUE is JSON or `@FILE.npy`; one date or time needs no quotes.
+    """The key and the value of `KEY=VALUE`, where VALUE is JSON, with numbers as Python spells them, or `@FILE.npy`.
+
+    One date or time needs no quotes, and a vector no brackets: 1,2,3.
 
     The `=` is the last one whose left side is one of `keys`, as names may hold one; `declared` are types of inputs, `option` is how
     messages name what takes the assignment. Raises DocumentError if the text is malformed, UnknownNameError if no such key is
@@ -97,30 +96,22 @@ def parse_assignment(
         return key, _read_npy(value_text[1:], where)
     if isinstance(type_, TensorType) and type_.dtype in DATETIMES and _DATE.match(value_text):
         return key, value_text
-    value = _parse_json(value_text, where, by_text=wants_text(value_text, [type_]))
-    require_finite(value, where, value_text)
+    spelled = as_json(value_text)
+    if spelled is None:
+        raise DocumentError(f"{where}: {_no_value(value_text)}")
+    value = _parse_json(spelled, where, by_text=wants_text(spelled, [type_]))
+    require_finite(value, where, spelled)
     return key, _value(value, type_, where)
 
 
-def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Type] = NO_TYPES) -> bytes:
-    """A file of these values in one of `FORMATS`: the same values, the same bytes. Typed, and exact to the bit, but for JSON.
-
-    `types` are theirs, which arrays of numbers do without. A record is a tuple of the values of its fields, in order, or a mapping
-    of them by name; None is zero. Datetimes are NumPy's, or integers.
-
-    JSON is one line without types: floats are exact as doubles, complex numbers are `{"re": .., "im": ..}`, datetimes ISO 8601
-    text, durations numbers, records objects, tuples lists. In npz each tensor of a record is a member, `p.x` or `p.0`. Raises
-    DocumentError where two of these had one name.
-    """
-    if format == "npz":
-        return _npz(values, types)
-    if format == "msgpack":
-        import msgpack
-
-        packed: bytes = msgpack.packb({str(key): _tree(_typed, value, types.get(key)) for key, value in values.items()})
-        return packed
-    lines = ", ".join(f"{json_text(str(key))}: {json_text(_tree(_nested, value, types.get(key)))}" for key, value in values.items())
-    return f"{{{lines}}}\n".encode()
+def _no_value(text: str) -> str:
+    """Why text is no value, and what is one."""
+    if text.lower().endswith((".npy", ".npy.gz", ".npy.zst")):
+        hint = f"did you mean @{text}?" if os.path.isfile(text) else f"an array of a file is written @{text}, and there is none"
+        return f"'{_short(text)}' is no number; {hint}"
+    if text.lower().endswith((".npz", ".json", ".msgpack")) and os.path.isfile(text):
+        return f"'{_short(text)}' is no number; give a file of values as --inputs {text}"
+    return f"'{_short(text)}' is no value; write 3, .5, 1e-3, inf, 1+2j, a vector 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy"
 
 
 def _key(text: object, source: str) -> Key:
@@ -273,101 +264,15 @@ def _undeclared_key(text: str, source: str) -> Key | None:
 def _read_npy(path: str, where: str) -> NDArray[Any]:
     try:
         with open(path, "rb") as file:
-            return read_array(file, where, limits().bytes())
+            return read_array(Source(file, unpacked=True), where, limits().bytes())
     except FileNotFoundError:
         raise DocumentError(f"{where}: no such file: {path}") from None
     except LimitError:
         raise
+    except CompressionError as error:
+        raise error.kind(f"{where}: {path}: {error}") from None
     except Exception as error:  # NumPy reads headers with Python's own parser
         raise DocumentError(f"{where}: cannot read {path} as .npy: {_line(error)}") from None
-
-
-def _npz(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> bytes:
-    from zipfile import ZipFile, ZipInfo
-
-    import numpy as np
-    from numpy.lib import format as npy
-
-    out = io.BytesIO()
-    names: set[str] = set()
-    with ZipFile(out, "w") as archive:
-        for name, value, type_ in chain.from_iterable(_members(str(key), value, types.get(key)) for key, value in values.items()):
-            if name in names:
-                raise DocumentError(f"two values would be called '{_short(name)}' in an npz file; write JSON or msgpack")
-            names.add(name)
-            info = ZipInfo()  # of the earliest time that zip knows: files are to depend on values alone
-            info.filename = info.orig_filename = f"{name}.npy"  # ZipInfo itself would cut a name at a NUL
-            array = np.asarray(_stored(value, type_), order="C")
-            if array.dtype.name == "bfloat16":
-                array = array.view("V2")  # .npy has no name for it; whoever reads it knows the type
-            if type_ is not None and type_.dtype in DATETIMES:
-                array = array.view(f"M8[{unit_of(type_.dtype)}]")
-            with archive.open(info, "w", force_zip64=array.nbytes > 2**30) as file:
-                npy.write_array(file, array, allow_pickle=False)
-    return out.getvalue()
-
-
-def _members(name: str, value: Any, type_: Type | None) -> Iterator[tuple[str, Any, TensorType | None]]:
-    """The tensors of a value, each by its name in npz."""
-    if not isinstance(type_, RecordType):
-        yield name, value, type_
-        return
-    for field, part, field_type in _fields(value, type_):
-        yield from _members(f"{name}.{field}", part, field_type)
-
-
-def _tree(leaf: Callable[[Any, TensorType | None], object], value: Any, type_: Type | None) -> object:
-    """A value with `leaf` of each tensor, as JSON nests records."""
-    if not isinstance(type_, RecordType):
-        return leaf(_stored(value, type_), type_)
-    parts = {name: _tree(leaf, part, field_type) for name, part, field_type in _fields(value, type_)}
-    return list(parts.values()) if type_.is_tuple else parts
-
-
-def _fields(value: Any, type_: RecordType) -> Iterator[tuple[str, Any, Type]]:
-    for k, (name, field_type) in enumerate(type_.fields):
-        yield name, None if value is None else value[name] if isinstance(value, Mapping) else value[k], field_type
-
-
-def _stored(value: Any, type_: TensorType | None) -> NDArray[Any]:
-    """A tensor as an array of the numbers that hold it."""
-    import numpy as np
-
-    if value is None:
-        assert type_ is not None
-        return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))
-    array: NDArray[Any] = np.asarray(value)
-    if array.dtype.kind == "M" and type_ is not None:
-        return array.astype(f"M8[{unit_of(type_.dtype)}]").view(np.int64)
-    return array
-
-
-def _typed(value: NDArray[Any], type_: TensorType | None) -> dict[str, object]:
-    little = value.astype(value.dtype.newbyteorder("<"), copy=False)
-    return {"type": str(type_ or TensorType(dtype_name(value.dtype), value.shape)), "data": little.tobytes()}
-
-
-def _nested(value: NDArray[Any], type_: TensorType | None) -> object:
-    """An array as nested lists of what JSON has; of rank 0 as its one element."""
-    import numpy as np
-
-    if type_ is not None and type_.dtype in DATETIMES:
-        unit = unit_of(type_.dtype)
-        counts = value.ravel().tolist()
-        elements: list[object] = ["NaT" if x == NOT_A_TIME else instant_to_text(x, unit) or x for x in counts]
-    elif value.dtype.kind == "c":
-        parts = zip(value.real.ravel().tolist(), value.imag.ravel().tolist(), strict=True)
-        elements = [{"re": spelled(re), "im": spelled(im)} for re, im in parts]
-    elif value.dtype.kind in "biu":
-        return value.tolist()
-    else:
-        value = value.astype(np.float64)
-        if np.isfinite(value).all():
-            return value.tolist()
-        elements = [spelled(x) for x in value.ravel().tolist()]
-    array = np.empty(value.size, object)
-    array[:] = elements
-    return array.reshape(value.shape).tolist()
 
 
 def _line(error: BaseException) -> str:

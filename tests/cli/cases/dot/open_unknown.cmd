@@ -1,0 +1,2 @@
+# A group that there is none of.
+tidu dot samples/mlp.json --open layer1

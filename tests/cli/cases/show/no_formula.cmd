@@ -1,0 +1,2 @@
+# Arrays have no formula.
+tidu show --formula samples/mlp.json

@@ -1,0 +1,2 @@
+# Record types and custom operations are declared first.
+tidu show samples/segment.json | head -4; tidu show samples/softplus.json

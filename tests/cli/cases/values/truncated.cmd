@@ -1,0 +1,2 @@
+# A compressed file that ends too early.
+gzip -c samples/f.json | head -c 100 | tidu info

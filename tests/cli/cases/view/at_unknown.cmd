@@ -1,0 +1,2 @@
+# Small documents have no groups.
+tidu view samples/f.json --at norm

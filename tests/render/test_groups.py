@@ -1,0 +1,147 @@
+"""Groups of large graphs: that they are stretches of nodes, few on each level, without cycles; their names, and what repeats."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.running import document, graph
+from tests.render.large import attention_gradient, kinetics_gradient
+from tidu_cli import trace
+from tidu_cli.errors import UnknownNameError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.render.groups.forest import forest, named
+from tidu_cli.render.groups.repeats import Repeat, repeat
+from tidu_cli.render.groups.text import to_boxes
+from tidu_cli.render.groups.tree import MOST, Group, groups_of
+from tidu_cli.render.picture import picture
+
+
+def grouped(made):
+    return forest(picture(made, inside=False))
+
+
+def outline(parts, depth):
+    """The names of groups, as a tree."""
+    return {p.name: outline(p.parts, depth - 1) if depth else ... for p in parts if isinstance(p, Group)}
+
+
+@st.composite
+def random_graphs(draw):
+    n = draw(st.integers(1, 120))
+    nodes = []
+    for k in range(n):
+        op = draw(st.sampled_from(["sin", "neg", "add", "mul"]))
+        nodes.append((op, *(draw(st.integers(max(0, k - 9), k)) for _ in range(1 + (op in ("add", "mul"))))))
+    made = graph(nodes, outputs=[("y", n)])
+    if draw(st.booleans()):
+        for k, node in enumerate(made["nodes"] if isinstance(made["nodes"][0], dict) else []):
+            node["meta"] = {"name": f"layer{k // 7}/{draw(st.sampled_from('ab'))}"}
+    return parse_document(document(made), "test")[0]
+
+
+@given(random_graphs())
+def test_groups_are_stretches_of_nodes_and_few_on_each_level(made):
+    found = grouped(made)
+    for group in groups_of(found.graphs):
+        assert len(group.parts) <= MOST + 2 * (group in found.graphs)  # with the input and the output
+        items = [item for part in group.parts for item in (part.items if isinstance(part, Group) else [part])]
+        assert items == list(group.items)
+        assert group in found.graphs or [item.index for item in items] == list(range(items[0].index, items[-1].index + 1))
+    assert len(found.groups) == len(list(groups_of(found.graphs)))  # their ids are all different
+
+
+@given(random_graphs())
+def test_boxes_have_no_cycles(made):
+    found = grouped(made)
+    for scene in found.insides().values():
+        assert all(
+            link.source < link.target
+            for link in scene.links.values()
+            if scene.boxes[link.source].part and scene.boxes[link.target].part
+        )
+
+
+@given(random_graphs())
+def test_every_edge_is_drawn_wherever_its_ends_are_apart(made):
+    found = grouped(made)
+    everything = found.overview(set(found.groups))
+    shown = {(scene_box.part.id) for scene_box in everything.boxes}
+    assert shown == {item.id for item in found.shown.items}
+    edges = {(everything.boxes[a].part.id, everything.boxes[b].part.id) for a, b in everything.links}
+    assert edges == {(edge.source, edge.target) for edge in found.shown.edges}
+
+
+def test_functions_and_lines_are_groups():
+    found = grouped(attention_gradient())
+    (whole,) = found.graphs
+    names = outline(whole.parts, 3)
+    assert list(names) == ["8 inputs", "values", "cotangents", "7 outputs"]
+    told = {group.name for group in found.groups.values()}
+    assert {"attention", "norm", "softmax", "head"} <= told
+    places = {group.place.partition(":")[0] for group in found.groups.values() if group.name == "attention"}
+    assert places == {"samples/attention/attention.py"}
+
+
+def test_steps_of_a_loop_are_groups():
+    for source in (True, False):
+        found = grouped(kinetics_gradient(40, source))
+        steps = [group for group in found.groups.values() if group.name.startswith("step ")]
+        assert len(steps) >= 60
+        assert any(group.name.endswith(" steps") for group in found.groups.values())
+
+
+def test_names_of_models_are_groups():
+    made = graph([("neg", k) for k in range(40)], outputs=[("y", 40)])
+    made["nodes"] = [
+        {"op": "neg", "inputs": [k], **({"meta": {"onnx": {"node": f"/layer{k // 20}/conv{k // 5 % 4}"}}} if k % 5 == 4 else {})}
+        for k in range(40)
+    ]
+    (whole,) = grouped(parse_document(document(made), "test")[0]).graphs
+    assert outline(whole.parts, 1) == {f"layer{n}": {f"conv{k}": ... for k in range(4)} for n in range(2)}
+
+
+def test_many_inputs_are_one_box_that_opens():
+    made = graph([("add", k, k + 1) for k in range(299)], inputs=[(f"x{k}", "f64[]") for k in range(300)], outputs=[("y", 598)])
+    (whole,) = grouped(parse_document(document(made), "test")[0]).graphs
+    assert whole.parts[0].name == "300 inputs" and len(whole.parts[0].parts) <= MOST
+
+
+@given(st.lists(st.integers(0, 2), min_size=2, max_size=9), st.integers(3, 20), st.integers(0, 5))
+def test_repetition_is_found(piece, times, before):
+    sequence = [9 + k for k in range(min(before, len(piece)))] + piece * times
+    found = repeat(sequence, lambda k: 0)
+    assert found is not None and found.start >= 0 and found.start + found.period * found.times <= len(sequence)
+    pieces = [sequence[at : at + found.period] for at in range(found.start, found.start + found.period * found.times, found.period)]
+    assert all(each == pieces[0] for each in pieces)
+    assert 2 * found.period * found.times >= len(sequence)
+
+
+def test_pieces_begin_where_least_goes_on():
+    assert repeat("abc" * 9, lambda k: k % 3 != 1) == Repeat(1, 3, 8)
+    assert repeat("abcdefgh", lambda k: 0) is None
+
+
+def test_groups_are_opened_by_name_and_by_depth():
+    made = kinetics_gradient(20)
+    closed, deeper = (to_boxes(made, depth=depth) for depth in (0, 1))
+    assert 'label="values\\n' in closed and "cluster" in closed and 'label="values\\n' not in deeper
+    opened = to_boxes(made, depth=0, open_=["step 3"])
+    assert 'label="step 3"' in opened and opened.count(" [label=") > closed.count(" [label=")
+    assert to_boxes(made, depth=0) == closed
+    with pytest.raises(UnknownNameError, match=r"no group is called 'stepp 3'; did you mean 'step 3'\?"):
+        named(grouped(made), ["stepp 3"])
+
+
+def test_sources_say_where_nodes_come_from():
+    made = trace(lambda x: norm_of(x), x="f64[3]", source=True)
+    told = [meta["source"] for _, meta in sorted(made.head.node_meta.items())]
+    assert len(told) == made.head.n_nodes and all(places[-1].startswith("norm_of tests/render/test_groups.py:") for places in told)
+    assert not trace(norm_of, x="f64[3]").head.node_meta
+    gradient = kinetics_gradient(3)
+    assert len(gradient.head.node_meta) == gradient.head.n_nodes
+
+
+def norm_of(x):
+    return (x * x).sum() ** 0.5

@@ -1,0 +1,194 @@
+"""Values: documents evaluated, once or many times, and as functions of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib.util import find_spec
+from inspect import signature
+from typing import TYPE_CHECKING, Any, cast
+
+from tidu_cli.arguments import a_key, by_key, checked, mapping, size
+from tidu_cli.errors import ArgumentError, EvaluationError, called_in_python, did_you_mean
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.select import require_inputs
+from tidu_cli.transforms.materialize import materialize
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tidu_cli.runtime.plans.groups import GroupedProgram
+    from tidu_cli.runtime.plans.interpreter import Program
+
+KeyText = str | Key
+KeyTexts = KeyText | Sequence[KeyText]
+
+
+@checked()
+def evaluate(
+    document: Document,
+    inputs: Mapping[Any, object] | None = None,
+    output: KeyTexts = (),
+    max_memory: int | str | None = None,
+    moves: Mapping[Any, object] | None = None,
+    batch: Mapping[Any, int] | None = None,
+    **more: object,
+) -> dict[str, Any]:
+    """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
+
+    Inputs are arrays, numbers or nested lists, by key, and there may be more than are needed; those whose keys are names may be
+    given as keyword arguments, too. Of inputs such as params.w there may be a dict, a list or a dataclass, params, of all.
+    Records are dicts of their fields, tuples sequences; a field of a tangent that is None is zero.
+    Datetimes are NumPy's datetime64 or datetime, text such as "2026-01-31T12:00" or integers, which count their unit since 1970;
+    durations are numbers or NumPy's timedelta64.
+
+    `moves` are tangents by the keys of inputs, which are moved along them before: of the type that the data states (an f32 array, a
+    timedelta64), else the natural one. Fields of records that are left out or None do not move. A key such as x@-1, as `vjp` gives
+    it, moves x. `max_memory` is in bytes or text such as "512M": what would need more is refused.
+
+    `batch` says of which inputs many values are given, and along which axis of each, one more than is declared: {"x": 0}. Every
+    output then has the batch as its first axis. There are no `moves` then.
+
+    Results are arrays, datetime64 of datetimes and f64 of durations, which count their unit; of records dicts, of tuples tuples.
+    """
+    from tidu_cli.runtime.evaluate import evaluate as run
+
+    _require_no_argument(evaluate, document.inputs, more)
+    given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
+    limit = cast("int | None", max_memory)
+    head = materialize(document, outputs=_keys(output)).head
+    if batch:
+        if moves:
+            raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
+        from tidu_cli.runtime.batches import evaluate_batch
+        from tidu_cli.transforms.batch import vectorized
+
+        require_inputs(document, batch)
+        results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit)
+    else:
+        from tidu_cli.runtime.retraction import moves_of
+
+        results = run(head, given, moves=moves_of(document, moves) if moves else {}, max_memory=limit)
+    return {str(key): value for key, value in results.items()}
+
+
+class Compiled:
+    """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
+
+    def __init__(self, program: Program | GroupedProgram) -> None:
+        from tidu_cli.runtime.plans.groups import GroupedProgram
+        from tidu_cli.runtime.plans.interpreter import Program
+
+        if not isinstance(program, Program | GroupedProgram):
+            raise ArgumentError(f"Compiled takes a program, not a value of type {type(program).__name__}; write compile(document)")
+        self._program = program
+        self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
+        # Parsing and writing keys takes as long as small programs run.
+        self._known: dict[KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
+        self._keys = {i.key for i in program.graph.inputs}
+        self._names = [str(o.key) for o in program.outputs]
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The types of the inputs, by the text of their keys, also of those that no output depends on, which may be left out."""
+        return {str(i.key): str(i.type) for i in self._program.graph.inputs}
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The types of the outputs, by the text of their keys."""
+        return {str(o.key): str(o.type) for o in self._program.outputs}
+
+    def __call__(
+        self,
+        inputs: Mapping[Any, object] | None = None,
+        out: Mapping[Any, NDArray[Any]] | None = None,
+        max_memory: int | str | None = None,
+        **more: object,
+    ) -> dict[str, Any]:
+        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`.
+
+        `out` has arrays by key, each of its output's dtype and shape: those outputs are written into them, once all is computed,
+        so that they may be inputs, too. Raises EvaluationError.
+        """
+        with called_in_python():
+            return self._called(inputs, out, max_memory, more)
+
+    def _called(
+        self,
+        inputs: Mapping[Any, object] | None,
+        out: Mapping[Any, NDArray[Any]] | None,
+        max_memory: int | str | None,
+        more: Mapping[str, object],
+    ) -> dict[str, Any]:
+        from tidu_cli.runtime.evaluate import call
+
+        if type(inputs) is not dict or out is not None or max_memory is not None:
+            inputs, out, max_memory = mapping("inputs", inputs), by_key("out", out), size("max_memory", max_memory)
+        known = self._known
+        given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
+        if not self._keys.issuperset(given):
+            given = _nested(given, self._keys)
+        if out:
+            from tidu_cli.runtime.evaluate import require_room, write_into
+
+            require_room(self._program.outputs, out)
+        if max_memory not in self._fits:
+            from tidu_cli.runtime.memory import check_memory
+
+            check_memory(self._program, cast("int | None", max_memory))
+            self._fits.add(max_memory)
+        found = call(self._program, given)
+        if out:
+            found = write_into(out, found)
+        return dict(zip(self._names, found.values(), strict=True))
+
+
+@checked()
+def compile(document: Document, output: KeyTexts = ()) -> Compiled:
+    """The head's outputs (or `output`) as a function of their inputs. Raises UnknownNameError, TransformError."""
+    from tidu_cli.runtime.plans.program import compile_graph
+
+    return Compiled(compile_graph(materialize(document, outputs=_keys(output)).head))
+
+
+@checked()
+def to_jax(document: Document, output: KeyTexts = ()) -> Callable[..., Any]:
+    """The head's outputs (or `output`) as a function of JAX, to be called, or given to jax.jit, jax.grad, jax.vmap and the like.
+
+    It takes the inputs in the order of the document, or by name, or in one dict by key, {"x@-1": ...}; those that no output depends
+    on may be left out. It gives the output, or a dict of several by the text of their keys. Arrays have the declared shape, and its
+    dtype or one of which it has all values; Python's numbers have any. Records are dicts of their fields, tuples are tuples;
+    datetimes are given as in `evaluate`, and are counts of their unit in i64, durations in f64.
+
+    Derivatives are JAX's, by its conventions: cotangents of complex numbers are the conjugates of those that `vjp` gives. Of
+    primitives that JAX cannot differentiate they are computed by the rules of tidu. What has 64 bits needs
+    jax.config.update("jax_enable_x64", True), or jax.enable_x64(True) around the call. Raises UnknownNameError, TransformError,
+    MissingRuleError for what only NumPy computes, ArgumentError where JAX is missing; and what is made EvaluationError for inputs
+    that do not fit.
+    """
+    if find_spec("jax") is None:
+        raise ArgumentError("functions of JAX need the package jax: pip install 'tidu[jax]'")
+    from tidu_cli.runtime.jax.calling import jax_callable
+
+    return jax_callable(materialize(document, outputs=_keys(output)).head)
+
+
+def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, object], more: Mapping[str, object]) -> None:
+    """Raises ArgumentError for a keyword that is no input, and nearly an argument."""
+    for name in more:
+        if Key(name) not in inputs and (hint := did_you_mean(name, [*signature(function).parameters])):
+            raise ArgumentError(f"{function.__name__} has no argument '{name}', and the document no such input{hint}")
+
+
+def _keys(keys: KeyTexts) -> list[Key]:
+    return cast("list[Key]", keys)
+
+
+def _nested(given: dict[Key, Any], declared: Collection[Key]) -> dict[Key, Any]:
+    """Values by key, with dicts, lists and dataclasses that hold inputs taken apart."""
+    if all(key in declared for key in given):
+        return given
+    from tidu_cli.runtime.nesting import by_inputs
+
+    found = by_inputs({str(key): value for key, value in given.items()}, {str(key) for key in declared})
+    return {a_key(text): value for text, value in found.items()}

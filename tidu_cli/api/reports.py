@@ -1,0 +1,96 @@
+"""What can be said of documents: what they are, whether they are right, and how two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from tidu_cli.arguments import checked, one_of, several_names
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.select import require_inputs
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.runtime.inputs import value_of_input
+
+_DIFFERENCES = 10
+"""As many differences of structure are told."""
+
+
+@checked()
+def info(document: Document, digests: bool = False) -> dict[str, Any]:
+    """What a document is, as `tidu info --json` tells it: its graphs, and what evaluating it takes; with the digests of values."""
+    from tidu_cli.checking.summary import summary_of
+
+    return summary_of(document, with_digests=digests)
+
+
+@checked(parts=several_names)
+def check(
+    document: Document, parts: str | Sequence[str] = "static", inputs: Mapping[Any, object] | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Whether a document and its derivatives are right, as `tidu check --json` tells it: "ok", and what was found.
+
+    `parts` are any of "static", "closure" and "numeric", or "all"; derivatives are tried at `inputs`, and else at random ones.
+    Raises UnknownNameError, EvaluationError for values that do not fit.
+    """
+    from tidu_cli.checking.report import PARTS, check_document
+
+    for part in parts:
+        one_of(*PARTS, "all")("parts", part)
+    require_inputs(document, inputs or {})
+    given = {key: value_of_input(key, document.inputs[key].type, value) for key, value in (inputs or {}).items()}
+    chosen = PARTS if "all" in parts else [part for part in PARTS if part in parts]
+    return check_document(document, vocabulary(document.cases), chosen, given=given, seed=seed).to_data()
+
+
+@checked()
+def diff(a: Document, b: Document, exact: bool = False) -> dict[str, Any]:
+    """How two documents differ in structure, as `tidu diff --json` tells it: "same", and where they differ.
+
+    With `exact` graphs are also compared one by one: names, order, nodes, roles and meta.
+    """
+    from tidu_cli.checking.comparing.report import to_data
+    from tidu_cli.checking.comparing.structure import structural_differences
+    from tidu_cli.checking.comparing.values import compare
+
+    found = compare(a, b)
+    differences = list(islice(structural_differences(a, b), _DIFFERENCES)) if exact else []
+    return {"same": found.same and not differences, **to_data(found, a, b), **({"structure": differences} if exact else {})}
+
+
+@checked()
+def schema() -> dict[str, Any]:
+    """The JSON Schema of documents."""
+    from tidu_cli.formats.shape.schema import json_schema
+
+    return json_schema()
+
+
+@checked()
+def show(document: Document, every: bool = False, formula: bool = False) -> str:
+    """A document as text that people read, all nodes of it if `every`; or the head, a graph of numbers, as a formula.
+
+    Raises BuildError for a graph that no formula has.
+    """
+    if formula:
+        from tidu_cli.build.formulas.writing import formula_of
+
+        return formula_of(document)
+    from tidu_cli.render.listing.lines import listing
+
+    return "\n".join(listing(document, every=every))
+
+
+def _in_notebooks(method: str) -> Callable[[Document], str | None]:
+    def shown(document: Document) -> str | None:
+        from tidu_cli.render.listing import notebook
+
+        found: str | None = getattr(notebook, method)(document)
+        return found
+
+    return shown
+
+
+# Documents are of a layer that knows nothing of pictures and listings, which notebooks look for on them.
+setattr(Document, "_repr_html_", _in_notebooks("html_of"))  # noqa: B010
+setattr(Document, "_repr_svg_", _in_notebooks("svg_of"))  # noqa: B010

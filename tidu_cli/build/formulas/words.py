@@ -1,0 +1,90 @@
+"""What other languages and textbooks call things, and what formulas write for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from tidu_cli.errors import did_you_mean
+
+FUNCTIONS: Mapping[str, str] = {
+    # Activations, which networks have by name.
+    "relu": "maximum(x, 0)", "relu6": "clip(x, 0, 6)", "leaky_relu": "where(x > 0, x, 0.01 * x)",
+    "elu": "where(x > 0, x, expm1(x))",
+    "silu": "x * sigmoid(x)", "swish": "x * sigmoid(x)", "softplus": "logaddexp(x, 0)", "gelu": "x * ndtr(x)",
+    "softsign": "x / (1 + abs(x))", "hardtanh": "clip(x, -1, 1)", "mish": "x * tanh(logaddexp(x, 0))", "logsigmoid": "log_expit(x)",
+    # Logarithms, powers and roots.
+    "ln": "log(x)", "lg": "log10(x)", "ld": "log2(x)", "lb": "log2(x)", "logn": "log(x)", "sqr": "x**2", "sq": "x**2",
+    "squared": "x**2", "cube": "x**3", "root": "sqrt(x)", "rsqrt": "1 / sqrt(x)", "recip": "1 / x", "inverse": "1 / x",
+    # Trigonometry.
+    "tg": "tan(x)", "ctg": "1 / tan(x)", "cot": "1 / tan(x)", "ctan": "1 / tan(x)", "cotan": "1 / tan(x)", "sec": "1 / cos(x)",
+    "csc": "1 / sin(x)", "cosec": "1 / sin(x)", "sech": "1 / cosh(x)", "csch": "1 / sinh(x)", "coth": "1 / tanh(x)",
+    "arctg": "arctan(x)", "arcctg": "arctan(1 / x)", "acot": "arctan(1 / x)", "asec": "arccos(1 / x)", "acsc": "arcsin(1 / x)",
+    "sh": "sinh(x)", "ch": "cosh(x)", "th": "tanh(x)", "sinus": "sin(x)", "cosine": "cos(x)", "tangent": "tan(x)",
+    "arsinh": "arcsinh(x)",
+    "arcosh": "arccosh(x)", "artanh": "arctanh(x)", "sind": "sin(radians(x))", "cosd": "cos(radians(x))", "tand": "tan(radians(x))",
+    # Rounding, signs and steps.
+    "sgn": "sign(x)", "signum": "sign(x)", "step": "heaviside(x, 0.5)", "theta": "heaviside(x, 0.5)", "magnitude": "abs(x)",
+    "mag": "abs(x)", "modulus": "abs(x)", "ceiling": "ceil(x)", "int": "trunc(x)", "frac": "x - floor(x)",
+    "clamp": "clip(x, 0, 1)", "saturate": "clip(x, 0, 1)", "bound": "clip(x, 0, 1)",
+    # Choices, sums and means.
+    "if": "where(x > 0, x, 0)", "ifelse": "where(x > 0, x, 0)", "iif": "where(x > 0, x, 0)", "piecewise": "where(x > 0, x, 0)",
+    "avg": "mean(x)", "total": "sum(x)", "product": "prod(x)", "stdev": "std(x)", "variance": "var(x)",
+    "pmax": "maximum(x, 0)", "pmin": "minimum(x, 0)", "hypotenuse": "hypot(x, x)",
+    # Special functions.
+    "factorial": "gamma(x + 1)", "fact": "gamma(x + 1)", "lngamma": "gammaln(x)", "gammafn": "gamma(x)",
+    "erfinverse": "erfinv(x)", "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "phi": "ndtr(x)", "qnorm": "ndtri(x)",
+    "probit": "ndtri(x)",
+    "besselj0": "j0(x)", "besselj1": "j1(x)", "bessely0": "y0(x)", "bessely1": "y1(x)",
+}  # fmt: skip
+"""Names of functions in small letters, and what to write."""
+
+NOT_HERE: Mapping[str, str] = {
+    "grad": "tidu grad derives the graph", "d": "tidu grad derives the graph",
+    "derivative": "tidu derivative derives the graph", "integrate": "write a sum over a grid", "print": "tidu show lists a graph",
+    "random": "give random numbers as an input", "rand": "give random numbers as an input",
+    "randn": "give random numbers as an input",
+}  # fmt: skip
+"""What formulas do not do, and what does."""
+
+SYNTAX: Sequence[tuple[str, str]] = (
+    (r"&&", "write & for &&, with parentheses: (x > 0) & (y > 0)"),
+    (r"\|\|", "write | for ||, with parentheses: (x > 0) | (y > 0)"),
+    (r"\.\*|\./|\.\^", "write * / ** without a dot: they are elementwise"),
+    (r"\^", "write ** for a power: x**2"),
+    (r"\?.*:", "write where(x > 0, x, 0) for x > 0 ? x : 0"),
+    (r"\bif\b.*\bthen\b", "write where(x > 0, x, 0) for if ... then ... else"),
+    (r"<>", "write != for <>"),
+    (r"!(?!=)", "write ~(x > 0) for not, and gamma(x + 1) for x!"),
+    (r"[²³⁴⁵⁶⁷⁸⁹½]", "write x**2 for x²"),
+    (r"[√∛]", "write sqrt(x) for √x"),
+    (r"[×·⋅∙]", "write * for a product"),
+    (r"[÷]", "write / for ÷"),
+    (r"[−–—]", "write - for minus: this is another character"),
+    (r"[≤≥≠]", "write <=, >= or !="),
+    (r"\\\w+", "write functions by their names, without a backslash: sin(x)"),
+    (r"\d[dD][-+]?\d", "write e for the exponent: 1.0e3"),
+    (r"\|[^|]+\|", "write abs(x) for |x|"),
+    (r"'", "write transpose(x) for x'"),
+    (r"\b\d+(?:\.\d*)?\s*[A-Za-z_(]", "write * for a product: 2*x"),
+    (r"\b[A-Za-z_]\w*\s+[A-Za-z_\d]", "write parentheses around what a function is of, sin(x), and * for a product, x*y"),
+    (r"\w\[", "write parentheses around what a function is of: exp(x)"),
+)
+"""What a text that Python cannot parse has in it, and what to write; the first that is there counts."""
+
+
+def instead_of(name: str, known: Sequence[str]) -> str:
+    """A hint `; write ...` for a function that formulas have not, by another language's word or a misspelling, or nothing."""
+    plain = name.lower()
+    if plain in FUNCTIONS:
+        return f"; write {FUNCTIONS[plain]}"
+    if plain in NOT_HERE:
+        return f"; {NOT_HERE[plain]}"
+    if plain in known:
+        return f"; did you mean {plain!r}?"
+    return did_you_mean(name, list(known), alike=0.85)
+
+
+def instead_of_syntax(text: str) -> str:
+    """A hint `; write ...` for a text that is no formula, or nothing."""
+    return next((f"; {hint}" for pattern, hint in SYNTAX if re.search(pattern, text)), "")

@@ -1,0 +1,35 @@
+"""tidu show: a document as text that one can read."""
+
+from __future__ import annotations
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.options import emit_lines, example, file_argument, load
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu show"))
+@file_argument
+@click.option("--all", "every", is_flag=True, help="All nodes, also of graphs of more than 60.")
+@click.option(
+    "--formula",
+    is_flag=True,
+    help="The head, a graph of numbers without axes, as a formula, which tidu build reads; derivatives' keys become names.",
+)
+def command(file: str, every: bool, formula: bool) -> None:
+    """Show a document as text.
+
+    Each value has a line: its name, its type, and the op that gives it, with attrs in brackets and operands. Inputs go by their
+    keys, results of nodes by letters, numbers without axes as they are. In derivatives an operand with a prime is one that moves:
+    c = mul b x@1' is linear in x@1. Graphs within loops and branches stand below their nodes. Of a graph of more than 60 nodes the
+    first and the last are shown.
+    """
+    document, _ = load(file)
+    if formula:
+        from tidu_cli.build.formulas.writing import formula_of
+
+        emit_lines([formula_of(document)])
+    else:
+        from tidu_cli.render.listing.lines import listing
+
+        emit_lines(listing(document, every=every))

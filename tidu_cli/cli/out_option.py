@@ -1,0 +1,101 @@
+"""The options -o and --format: what the name of a result says of its format, and that nothing else is written over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from tidu_cli.errors import TiduError
+from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SHOWN = 30
+"""As many characters of formats stand beside the option --format in the help; more stand in its text."""
+
+
+def result_options(*formats: str, default: str) -> Callable[[F], F]:
+    """The options -o and --format, for these formats."""
+
+    def decorate(function: F) -> F:
+        shown, names = "|".join(formats), ""
+        if len(shown) > _SHOWN:
+            shown, names = "FORMAT", f": {', '.join(formats)}"
+        text = f"The format, where OUT has no suffix that says it{names}. [default: {default}]"
+        choice = click.Choice(formats)  # read first, as it decides which names -o takes
+        function = click.option("--format", "format_", type=choice, is_eager=True, metavar=shown, help=text)(function)
+        return out_option(*formats)(function)
+
+    return decorate
+
+
+def out_option(*formats: str) -> Callable[[F], F]:
+    """The option -o of a command that writes these formats: its name has the suffix of one of them, or none.
+
+    Another suffix that is of no format at all goes where --format is given, and of what is there and no file, such as a pipe.
+    """
+
+    def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
+        if out is None:
+            return None
+        chosen = ctx.params.get("format_")
+        if complaint := _complaint(out, chosen, formats, "format_" in ctx.params) or _not_to_lose(out, chosen, formats):
+            raise click.BadParameter(complaint, ctx, param)
+        return out
+
+    text = f"Write to this file, whole or not at all: {of_formats(formats)}; .gz and .zst after it compress. "
+    return click.option("-o", "out", metavar="OUT", callback=fitting, help=f"{text}[default: standard output]")
+
+
+def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_format: bool) -> str | None:
+    """What is wrong with the name of a file for a result of these formats; `chosen` is that of --format."""
+    from tidu_cli.formats.compression import CompressionError, require_library
+
+    (suffix, compression), found = split(out), format_of(out)
+    try:
+        require_library(compression)
+    except CompressionError as error:
+        return f"'{out}': {error}"
+    if not suffix:
+        return None
+    if found in formats:
+        return None if chosen in (None, found) else f"'{out}' ends in '{suffix}', and --format says {chosen}; leave out one of them"
+    if found == "table":
+        found = None  # text may be of many kinds
+    if found is None and (chosen or _is_special(out)):
+        return None
+    way = ", or give --format" if found is None and has_format else f"; {_ELSEWHERE[found]}" if found in _ELSEWHERE else ""
+    return f"'{out}' ends in '{suffix}', which is no format of the result; end it in {of_formats(formats)}{way}"
+
+
+_ELSEWHERE = {
+    "html": "pages are what tidu view makes",
+    **dict.fromkeys(("dot", "svg", "png", "pdf"), "pictures are what tidu dot draws"),
+    **dict.fromkeys(("csv", "npy", "npz"), "values are what tidu eval writes"),
+    **dict.fromkeys(DOCUMENTS, "documents are what tidu convert writes"),
+}
+"""Who writes a format."""
+
+
+def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str | None:
+    """Why a file that is there is not to be written over: neither its name nor its contents say that it is a result."""
+    if format_of(out) in formats or _is_special(out) or not os.path.exists(out):
+        return None
+    from tidu_cli.formats.detect import MODELS, format_found
+
+    try:
+        found = format_found(out)
+    except (OSError, TiduError):
+        found = None
+    if found is None:
+        return f"'{out}' is there, and is no document or other result, so it is not written over; give another name, or remove it"
+    if found in MODELS and chosen not in (None, found):
+        return f"'{out}' is there, and is a model ({found}), which {chosen} does not replace; give another name, or remove it"
+    return None
+
+
+def _is_special(out: str) -> bool:
+    return os.path.exists(out) and not os.path.isfile(out)

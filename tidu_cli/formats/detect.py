@@ -1,0 +1,40 @@
+"""Which format a file is of that a result would replace, by its first bytes: what is of none is no result of tidu's."""
+
+from __future__ import annotations
+
+import os
+
+from tidu_cli.formats.files import Source
+from tidu_cli.formats.read import is_model, module_kind
+
+MODELS = ("onnx", "mlir", "mlirbc")
+"""The formats of other systems, whose files only results of the same format replace."""
+
+_BEGINNINGS = {
+    b"{": "json",
+    b"PK": "npz",
+    b"\x93NUMPY": "npy",
+    b"digraph": "dot",
+    b"<": "svg",
+    b"\x89PNG": "png",
+    b"%PDF": "pdf",
+}
+
+
+def format_found(path: str) -> str | None:
+    """The format of a file, "" if it is empty, or none that one could write over; None if it is of no format that tidu knows.
+
+    Of compressed files it is that of what they hold. Raises OSError.
+    """
+    if not os.path.isfile(path):
+        return ""
+    with open(path, "rb") as file:
+        source = Source(file, unpacked=True)
+        first = source.head(8).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if not first or 0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF):
+            return "msgpack" if first else ""
+        if is_model(source):
+            return "onnx"
+        if kind := module_kind(source):
+            return "mlir" if kind == "text" else "mlirbc"
+    return next((found for beginning, found in _BEGINNINGS.items() if first.startswith(beginning)), None)

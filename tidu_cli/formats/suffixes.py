@@ -1,0 +1,52 @@
+"""What the suffixes of a file's name stand for: a format, and after it a compression, as in f.json.gz."""
+
+from __future__ import annotations
+
+import os
+
+from tidu_cli.formats import compression
+
+FORMATS = {
+    ".json": "json",
+    ".msgpack": "msgpack",
+    ".onnx": "onnx",
+    ".mlir": "mlir",
+    ".mlirbc": "mlirbc",
+    ".csv": "csv",
+    ".txt": "table",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".svg": "svg",
+    ".png": "png",
+    ".pdf": "pdf",
+    ".html": "html",
+}
+"""The format that a suffix stands for."""
+
+DOCUMENTS = ("json", "msgpack", "onnx", "mlir", "mlirbc")
+"""The formats of documents."""
+
+
+def split(path: str) -> tuple[str, str | None]:
+    """The suffix of a path without that of a compression, "" if it has none, and the compression."""
+    stem, suffix = os.path.splitext(path)
+    packed = compression.SUFFIXES.get(suffix.lower())
+    return (os.path.splitext(stem)[1] if packed else suffix), packed
+
+
+def compressed_too(*suffixes: str) -> tuple[str, ...]:
+    """These suffixes, and each of them before that of a compression."""
+    return (*suffixes, *(suffix + packed for suffix in suffixes for packed in compression.SUFFIXES))
+
+
+def format_of(path: str | None) -> str | None:
+    """The format that a path's suffix stands for; None where it has none, or one that is of no format."""
+    return FORMATS.get(split(path)[0].lower()) if path else None
+
+
+def of_formats(formats: tuple[str, ...]) -> str:
+    """The suffixes of these formats, as messages list them."""
+    *others, last = [suffix for suffix, format_ in FORMATS.items() if format_ in formats]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -1,0 +1,87 @@
+"""Files of values written: each format by the room's file that knows it; JSON and msgpack, which nest records, are here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tidu_cli.formats.json.text import json_text
+from tidu_cli.formats.values.archives import npy_bytes, npz_bytes
+from tidu_cli.formats.values.members import fields, stored
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import spelled
+from tidu_cli.graph.text.instants import NOT_A_TIME, instant_to_text
+from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
+from tidu_cli.lax.arrays.structural import dtype_name
+
+# NumPy takes longer to import than most commands run, so here it is imported within the functions that need it.
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NO_TYPES: Mapping[Key, Type] = {}
+
+FORMATS = ("json", "csv", "npy", "npz", "msgpack", "table")
+"""The formats that values are written in. Those of files that are read are JSON, npz and msgpack."""
+
+
+def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Type] = NO_TYPES) -> bytes:
+    """These values in one of `FORMATS`: the same values, the same bytes. In npy, npz and msgpack typed, and exact to the bit.
+
+    `types` are theirs, which arrays of numbers do without. A record is a tuple of the values of its fields, in order, or a mapping
+    of them by name; None is zero. Datetimes are NumPy's, or integers.
+
+    JSON is one line without types: floats are exact as doubles, complex numbers are `{"re": .., "im": ..}`, datetimes ISO 8601
+    text, durations numbers, records objects, tuples lists. In npz, csv and the table each tensor of a record is by itself, `p.x` or
+    `p.0`. Raises DocumentError where two of these had one name, and for what the format has no place for.
+    """
+    if format == "npz":
+        return npz_bytes(values, types)
+    if format == "npy":
+        return npy_bytes(values, types)
+    if format in ("csv", "table"):
+        from tidu_cli.formats.values.text import csv_text, table_text
+
+        return (csv_text if format == "csv" else table_text)(values, types).encode()
+    if format == "msgpack":
+        import msgpack
+
+        packed: bytes = msgpack.packb({str(key): _tree(_typed, value, types.get(key)) for key, value in values.items()})
+        return packed
+    lines = ", ".join(f"{json_text(str(key))}: {json_text(_tree(_nested, value, types.get(key)))}" for key, value in values.items())
+    return f"{{{lines}}}\n".encode()
+
+
+def _tree(leaf: Callable[[Any, TensorType | None], object], value: Any, type_: Type | None) -> object:
+    """A value with `leaf` of each tensor, as JSON nests records."""
+    if not isinstance(type_, RecordType):
+        return leaf(stored(value, type_), type_)
+    parts = {name: _tree(leaf, part, field_type) for name, part, field_type in fields(value, type_)}
+    return list(parts.values()) if type_.is_tuple else parts
+
+
+def _typed(value: NDArray[Any], type_: TensorType | None) -> dict[str, object]:
+    little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+    return {"type": str(type_ or TensorType(dtype_name(value.dtype), value.shape)), "data": little.tobytes()}
+
+
+def _nested(value: NDArray[Any], type_: TensorType | None) -> object:
+    """An array as nested lists of what JSON has; of rank 0 as its one element."""
+    import numpy as np
+
+    if type_ is not None and type_.dtype in DATETIMES:
+        unit = unit_of(type_.dtype)
+        counts = value.ravel().tolist()
+        elements: list[object] = ["NaT" if x == NOT_A_TIME else instant_to_text(x, unit) or x for x in counts]
+    elif value.dtype.kind == "c":
+        parts = zip(value.real.ravel().tolist(), value.imag.ravel().tolist(), strict=True)
+        elements = [{"re": spelled(re), "im": spelled(im)} for re, im in parts]
+    elif value.dtype.kind in "biu":
+        return value.tolist()
+    else:
+        value = value.astype(np.float64)
+        if np.isfinite(value).all():
+            return value.tolist()
+        elements = [spelled(x) for x in value.ravel().tolist()]
+    array = np.empty(value.size, object)
+    array[:] = elements
+    return array.reshape(value.shape).tolist()

@@ -1,0 +1,249 @@
+"""Identities of arithmetic.
+
+Negation only turns a sign, and rounding to nearest does not look at signs: so it moves through products and into sums. What has
+other derivatives than the node that it would stand for is no identity here, such as n / 1 = n of integers, which steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import copysign, frexp, isinf, isnan, ldexp, prod
+
+from tidu_cli.graph.literals import NONFINITE, literal_to_numbers
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
+from tidu_cli.rules.identities import Assumption, Identity, Operand, Rewriting, Site
+from tidu_cli.rules.terms import Term, op
+
+abs_, add, imag, neg, real, reduce_sum, sub = map(op, ("abs", "add", "imag", "neg", "real", "reduce_sum", "sub"))
+NO_SIGNED_ZEROS: frozenset[Assumption] = frozenset({"no-signed-zeros"})
+FINITE: frozenset[Assumption] = frozenset({"finite"})
+
+
+def _neutral(number: float, dtypes: frozenset[str], *, first: bool = True, second: bool = True) -> Rewriting:
+    """A binary operation with a number on either side, or on one, that leaves the other operand as it is."""
+
+    def rewrite(site: Site) -> Term | None:
+        x, y = site.operands
+        for there, other, number_there in ((second, x, y), (first, y, x)):
+            if there and other.dtype in dtypes and other.type == site.type and number_there.equals(number):
+                return other.term
+        return None
+
+    return rewrite
+
+
+def _of_number(k: int, number: float, dtypes: frozenset[str], made: Callable[[Term], Term]) -> Rewriting:
+    """A binary operation of which operand k is a number: what it makes of the other."""
+
+    def rewrite(site: Site) -> Term | None:
+        other = site.operands[1 - k]
+        return made(other.term) if other.dtype in dtypes and site.operands[k].equals(number) else None
+
+    return rewrite
+
+
+def _same(result: Callable[[Site], Term], dtypes: frozenset[str]) -> Rewriting:
+    """A binary operation of a value and itself."""
+
+    def rewrite(site: Site) -> Term | None:
+        x, y = site.operands
+        return result(site) if x.number == y.number and x.dtype in dtypes else None
+
+    return rewrite
+
+
+def _zero(site: Site) -> Term:
+    zero: Term = site.trace.full(0, site.type)
+    return zero
+
+
+def _of_own(inner: str, result: Callable[[Operand], Term]) -> Rewriting:
+    """A unary operation of what `inner` made: the result of that one's operand."""
+
+    def rewrite(site: Site) -> Term | None:
+        x = site.operands[0]
+        return result(x.operands[0]) if x.op == inner else None
+
+    return rewrite
+
+
+def _negated(x: Operand) -> Term | None:
+    """What x is the negative of."""
+    return x.operands[0].term if x.op == "neg" and x.operands[0].dtype in NUMERIC else None
+
+
+def _sum_with_negative(site: Site) -> Term | None:
+    x, y = site.operands
+    if x.type != y.type:
+        return None
+    of_x, of_y = _negated(x), _negated(y)
+    return sub(x.term, of_y) if of_y else sub(y.term, of_x) if of_x else None
+
+
+def _difference_with_negative(site: Site) -> Term | None:
+    x, y = site.operands
+    of_y = _negated(y)
+    return add(x.term, of_y) if of_y and x.type == y.type == site.type else None
+
+
+def _of_negatives(site: Site) -> Term | None:
+    (x, y), trace = site.operands, site.trace
+    of_x, of_y = _negated(x), _negated(y)
+    if of_x is None or of_y is None or x.dtype not in FLOATS or x.type != y.type:
+        return None
+    found: Term = trace.emit(site.op, of_x, of_y)
+    return found
+
+
+def _constant(x: Operand, sign: int = -1) -> float | None:
+    """The number that all elements of a float are, times the sign; None for NaN."""
+    if x.known is None or x.known.kind != "uniform" or x.known.element is None or x.dtype not in FLOATS:
+        return None
+    (text,) = literal_to_numbers(x.known.element)
+    number = NONFINITE.get(text) if isinstance(text, str) else text
+    return sign * number if isinstance(number, float) and not isnan(number) else None
+
+
+def _scaled_negative(site: Site) -> Term | None:
+    """(-x) c is x (-c), for a number c."""
+    (x, y), trace = site.operands, site.trace
+    if x.type != y.type:
+        return None
+    for one, other, swapped in ((x, y, False), (y, x, True)):
+        of, number = _negated(one) if one.alone else None, _constant(other)
+        if of is not None and number is not None and not (site.op == "div" and swapped):
+            c = trace.full(number, other.type)
+            found: Term = trace.emit(site.op, *((c, of) if swapped else (of, c)))
+            return found
+    return None
+
+
+def _negative_of_scaled(site: Site) -> Term | None:
+    """-(x c) is x (-c), for a number c."""
+    (y,), trace = site.operands, site.trace
+    if y.op not in ("mul", "div") or not y.alone:
+        return None
+    for k, other in enumerate(y.operands):
+        number = _constant(other)
+        if number is not None and other.type == y.operands[1 - k].type:
+            operands = [trace.full(number, other.type) if j == k else x.term for j, x in enumerate(y.operands)]
+            found: Term = trace.emit(y.op, *operands)
+            return found
+    return None
+
+
+def _swapped_difference(site: Site) -> Term | None:
+    (d,) = site.operands
+    return sub(d.operands[1].term, d.operands[0].term) if d.op == "sub" and d.operands[0].dtype in INEXACT else None
+
+
+def _negative_of_sum(site: Site) -> Term | None:
+    (x,) = site.operands
+    return neg(reduce_sum(x.operands[0].term, axes=site.attrs.axes)) if x.op == "neg" and x.alone and x.dtype in INEXACT else None
+
+
+def _sum_of_equals(site: Site) -> Term | None:
+    """Where all partial sums are multiples of a last digit, and not too large, whatever the order, none of them rounds."""
+    (x,) = site.operands
+    number, n = _constant(x, 1), prod(x.type.shape[axis] for axis in site.attrs.axes)
+    if number is None or not n or isinf(number) or copysign(1, number) < 0 == number:  # NumPy's sum of -0 is 0
+        return None
+    digits, greatest = {"f16": (11, 15), "bf16": (8, 127), "f32": (24, 127), "f64": (53, 1023)}[x.dtype]
+    mantissa, exponent = frexp(abs(number))
+    whole = int(ldexp(mantissa, digits))
+    while whole and not whole % 2:
+        whole //= 2
+    if whole * n >= 2**digits or exponent + n.bit_length() > greatest:
+        return None
+    found: Term = site.trace.full(number * n, site.type)
+    return found
+
+
+def _zero_product(site: Site) -> Term | None:
+    return _zero(site) if any(x.equals(0) for x in site.operands) and site.operands[0].type == site.operands[1].type else None
+
+
+def _integer_zero_product(site: Site) -> Term | None:
+    return _zero_product(site) if site.type.dtype in INTEGERS else None
+
+
+def _to_power_zero(site: Site) -> Term | None:
+    found: Term | None = site.trace.full(1, site.type) if site.attrs.y == 0 else None
+    return found
+
+
+def _of_parts(site: Site) -> Term | None:
+    re, im = site.operands
+    if re.op != "real" or im.op != "imag" or re.operands[0].number != im.operands[0].number:
+        return None
+    z = re.operands[0]
+    return z.term if z.type == site.type else None
+
+
+def _part(k: int) -> Rewriting:
+    def rewrite(site: Site) -> Term | None:
+        (z,) = site.operands
+        return z.operands[k].term if z.op == "complex" else None
+
+    return rewrite
+
+
+def _real_of_real(site: Site) -> Term | None:
+    (z,) = site.operands
+    if z.op != "convert_element_type" or z.operands[0].type != site.type:
+        return None
+    return z.operands[0].term
+
+
+def _negative_imaginary(site: Site) -> Term | None:
+    (z,) = site.operands
+    return neg(imag(z.operands[0].term)) if z.op == "conj" else None
+
+
+def _own(x: Operand) -> Term:
+    return x.term
+
+
+IDENTITIES = (
+    Identity("add", "x + (-0) = x", _neutral(-0.0, INEXACT)),
+    Identity("add", "n + 0 = n", _neutral(0, INTEGERS)),
+    Identity("add", "x + 0 = x", _neutral(0.0, INEXACT), NO_SIGNED_ZEROS),
+    Identity("add", "x + (-y) = x - y", _sum_with_negative),
+    Identity("sub", "x - 0 = x", _neutral(0.0, NUMERIC, first=False)),
+    Identity("sub", "x - (-0) = x", _neutral(-0.0, INEXACT, first=False), NO_SIGNED_ZEROS),
+    Identity("sub", "(-0) - x = -x", _of_number(0, -0.0, INEXACT, neg)),
+    Identity("sub", "0 - n = -n", _of_number(0, 0, INTEGERS, neg)),
+    Identity("sub", "0 - x = -x", _of_number(0, 0.0, INEXACT, neg), NO_SIGNED_ZEROS),
+    Identity("sub", "n - n = 0", _same(_zero, INTEGERS)),
+    Identity("sub", "x - x = 0", _same(_zero, INEXACT), FINITE),
+    Identity("sub", "x - (-y) = x + y", _difference_with_negative),
+    Identity("mul", "1 x = x, of reals", _neutral(1, REALS)),
+    Identity("mul", "1 z = z", _neutral(1, COMPLEXES), NO_SIGNED_ZEROS | FINITE),
+    Identity("mul", "(-1) x = -x", _of_number(0, -1.0, FLOATS, neg)),
+    Identity("mul", "x (-1) = -x", _of_number(1, -1.0, FLOATS, neg)),
+    Identity("mul", "0 n = 0", _integer_zero_product),
+    Identity("mul", "0 x = 0", _zero_product, NO_SIGNED_ZEROS | FINITE),
+    Identity("mul", "(-x) (-y) = x y", _of_negatives),
+    Identity("mul", "(-x) c = x (-c)", _scaled_negative),
+    Identity("div", "x / 1 = x", _neutral(1, FLOATS, first=False)),
+    Identity("div", "(-x) / (-y) = x / y", _of_negatives),
+    Identity("div", "(-x) / c = x / (-c)", _scaled_negative),
+    Identity("neg", "-(-x) = x", _of_own("neg", _own)),
+    Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", _negative_of_scaled),
+    Identity("neg", "-(x - y) = y - x", _swapped_difference, NO_SIGNED_ZEROS),
+    Identity("integer_pow", "x¹ = x", lambda site: site.operands[0].term if site.attrs.y == 1 else None),
+    Identity("integer_pow", "x⁰ = 1", _to_power_zero),
+    Identity("abs", "|-x| = |x|", _of_own("neg", lambda x: abs_(x.term))),
+    Identity("abs", "||x|| = |x|", lambda site: site.operands[0].term if site.operands[0].op == "abs" else None),
+    Identity("max", "max(x, x) = x", _same(lambda site: site.operands[0].term, FLOATS)),
+    Identity("min", "min(x, x) = x", _same(lambda site: site.operands[0].term, FLOATS)),
+    Identity("conj", "conj conj z = z", _of_own("conj", _own)),
+    Identity("real", "Re (x + iy) = x", _part(0)),
+    Identity("imag", "Im (x + iy) = y", _part(1)),
+    Identity("real", "Re conj z = Re z", _of_own("conj", lambda z: real(z.term))),
+    Identity("imag", "Im conj z = -Im z", _negative_imaginary),
+    Identity("real", "Re (x + 0i) = x", _real_of_real),
+    Identity("complex", "Re z + i Im z = z", _of_parts),
+    Identity("reduce_sum", "Σ -x = -Σ x", _negative_of_sum, NO_SIGNED_ZEROS),
+    Identity("reduce_sum", "Σ c = n c, where no partial sum rounds", _sum_of_equals),
+)

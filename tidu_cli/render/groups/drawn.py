@@ -1,0 +1,145 @@
+"""Scenes as DOT text: groups are filled boxes with what they hold in words, or where they are open, frames around their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidu_cli.errors import counted
+from tidu_cli.graph.graph import Externals, Place
+from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, edge_line, item_line, quoted, title
+from tidu_cli.render.groups.labels import brief
+from tidu_cli.render.groups.scene import Box, Forest, Link, Scene, Standing
+from tidu_cli.render.groups.tree import Group, Part
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts
+from tidu_cli.render.text import name, short, type_text
+
+_SHOWN = 3
+"""As many names, or types, a box has room for."""
+
+_QUIET = "#666666"
+_WIDE = 40
+_CLOSE = '  ranksep=0.35; nodesep=0.2; node [height=0.3, margin="0.12,0.05"];'
+"""Boxes of groups stand closer than those of small pictures, so that more of them can be read."""
+
+
+def overview_dot(found: Forest, scene: Scene, *, types: bool = False, wide: bool = False) -> str:
+    """A picture with boxes, as `to_dot` has one without: the same for the same document. It goes to the right if it is `wide`."""
+    names = [box.part.id if box.part is not None else f"m{k}" for k, box in enumerate(scene.boxes)]
+    return scene_dot(found, scene, names, [box_label(found, box) for box in scene.boxes], types=types, wide=wide)
+
+
+def scene_dot(
+    found: Forest, scene: Scene, names: Sequence[str], labels: Sequence[str | None], *, types: bool = False, wide: bool = False
+) -> str:
+    """A scene as DOT text, in which the boxes have these names and labels. What has none is labelled as in any picture."""
+    linked = {end for ends in scene.links for end in ends}
+    drawn = [
+        "" if scene.of is None and k not in linked and found.is_constant(box.part) else _box_line(found, box, names[k], labels[k])
+        for k, box in enumerate(scene.boxes)
+    ]
+    standing = list(_standing(found, scene.clusters, drawn, "  ")) if scene.of is None else [f"  {line}" for line in drawn]
+    links = [_link_line(found, scene, link, names, types=types) for link in scene.links.values()]
+    defaults = [line.replace("rankdir=TB", "rankdir=LR") if wide else line for line in DEFAULTS]
+    return "\n".join(["digraph tidu {", *defaults, _CLOSE, *standing, *links, "}", ""])
+
+
+def box_label(found: Forest, box: Box) -> str | None:
+    """What a box says; None for an item, which has a label of its own."""
+    if box.part is None:
+        first, more = box.others[0], len(box.others) - 1
+        if more:
+            return f"{'from' if box.before else 'to'} {len(box.others)} others"
+        return short(part_name(found.shown, first), _WIDE)
+    return group_label(found, box.part) if isinstance(box.part, Group) else None
+
+
+def group_label(found: Forest, group: Group) -> str:
+    """A group in words: its name and line, how many nodes it has and of which ops, and what types it hands on."""
+    shown = found.shown
+    nodes = [item for item in group.items if item.kind in (Kind.NODE, Kind.COLLAPSED)]
+    if not nodes:
+        names = [part_name(shown, item) for item in group.items[:_SHOWN]]
+        return f"{name(group.name)}\n{short(', '.join([*names, *(['…'] if len(group.items) > _SHOWN else [])]), _WIDE)}"
+    graph = shown.graph(nodes[0].graph)
+    counts = op_counts(graph, (n for item in nodes for n in item.nodes or (item.index,)), 2)
+    types = list(dict.fromkeys(text for place in sorted(found.leaving.get(group.id, ())) if (text := _type(shown, place))))
+    last = f"gives {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}" if types else ""
+    if found.parents[group.id] is None:
+        last = describe_graph(graph)
+    where = f"  {name(place)}" if (place := brief(group.place)) and place != group.name else ""
+    return "\n".join(filter(None, (name(group.name) + where, f"{counted(len(nodes), 'node')}: {counts}", last)))
+
+
+def part_name(shown: Picture, part: Part) -> str:
+    """What a part is called where it is referred to: a group by its name, an input or output by its key, a node by its op."""
+    if isinstance(part, Group):
+        return name(part.name)
+    if part.kind is Kind.DETACHED:
+        return shown.document.detached[part.index].digest[:15] + "..."
+    graph = shown.graph(part.graph)
+    if part.kind in (Kind.INPUT, Kind.OUTPUT):
+        return name((graph.inputs if part.kind is Kind.INPUT else graph.outputs)[part.index].key)
+    return short(graph.case(part.index).op)
+
+
+def flow_of(part: Part) -> Flow:
+    """What a part is: of a group what most of its items are."""
+    if isinstance(part, Item):
+        return part.flow
+    flows = [item.flow for item in part.items]
+    return max(Flow, key=flows.count)
+
+
+def is_faded(shown: Picture, part: Part) -> bool:
+    """Whether a highlight leaves out a part."""
+    return all(item.id in shown.faded for item in (part.items if isinstance(part, Group) else [part]))
+
+
+def _standing(found: Forest, standing: Sequence[Standing], drawn: Sequence[str], indent: str) -> Iterator[str]:
+    for each in standing:
+        if isinstance(each, int):
+            if drawn[each]:
+                yield f"{indent}{drawn[each]}"
+            continue
+        group, inside = each
+        yield f"{indent}subgraph cluster_{group.id} {{"
+        whole = found.parents[group.id] is None
+        text = title(found.shown, group.items[0].graph) if whole else group_label(found, group).partition("\n")[0]
+        look = (
+            'style=filled; fillcolor="#f6f6f6"; color="#bbbbbb"'
+            if whole
+            else (f'style="rounded,filled"; fillcolor="#ebebeb"; color="{COLOURS[flow_of(group)]}"')
+        )
+        yield f'{indent}  label={quoted(text)}; labelloc=t; fontname="Helvetica"; fontsize=11; {look};'
+        yield from _standing(found, inside, drawn, indent + "  ")
+        yield f"{indent}}}"
+
+
+def _box_line(found: Forest, box: Box, id_: str, label: str | None) -> str:
+    shown, part = found.shown, box.part
+    if isinstance(part, Item):
+        return item_line(shown, part, label).replace(part.id, id_, 1)
+    if part is None:
+        return f'{id_} [label={quoted(label or "")}, style="rounded,dashed", color="{_QUIET}", fontcolor="{_QUIET}"];'
+    faded = is_faded(shown, part)
+    colour, fill = (FADED, "white") if faded else (COLOURS[flow_of(part)], FILLS[flow_of(part)])
+    grey = ', fontcolor="#a0a0a0"' if faded else ""
+    return f'{id_} [label={quoted(label or "")}, fillcolor="{fill}", color="{colour}", penwidth=2{grey}];'
+
+
+def _link_line(found: Forest, scene: Scene, link: Link, names: Sequence[str], *, types: bool) -> str:
+    ends = [scene.boxes[link.source].part, scene.boxes[link.target].part]
+    items = all(isinstance(part, Item) for part in ends)
+    edge = link.edge
+    slot = edge.slot if items else None
+    told = Edge(names[link.source], names[link.target], edge.value, link.active, edge.crosses, slot, edge.binding, edge.around)
+    line = edge_line(found.shown, told, types and len(link.values) == 1, isinstance(slot, str), {})
+    if any(part is not None and is_faded(found.shown, part) for part in ends):
+        return line.replace(";", f' [color="{FADED}"];') if "[" not in line else line
+    return line
+
+
+def _type(shown: Picture, place: Place) -> str:
+    if place[0] == Externals.DETACHED:
+        return ""
+    return type_text(shown.graph(place[0]).type_of(place[1]))

@@ -1,0 +1,205 @@
+"""What one picture of a large graph shows: the boxes that its groups and nodes are, and the edges between them, each drawn once.
+
+`overview` is of a whole picture, with some groups open. `insides` are those of each group alone; what its parts exchange with
+others then has a box at the margin, which says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tidu_cli.graph.graph import Place
+from tidu_cli.render.groups.tree import Group, Part, groups_of
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture
+
+MARGIN = 5
+"""As many boxes of others stand on either side of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What is drawn as one: a part; or at the margin `others`, a part elsewhere, or several."""
+
+    part: Part | None
+    others: tuple[Part, ...] = ()
+    before: bool = False
+
+
+@dataclass(slots=True)
+class Link:
+    """All edges from one box to another: how many there are, one of them, and what they carry."""
+
+    source: int
+    target: int
+    edge: Edge
+    active: Flow | None
+    values: set[Place] = field(default_factory=set)
+
+
+Standing = int | tuple[Group, "list[Standing]"]
+"""A box, or a group that is open, with what stands in it."""
+
+
+@dataclass(eq=False)
+class Scene:
+    """Boxes and the links between them, by number. `clusters` are the groups that are open, with what stands in them."""
+
+    of: Group | None
+    boxes: list[Box] = field(default_factory=list)
+    links: dict[tuple[int, int], Link] = field(default_factory=dict)
+    clusters: list[Standing] = field(default_factory=list)
+
+    def link(self, source: int, target: int, edge: Edge) -> None:
+        """Draw an edge."""
+        known = self.links.get((source, target))
+        if known is None:
+            known = self.links[source, target] = Link(source, target, edge, edge.active)
+        known.active = known.active or edge.active
+        known.values.add(edge.value)
+
+
+class Forest:
+    """The groups of a picture's graphs: a group of each graph, with its inputs, what is computed, and its outputs."""
+
+    def __init__(self, shown: Picture, graphs: Sequence[Group]) -> None:
+        self.shown = shown
+        self.graphs = graphs
+        self.parents: dict[str, Group | None] = {graph.id: None for graph in graphs}
+        self.chains: dict[str, tuple[Part, ...]] = {}
+        for group in groups_of(graphs):
+            for part in group.parts:
+                self.parents[part.id] = group
+        self.groups = {group.id: group for group in groups_of(graphs)}
+        for item in shown.items:
+            self.chains[item.id] = (*self._around(item), item)
+        self.leaving: dict[str, set[Place]] = {}
+        for edge in shown.edges:
+            source, target = self.chains[edge.source], self.chains[edge.target]
+            for left in source[_common(source, target) : -1]:
+                self.leaving.setdefault(left.id, set()).add(edge.value)
+        self._constant = {item.id for item in shown.items if _is_constant(shown, item)}
+
+    def _around(self, item: Item) -> tuple[Part, ...]:
+        found: list[Part] = []
+        at = self.parents.get(item.id)
+        while at is not None:
+            found.append(at)
+            at = self.parents[at.id]
+        return tuple(found[::-1])
+
+    def is_constant(self, part: Part | None) -> bool:
+        """Whether it is a constant: those that groups read are not drawn."""
+        return part is not None and part.id in self._constant
+
+    def overview(self, opened: Container[str]) -> Scene:
+        """The whole picture, in which these groups are open."""
+        scene, numbers = Scene(None), dict[str, int]()
+
+        def enter(part: Part, into: list[Standing]) -> None:
+            if isinstance(part, Group) and part.id in opened:
+                inside: list[Standing] = []
+                into.append((part, inside))
+                for each in part.parts:
+                    enter(each, inside)
+            else:
+                numbers[part.id] = len(scene.boxes)
+                into.append(len(scene.boxes))
+                scene.boxes.append(Box(part))
+
+        found: list[Standing] = []
+        detached: list[Part] = [item for item in self.shown.items if item.kind is Kind.DETACHED]
+        for each in [*self.graphs, *detached]:
+            enter(each, found)
+        seen = {i: next(numbers[part.id] for part in chain if part.id in numbers) for i, chain in self.chains.items()}
+        for edge in self.shown.edges:
+            a, b = seen[edge.source], seen[edge.target]
+            if a != b and not (edge.source in self._constant and isinstance(scene.boxes[b].part, Group)):
+                scene.link(a, b, edge)
+        scene.clusters = found
+        return scene
+
+    def insides(self) -> Mapping[str, Scene]:
+        """What is in each group, by its id."""
+        scenes = {id_: Scene(group, [Box(part) for part in group.parts]) for id_, group in self.groups.items()}
+        number = {part.id: k for group in self.groups.values() for k, part in enumerate(group.parts)}
+        margins: dict[tuple[str, bool], dict[str, tuple[Part, list[tuple[int, Edge]]]]] = {}
+        for edge in self.shown.edges:
+            source, target = self.chains[edge.source], self.chains[edge.target]
+            depth = _common(source, target)
+            a, b = source[depth], target[depth]
+            is_constant = edge.source in self._constant
+            if depth and not (is_constant and isinstance(b, Group)):
+                scenes[source[depth - 1].id].link(number[a.id], number[b.id], edge)
+            if is_constant:
+                continue
+            for chain, other, before in ((target, a, True), (source, b, False)):
+                for around, part in zip(chain[depth:], chain[depth + 1 :], strict=False):
+                    beside = margins.setdefault((around.id, before), {}).setdefault(other.id, (other, []))
+                    beside[1].append((number[part.id], edge))
+        for (id_, before), others in margins.items():
+            _add_margin(scenes[id_], before, list(others.values()))
+        return scenes
+
+
+def opened_to_fit(forest: Forest, room: int, opened: Sequence[str] = ()) -> set[str]:
+    """The groups that are open in a picture of `room` boxes: those given, then by depth the largest ones that there is room for.
+
+    Inputs and outputs that are one box stay one.
+    """
+    found = around(forest, opened)
+    if len(forest.graphs) == 1:
+        found.add(forest.graphs[0].id)
+    level = list(forest.graphs)
+    while level:
+        n_shown = sum(1 for _ in _visible(forest.graphs, found))
+        for group in sorted(level, key=lambda group: -len(group.items)):
+            if group.id not in found and n_shown - 1 + len(group.parts) <= room:
+                n_shown += len(group.parts) - 1
+                found.add(group.id)
+        if any(group.id not in found for group in level):
+            break
+        level = [part for group in level for part in group.parts if isinstance(part, Group) and not part.is_port]
+    return found
+
+
+def around(forest: Forest, ids: Sequence[str]) -> set[str]:
+    """These groups, and those around them."""
+    found: set[str] = set()
+    for id_ in ids:
+        at: Group | None = forest.groups[id_]
+        while at is not None and at.id not in found:
+            found.add(at.id)
+            at = forest.parents[at.id]
+    return found
+
+
+def _visible(parts: Sequence[Part], opened: Container[str]) -> Iterator[Part]:
+    for part in parts:
+        if isinstance(part, Group) and part.id in opened:
+            yield from _visible(part.parts, opened)
+        else:
+            yield part
+
+
+def _common(a: Sequence[Part], b: Sequence[Part]) -> int:
+    depth = 0
+    while a[depth] is b[depth]:
+        depth += 1
+    return depth
+
+
+def _add_margin(scene: Scene, before: bool, beside: list[tuple[Part, list[tuple[int, Edge]]]]) -> None:
+    if len(beside) > MARGIN:
+        beside.sort(key=lambda each: -len(each[1]))
+    rest = beside[MARGIN - 1 :] if len(beside) > MARGIN else []
+    for parts in [*([each] for each in (beside[: MARGIN - 1] if rest else beside)), *([rest] if rest else [])]:
+        k = len(scene.boxes)
+        scene.boxes.append(Box(None, tuple(part for part, _ in parts), before))
+        for _, links in parts:
+            for number, edge in links:
+                scene.link(*((k, number) if before else (number, k)), edge)
+
+
+def _is_constant(shown: Picture, item: Item) -> bool:
+    return item.kind is Kind.NODE and not shown.graph(item.graph).case(item.index).operands
