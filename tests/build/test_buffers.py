@@ -156,7 +156,7 @@ WAYS: dict[str, Any] = {
     "copyto where": lambda x, v: np.copyto(x, v, where=np.arange(x.size).reshape(x.shape) % 2 == 0),
     "put": lambda x, v: np.put(x, [0, 2, 0], v),
     "x.put": lambda x, v: x.put([1, 2], v),
-    "place": lambda x, v: np.place(x, np.arange(x.size).reshape(x.shape) % 2 == 0, v),
+    "place": lambda x, v: np.place(x, np.arange(x.size).reshape(x.shape) % 2 == 0, np.ravel(v).astype(x.dtype)),
     "putmask": lambda x, v: np.putmask(x, np.arange(x.size).reshape(x.shape) % 2 == 1, v),
     "put_along_axis": lambda x, v: np.put_along_axis(x, np.argsort(np.arange(x.size).reshape(x.shape) % 3, -1), v, -1),
     "flat": lambda x, v: operator.setitem(x.flat, slice(None, None, 2), v),
@@ -225,6 +225,8 @@ REFUSED = (
     "assignment to .flat reads elements of the array while it writes them",
     "it is a part of complex numbers, of which graphs have copies",
     "of an array that is read-only, as it shows elements of another",
+    ".at from complex128 to float64 with casting rule",
+    "of complex numbers has no counterpart in graphs, as they have no order",
 )
 """What is refused though NumPy takes it."""
 

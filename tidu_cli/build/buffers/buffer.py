@@ -45,9 +45,11 @@ class Buffer(Memory):
             return _of(self)[resolved(index)]
         index = plain(index)
         found: Any = np.ndarray.__getitem__(self, index)
-        contents = contents_of(self)
-        if contents is None or (isinstance(found, Buffer) and root_of(found) is root_of(self)):
+        if isinstance(found, Buffer) and root_of(found) is root_of(self):
             return found
+        contents = contents_of(self)
+        if contents is None:
+            return wrapped(plain(found))
         numbers = contents.seen(self)[index]
         if isinstance(numbers, np.ndarray):
             return numbered(found, numbers, contents.table)

@@ -50,6 +50,7 @@ def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
         act(places, np.arange(np.size(given)).reshape(np.shape(given)))
         written = places != _NONE
     if traced:
+        act(np.zeros(x.shape, x.dtype), np.zeros(given.shape, given.dtype))  # which NumPy may refuse for their dtypes
         write(x, written, given, lambda numbers: numbers.ravel()[places[written]])
         return
     require_here(x)
@@ -170,11 +171,7 @@ def _writer(numpys: Any, values: str, function: Any = None) -> Callable[..., Non
             function(**{**resolved(bound.arguments), target: whole})
             write(x, ..., whole)
         else:
-            casting = others.pop("casting", "same_kind")
-            if numpys is np.copyto and isinstance(value, Memory | Array) and not np.can_cast(value.dtype, x.dtype, casting):
-                raise TypeError(f"cannot cast array data from {value.dtype} to {x.dtype} according to the rule '{casting}'")
-            cast = {"casting": "unsafe"} if numpys is np.copyto and holds_traced(value) else {}
-            given = plain(others) | cast
+            given = plain(others)
             deposit(x, value, lambda t, v: function(**{target: t, values: v, **given}))
 
     return apply
