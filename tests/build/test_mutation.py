@@ -552,7 +552,6 @@ WRITING: dict[str, Callable[[Any], Any]] = {
     ".imag": lambda x: setattr(x, "imag", 1.0),
     ".strides": lambda x: setattr(x, "strides", (8,)),
     ".T": lambda x: setattr(x, "T", x),
-    "view of a constant": lambda x: operator.iadd(np.asarray(ROOM, like=x), 1.0),
     "memoryview": lambda x: memoryview(x),
     "as_strided": lambda x: np.lib.stride_tricks.as_strided(x, (2, 2)),
 }

@@ -26,7 +26,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-FIELDS = ("dynamics", "kinematics", "filters", "finance", "statistics", "layers", "physics", "numerics", "earth", "life")
+FIELDS = ("dynamics", "kinematics", "filters", "finance", "statistics", "layers", "physics", "numerics", "earth", "life", "images")
 EXAMPLES = [(field, *example) for field in FIELDS for example in import_module(f"tests.ordinary.fields.{field}").EXAMPLES]
 
 Example = tuple[Callable[..., Any], Mapping[str, Any]]

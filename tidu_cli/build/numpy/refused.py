@@ -39,7 +39,7 @@ REFUSALS = (
     ),
     Refusal(
         "Choices and places",
-        "choose ix_ unravel_index ravel_multi_index diag_indices_from tril_indices_from triu_indices_from",
+        "choose ix_ unravel_index ravel_multi_index",
         "write np.select, np.take, or an index of constant or traced integers",
     ),
     Refusal(

@@ -62,6 +62,9 @@ def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict
     value: Any = args[0] if args else None
     if isinstance(value, deque):
         value = list(value)
+    options = {
+        k: v for k, v in options.items() if k != "like" or not holds_traced(v)
+    }  # an array that is given back is written into
     if not args or options.get("like") is not None or not (isinstance(value, Memory) or holds_traced(value)):
         return made(function, args, options)
     dtype, least = options.get("dtype", args[1] if len(args) > 1 else None), options.get("ndmin", 0)

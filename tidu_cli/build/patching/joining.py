@@ -1,8 +1,13 @@
-"""What of NumPy's is neither function nor method, with traced values: np.r_, np.c_, np.vectorize and np.ndenumerate."""
+"""What of NumPy's is neither function nor method, with traced values: np.r_, np.c_, np.vectorize and np.ndenumerate.
+
+And functions that call a function of users', with traced arrays.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +36,48 @@ def enumerated(numpys: Any, args: Sequence[Any], options: dict[str, Any]) -> Any
         return numpys(*args, **options)
     x = args[0] if hasattr(args[0], "shape") else nested(args[0])  # itself: changes while it goes on are seen
     return ((k, x[k]) for k in np.ndindex(*x.shape))
+
+
+def along_axis(numpys: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """np.apply_along_axis: the results for all rows along an axis, in the place of that axis."""
+    if not holds_traced((args, options)):
+        return numpys(*args, **options)
+    given = dict(zip(("func1d", "axis", "arr"), args, strict=False))
+    function, axis, x = ({**given, **options}[k] for k in ("func1d", "axis", "arr"))
+    named = {k: v for k, v in options.items() if k not in ("func1d", "axis", "arr")}
+    x = x if hasattr(x, "shape") else nested(x)
+    axis = range(x.ndim)[axis]
+    rows = np.moveaxis(x, axis, -1)
+    shape = rows.shape[:-1]
+    if not math.prod(shape) or math.prod(shape) > MAX_STEPS:
+        raise UntraceableError(f"np.apply_along_axis of {math.prod(shape):,} rows; write it with whole arrays")
+    found = nested([function(rows[k], *args[3:], **named) for k in np.ndindex(*shape)])
+    found = found.reshape((*shape, *found.shape[1:]))
+    return np.moveaxis(found, range(len(shape), found.ndim), range(axis, axis + found.ndim - len(shape)))
+
+
+def piecewise(numpys: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """np.piecewise: what each function gives of the elements for which its condition holds; later ones win."""
+    if len(args) < 3 or not holds_traced((args, options)):
+        return numpys(*args, **options)
+    x, conditions, functions, *rest = args
+    x = x if hasattr(x, "shape") else nested(x)
+    first = conditions[0] if isinstance(conditions, list | tuple) else conditions
+    if not isinstance(conditions, list | tuple) and np.ndim(conditions) <= x.ndim:
+        conditions = [conditions]
+    elif x.ndim and not np.ndim(first):
+        conditions = [nested(list(conditions))]
+    conditions = list(conditions)
+    if len(functions) == len(conditions) + 1:
+        conditions.append(~functools.reduce(operator.or_, conditions))
+    if len(functions) != len(conditions):
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are expected"
+        )
+    y = np.zeros_like(x)
+    for condition, function in zip(conditions, functions, strict=True):
+        y[condition] = function(x[condition], *rest, **options) if callable(function) else function
+    return y
 
 
 def vectorized(self: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

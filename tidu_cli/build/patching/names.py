@@ -93,7 +93,8 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         if f is not None and not isinstance(f, np.ufunc) and name not in creating.NESTED:
             found.append((modules[module], short, _replacement(f, functools.partial(creating.computed, f, name))))
     found.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
-    found.append((np, "ndenumerate", _replacement(np.ndenumerate, functools.partial(joining.enumerated, np.ndenumerate))))
+    calling = {"ndenumerate": joining.enumerated, "apply_along_axis": joining.along_axis, "piecewise": joining.piecewise}
+    found += [(np, k, _replacement(f := getattr(np, k), functools.partial(ours, f))) for k, ours in calling.items()]
     found += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
     found.append((np.vectorize, "__call__", _vectorized))
     return found + [(math, k, _mathematical(getattr(math, k), f)) for k, f in mathematics.FUNCTIONS.items() if hasattr(math, k)]
