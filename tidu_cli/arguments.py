@@ -262,7 +262,7 @@ CHECKS: Mapping[str, Check] = {
             "reverse",
             "forward",
             "simplify",
-            "every",
+            "all",
             "formula",
             "types",
             "collapse",

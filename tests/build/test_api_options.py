@@ -31,8 +31,10 @@ ELSEWHERE = {
     "o": "save, save_values", "format": "the suffix that save is given", "quiet": "no messages", "verbose": "no messages",
     "max-nodes": "tidu_cli.limits", "max-expansion": "tidu_cli.limits", "max-memory": "evaluate, and tidu_cli.limits",
     "pipeline": "a text for shells", "ops": "load", "plugins": "load", "json": "the dict", "brief": "the dict's `same`",
-    "limit": "for people, who wait for Graphviz", "static": "parts", "closure": "parts", "numeric": "parts", "all": "parts",
-    "dim": "load_onnx", "input-type": "load_onnx", "dtype": "of primitives", "against": "of models of ONNX",
+    "limit": "for people, who wait for Graphviz", "expand": "DOT text is", "open": "of files", "depth": "of files",
+    "static": "parts", "closure": "parts", "numeric": "parts", "all": "parts",
+    "dim": "load_onnx", "input-type": "load_onnx", "input": "trace, formula",
+    "dtype": "of primitives", "against": "of models of ONNX",
 }  # fmt: skip
 """Options that no argument of the command's own function is for, and what is."""
 
@@ -199,12 +201,12 @@ RIGHT = {
     "evaluate": (F, {"x": 3}), "transpose": (tidu.linearize(F, "x"),), "formula": ("x * x", {"x": "f64[]"}), "diff": (F, F),
     "save_values": ({"x": 3.0}, "OUT.json"), "load_values": (str(SAMPLES / "demo.json"),),
     "matrix": (tidu.linearize(tidu.load(SAMPLES / "vector.json"), "x"),),
-    **dict.fromkeys(("to_dot", "compile", "materialize", "info", "check"), (F,)),
+    **dict.fromkeys(("to_dot", "compile", "materialize", "info", "check", "show"), (F,)),
 }  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [n for n in tidu.__all__ if n[0].islower() and "jax" not in n])
+@pytest.mark.parametrize("name", [n for n in tidu.__all__ if n[0].islower() and "jax" not in n and n != "static"])
 def test_every_misuse_is_told_in_one_line_of_python_s_words(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     function, right = getattr(tidu, name), RIGHT.get(name, (F, "x"))

@@ -67,7 +67,7 @@ GOOD: dict[str, dict[str, Any]] = {
 """Arguments with which a function works, where they are not a document and `wrt`."""
 
 LOOPS = ("scan", "fori_loop", "while_loop", "cond", "switch")
-FUNCTIONS = [*tidu_cli.__all__, "Compiled.__call__"]
+FUNCTIONS = [*(name for name in tidu_cli.__all__ if name[0].islower()), "Compiled", "Compiled.__call__"]
 FROM_THE_INSIDE = re.compile(r"has no attribute|object is not|argument of type|must be \w+, not")
 
 
@@ -119,9 +119,12 @@ def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monke
     assert not {k: text for k, text in told.items() if "\n" in text or FROM_THE_INSIDE.search(text)}
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in tidu_cli.__all__ if n not in ("load", "load_onnx", "trace", "static", "from_jax", "Compiled", *LOOPS)]
-)
+OF_DOCUMENTS = [
+    n for n in FUNCTIONS if next(iter(inspect.signature(function_of(n)).parameters), "") in ("document", "documents", "a")
+]
+
+
+@pytest.mark.parametrize("name", OF_DOCUMENTS)
 @pytest.mark.parametrize(
     ("value", "words"),
     [

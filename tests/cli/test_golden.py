@@ -41,7 +41,7 @@ def test_every_error_is_one_line_and_has_a_status():
         if status == "1\n":
             assert [": error: " in line for line in lines] == [True], path
         elif status == "2\n" and not lines[0].startswith("tidu diff: error: "):  # whose 1 says that documents differ
-            assert lines[0].startswith("Usage: tidu") and lines[-1].startswith(("Error: ", "  completion ")), path
+            assert lines[0].startswith("Usage: tidu") and lines[-1].startswith(("Error: ", "  help ")), path
 
 
 def run(command: Path, folder: Path) -> dict[str, str]:

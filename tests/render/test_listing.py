@@ -110,7 +110,7 @@ def test_large_graphs_are_folded() -> None:
     assert len(lines) < 50
     (folded,) = [line for line in lines if "…" in line]
     assert folded == "    … 961 nodes: 481 add, 480 mul"
-    assert len(tidu.show(document, every=True).splitlines()) == 1002
+    assert len(tidu.show(document, all=True).splitlines()) == 1002
 
 
 @needs("dot")

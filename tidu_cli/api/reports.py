@@ -67,8 +67,8 @@ def schema() -> dict[str, Any]:
 
 
 @checked()
-def show(document: Document, every: bool = False, formula: bool = False) -> str:
-    """A document as text that people read, all nodes of it if `every`; or the head, a graph of numbers, as a formula.
+def show(document: Document, all: bool = False, formula: bool = False) -> str:
+    """A document as text that people read, all nodes of it if `all`; or the head, a graph of numbers, as a formula.
 
     Raises BuildError for a graph that no formula has.
     """
@@ -78,7 +78,7 @@ def show(document: Document, every: bool = False, formula: bool = False) -> str:
         return formula_of(document)
     from tidu_cli.render.listing.lines import listing
 
-    return "\n".join(listing(document, every=every))
+    return "\n".join(listing(document, every=all))
 
 
 def _in_notebooks(method: str) -> Callable[[Document], str | None]:

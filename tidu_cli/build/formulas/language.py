@@ -29,7 +29,8 @@ OTHER_NAMES: Mapping[str, str] = {
 """Names of ufuncs that are only the formulas'."""
 
 _HIDDEN = frozenset(
-    {"shape", "ndim", "size", "result_type", "can_cast", "iscomplexobj", "isrealobj", "asarray", "copy", "empty_like", "astype",
+    {"diag_indices_from", "tril_indices_from", "triu_indices_from",
+     "shape", "ndim", "size", "result_type", "can_cast", "iscomplexobj", "isrealobj", "asarray", "copy", "empty_like", "astype",
      "array_equal", "sliding_window_view", *WRITING}
 )  # fmt: skip
 """What makes sense for functions only: it gives no arrays, or stands under another name."""

@@ -119,9 +119,12 @@ def _expression(graph: Graph, node: int, case: Case, operands: Sequence[ast.expr
 
 def _exact(number: ast.expr, type_: Type) -> ast.expr | None:
     """A whole number as a float."""
-    value = ast.literal_eval(number) if not isinstance(getattr(number, "operand", None), ast.Name) else None
-    whole = type(value) is int and abs(value) < 1 << 24 and isinstance(type_, TensorType) and type_.dtype in ("f64", "f32")
-    return _real(float(value)) if whole and value is not None else None
+    if isinstance(number, ast.UnaryOp) and isinstance(number.op, ast.USub):
+        below = _exact(number.operand, type_)
+        return None if below is None else ast.UnaryOp(ast.USub(), below)
+    value = number.value if isinstance(number, ast.Constant) else None
+    exact = type(value) is int and abs(value) < 1 << 24 and isinstance(type_, TensorType) and type_.dtype in ("f64", "f32")
+    return ast.Constant(float(value)) if exact and isinstance(value, int) else None
 
 
 class _Filled(ast.NodeTransformer):
