@@ -69,7 +69,7 @@ def attr_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return f"({','.join(map(attr_text, value))})"
+        return f"[{','.join(map(attr_text, value))}]"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{k}: {attr_text(v)}' for k, v in value.items())}}}"
     if isinstance(value, bytes):
