@@ -232,7 +232,7 @@ def test_checks_are_refused_that_take_more_memory_than_there_is(part):
 def test_pictures_count_edges():
     nodes = [("select_n", 1, *[0 if k == 0 else 1 + k] * 119) for k in range(480)]
     source = document(graph(nodes, [("x", "f64[]"), ("i", "i32[]")], [("y", 481)]))
-    for command in (("dot", "--format", "svg"), ("view",)):
+    for command in (("dot", "--format", "svg", "--expand"), ("view", "--expand")):
         line = refused(*command, input=source)
         assert "would show 57601 edges, more than 2000" in line and "--limit 14401 draws all" in line
     assert succeeds("dot", input=source), "text is linear in the graph"

@@ -67,10 +67,10 @@ def test_every_command_reads_models(command, sized, tmp_path):
         return
     found = {}
     for file, given in ((sized, b""), ("-", data), (as_json, b"")):
-        to = () if command in ("eval", "dot", "info", "check", "diff") else ("--format", "json")
+        to = () if command in ("eval", "dot", "show", "info", "check", "diff") else ("--format", "json")
         found[str(file)] = succeed(command, file, *arguments, *to, input=given)
     of_model, of_stdin, of_json = found.values()
-    if command not in ("info", "check", "diff"):  # which name files and formats
+    if command not in ("show", "info", "check", "diff"):  # which name files and formats
         assert of_model == of_stdin == of_json
 
 

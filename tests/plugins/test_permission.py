@@ -34,6 +34,7 @@ READING = {
     "dot": [],
     "view": ["-o", "/dev/null"],
     "check": ["--all"],
+    "show": [],
     "info": [],
     "diff": ["-", F],
     "convert": [],

@@ -92,13 +92,17 @@ def view_of(x: Array, found: Array, lens: Lens, *, writable: bool = True) -> Arr
     return view
 
 
+LARGEST = 1 << 24
+"""How arrays of more elements lie in memory is not known: NumPy would have to make them."""
+
+
 def layout(share: Share) -> Any:
     """An empty NumPy array that lies in memory as this array of NumPy's would; None if that is not known."""
     if share.layout is None:
         if share.parent is not None and share.lens is not None:
             whole = layout(share.parent)
             share.layout = None if whole is None else share.lens.laid(whole)
-        elif share.root.contiguous or share.type.rank < 2:
+        elif (share.root.contiguous or share.type.rank < 2) and share.type.size <= LARGEST:
             share.layout = blank(share.type)
     return share.layout
 
