@@ -6,9 +6,6 @@ import copy
 import dataclasses
 import functools
 import math
-import pickle
-import sys
-import threading
 from collections import deque, namedtuple
 from collections.abc import Callable
 from math import sqrt
@@ -19,10 +16,7 @@ import pytest
 from numpy import r_, zeros
 
 import tidu_cli as tidu
-from tidu_cli.build.buffers.buffer import Buffer
-from tidu_cli.build.tracing import build_function, trace
-from tidu_cli.errors import TiduError
-from tidu_cli.graph.types import parse_type
+from tidu_cli.build.tracing import trace
 
 X = np.array([1.25, 2.0, 3.5])
 TABLE = np.arange(12.0).reshape(3, 4)
@@ -233,6 +227,13 @@ def of_complex_numbers(x):
     return m.real, m.imag, np.abs(m), m.conj().T
 
 
+def joined_in_lists(x):
+    ones, half = np.ones((2, 3)), np.ones(3, np.float32)
+    ones[0], half[1] = x, x[0]
+    mixed = np.array([ones, ones * 2]), np.array([ones[1], half]), np.array([half, half]), np.array([ones[1], x], dtype=complex)
+    return *mixed, r_[ones[1], half], np.array([[ones[1, 0], half[0]], [half[1], ones[0, 0]]])
+
+
 def of_integers(x):
     b = np.zeros(3, int)
     b[0], b[1] = x[1], 2.7
@@ -326,8 +327,8 @@ def of_loops(x):
 EXAMPLES: list[Callable[..., Any]] = [
     in_a_loop, with_imported_names, rotation, symmetric, views, aliases, the_same_row, copied_rows, objects, shared_rooms,
     static_branches, tables, constants_of_modules, random_numbers, nested_lists, collections_of_scalars, functions_of_lists, filled,
-    stacked, vectorized, mathematics, arrays_of_objects, of_complex_numbers, of_integers, indices, traced_places, results_of_numpy,
-    functions_of_scipy, outputs, not_written_in_full, helpers, of_loops,
+    stacked, vectorized, mathematics, arrays_of_objects, of_complex_numbers, of_integers, joined_in_lists, indices, traced_places,
+    results_of_numpy, functions_of_scipy, outputs, not_written_in_full, helpers, of_loops,
 ]  # fmt: skip
 
 
@@ -361,244 +362,3 @@ def test_elements_that_are_read_again_are_no_nodes():
     operations = [case.op for case, _ in trace(recurrence, x="f64[]").head.nodes()]
     assert sorted(set(operations)) == ["add", "concatenate", "constant", "mul", "reshape"]
     assert (operations.count("mul"), operations.count("concatenate"), operations.count("reshape")) == (49, 1, 50)
-
-
-# What is refused.
-
-
-def float_of(x):
-    return float(x[0])
-
-
-def numpys_float_of(x):
-    return np.float64(x[0] + 1)
-
-
-def int_of(x):
-    return [0] * int(x[0])
-
-
-def modf_of(x):
-    return math.modf(x[0])
-
-
-def ufunc_of_a_list(x):
-    return np.cos([x[0], 1.0])
-
-
-def into_a_module(x):
-    ROOM[0] = x[0]
-    return ROOM
-
-
-def into_a_default(x, room=ROOM):
-    room[0] = x[0]
-    return room
-
-
-def into_flags(x):
-    flags = np.zeros(3, bool)
-    flags[0] = x[0] > 1
-    return flags
-
-
-def the_greatest(x):
-    b = np.zeros(3)
-    b[0] = x[0]
-    return max(b)
-
-
-def ragged(x):
-    return np.array([[x[0]], [x[1], x[2]]])
-
-
-def too_far(x):
-    b = np.zeros(3)
-    b[3] = x[0]
-    return b
-
-
-def too_many(x):
-    b = np.zeros(3)
-    b[:2] = x
-    return b
-
-
-def outside_of_a_loop(x):
-    out = np.zeros(3)
-
-    def step(carry, v):
-        out[0] = v
-        return carry, v
-
-    return tidu.scan(step, 0.0, x)
-
-
-def outside_of_a_branch(x):
-    out = np.zeros(3)
-    return tidu.cond(x[0] > 0, lambda: out.fill(1.0) or 1.0, lambda: 0.0)
-
-
-def pickled(x):
-    b = np.zeros(3)
-    pickle.dumps(b)
-    b[0] = x[0]
-    return pickle.dumps(b)
-
-
-def compared(x):
-    b = np.zeros(3)
-    b[0] = x[0]
-    np.testing.assert_allclose(b, b)
-    return b
-
-
-def changed_by_others(x):
-    b = np.zeros(3)
-    b[0] = x[0]
-    memoryview(b)[0] = 3.0
-    return b
-
-
-def bytes_of(x):
-    b = np.zeros(3)
-    b[0] = x[0]
-    return b.view(np.int64)
-
-
-def leaked(x):
-    b = np.zeros(3)
-    b[0] = x[0]
-    return np.frombuffer(b) * 2
-
-
-REFUSED: dict[Callable[..., Any], tuple[int, str]] = {
-    float_of: (1, "float() needs the value of an array, which a graph does not have yet (f64[]); leave float() out, or write"),
-    numpys_float_of: (
-        1,
-        "np.float64() needs the value of an array, which a graph does not have yet (f64[]); write x.astype(np.float64)",
-    ),
-    int_of: (1, "int() needs the value of an array, which a graph does not have yet (f64[]); write x.astype(int)"),
-    modf_of: (1, "math.modf() needs the value of an array, which a graph does not have yet (f64[]); write np.modf"),
-    ufunc_of_a_list: (1, "give it an array: np.cos(np.array(...))"),
-    into_a_module: (1, "an array that was made before the function was traced"),
-    into_a_default: (1, "write into a copy, y = np.array(y)"),
-    into_flags: (2, "collect the elements in a list and write np.array(elements)"),
-    the_greatest: (3, "a branch on a value"),
-    ragged: (1, "ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape"),
-    too_far: (2, "IndexError: index 3 is out of bounds for axis 0 with size 3"),
-    too_many: (2, "ValueError: could not broadcast input array from shape (3,) into shape (2,)"),
-    outside_of_a_loop: (4, "the function of a loop or branch would change an array of outside"),
-    outside_of_a_branch: (2, "the function of a loop or branch would change an array of outside"),
-    pickled: (4, "<traced f64[3]> cannot be pickled; return it"),
-    compared: (3, "a branch on a value"),
-    changed_by_others: (4, "was changed by code that is not traced"),
-    bytes_of: (3, "write astype() to convert it"),
-    leaked: (3, "what code that is not traced computed of an array"),
-}
-
-
-@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
-def test_refusals_name_the_line_and_the_way_out(function):
-    line, words = REFUSED[function]
-    with pytest.raises(TiduError) as found:
-        trace(function, x="f64[3]")
-    message = str(found.value)
-    assert words in message
-    place = f"tests/build/{__file__.rsplit('/', 1)[-1]}:{function.__code__.co_firstlineno + line}: "
-    assert message.startswith(place) or function in (
-        changed_by_others, leaked,
-    )  # fmt: skip
-    assert not ROOM.any()
-
-
-# What is replaced for the time being.
-
-
-def makes_names():
-    return np.zeros, zeros, math.sin, np.r_, r_, np.vectorize.__call__, np.linalg.inv, TABLE
-
-
-def test_names_are_what_they_were_after_errors_and_traces_within_traces():
-    before = makes_names()
-
-    def function(x):
-        assert zeros is np.zeros is not before[0]
-        assert isinstance(TABLE, Buffer)
-        trace(lambda y: y * 2, y="f64[]")
-        assert zeros is np.zeros is not before[0]
-        raise ValueError
-
-    with pytest.raises(TiduError):
-        trace(function, x="f64[3]")
-    assert all(a is b for a, b in zip(makes_names(), before, strict=True))
-
-
-def test_other_threads_have_numpys_own_arrays():
-    found: list[type] = []
-
-    def function(x):
-        thread = threading.Thread(target=lambda: found.append(type(np.zeros(3))))
-        thread.start()
-        thread.join()
-        return x
-
-    trace(function, x="f64[3]")
-    assert found == [np.ndarray]
-
-
-def test_code_of_packages_has_numpys_own_arrays():
-    import scipy.stats  # whose code makes arrays
-
-    found: list[Any] = []
-
-    def function(x):
-        found.append(scipy.stats.rankdata([3.0, 1.0]))
-        return x
-
-    trace(function, x="f64[3]")
-    assert type(found[0]) is np.ndarray
-
-
-def test_functions_and_constants_of_files(tmp_path, monkeypatch):
-    (tmp_path / "model.py").write_text(
-        "import numpy as np\nimport of_model\n\nclass Model:\n    start = np.ones(3) * 2\n\n\n"
-        "def f(x):\n    y = Model.start.copy()\n"
-        "    y[0] = x[0]\n    return of_model.changed(y, x)\n"
-    )
-    (tmp_path / "of_model.py").write_text(
-        "from numpy import zeros\n\n\ndef changed(y, x):\n    z = zeros(3)\n    z[1:] = x[1:]\n    y += z\n    return y\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    document = build_function("model.py:f", {"x": parse_type("f64[3]")})
-    assert tidu.evaluate(document, x=X)["y"].tolist() == [1.25, 4.0, 5.5]
-    assert sys.modules["of_model"].zeros is np.zeros
-    del sys.modules["of_model"]
-
-
-def test_arrays_stay_numpys_to_all_who_ask():
-    def function(x):
-        b = np.zeros((2, 3))
-        assert isinstance(b, np.ndarray)
-        assert b.base is None
-        assert b.flags.owndata
-        assert type(b[0, 0]) is np.float64
-        assert type(b.sum()) is np.float64
-        assert type(np.sum(b)) is np.float64
-        assert hash(b[0, 0]) == 0
-        assert np.asarray(b) is b
-        assert repr(b) == "array([[0., 0., 0.],\n       [0., 0., 0.]])"
-        assert f"{b[0]}" == "[0. 0. 0.]"
-        assert not b.any()
-        assert bool(b[0, 0]) is False
-        assert list(range(5))[np.array(2)] == 2
-        assert type(pickle.loads(pickle.dumps(b))) is np.ndarray
-        assert b[0].base is b
-        assert np.shares_memory(b.T, b)
-        b[0, 0] = x[0]
-        assert repr(b) == "<traced f64[2,3]>"
-        assert repr(b[1]) == "array([0., 0., 0.])"
-        assert (b.shape, b.ndim, b.size, b.dtype, len(b), b.strides) == ((2, 3), 2, 6, np.float64, 2, (24, 8))
-        return b
-
-    trace(function, x="f64[3]")

@@ -168,7 +168,7 @@ def _set_part(x: Buffer, name: str, value: Any) -> None:
     if x.dtype.kind == "c":
         x[...] = value + 1j * x.imag if name == "real" else x.real + 1j * value
     elif name == "real":
-        x[...] = value
+        x[...] = np.real(value) if np.iscomplexobj(value) and not holds_traced(value) else value
     else:
         raise TypeError("array does not have imaginary part to set")
 

@@ -126,7 +126,10 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _zeros(x: Any) -> Any:
-    """What stands for a traced value when NumPy is asked for types and shapes."""
+    """A leaf with zeros for its traced elements, for NumPy to tell types and shapes from; elements that are known stay."""
+    numbers = numbers_of(x) if isinstance(x, Buffer) else None
+    if numbers is not None:
+        return np.where(numbers == STATIC, plain(x), x.dtype.type(0))
     found = resolved(x)
     return np.zeros(found.shape, found.dtype) if isinstance(found, Array) else plain(x)
 
