@@ -1,11 +1,15 @@
-"""Building a graph in two ways and comparing its values with NumPy's."""
+"""Building a graph from formulas and functions, and comparing its values with NumPy's."""
 
 from __future__ import annotations
+
+import copy
+import warnings
 
 import numpy as np
 
 from tidu_cli.build.formulas.formula import build_formula
 from tidu_cli.build.tracing import trace
+from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import dtype_name
@@ -57,3 +61,38 @@ def assert_same(found, expected, rtol=None):
 def check(function, *values):
     """A traced function has NumPy's values, dtype and shape."""
     assert_same(traced(function, *values), function(*values))
+
+
+def of_numpy(function, values):
+    """What NumPy gives, on copies of the values; None for an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return function(*(copy.deepcopy(v) for v in values))
+        except (TypeError, ValueError, IndexError, AttributeError):
+            return None
+
+
+def of_graph(function, values):
+    """What the traced function gives, or the message of its refusal."""
+    types = [np.asarray(v) for v in values]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            document = trace(lambda *x: dict(enumerate(function(*x))), *types)
+        except TiduError as error:
+            return str(error)
+    found = run(document, {str(i.key): v for i, v in zip(document.head.inputs, values, strict=True)})
+    return [found[str(k)] for k in range(len(found))]
+
+
+def compare(function, *values) -> str | None:
+    """A traced function gives what NumPy gives, or its refusal is returned. What NumPy refuses is refused."""
+    expected, found = of_numpy(function, values), of_graph(function, values)
+    if isinstance(found, str):
+        assert "\n" not in found
+        return found
+    assert expected is not None, "NumPy refuses it"
+    for a, b in zip(found, expected, strict=True):
+        assert_same(a, b)
+    return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,46 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build.comparing import assert_same, run
+from tests.build.comparing import compare, of_numpy
 from tidu_cli.build.buffers import elements, memory
-from tidu_cli.build.tracing import trace
-from tidu_cli.errors import TiduError
 
 X, Y, K = np.arange(1.0, 5.0) / 3, np.arange(6.0).reshape(2, 3) - 2.5, np.array([2, 0, 1])
-
-
-def of_numpy(function, values) -> Any:
-    """What NumPy gives; None for an error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return function(*(np.array(v) for v in values))
-        except (TypeError, ValueError, IndexError, AttributeError):
-            return None
-
-
-def of_graph(function, values) -> Any:
-    """What the traced function gives, or the message of its refusal."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            document = trace(lambda *x: dict(enumerate(function(*x))), *map(np.asarray, values))
-        except TiduError as error:
-            return str(error)
-    found = run(document, {str(i.key): v for i, v in zip(document.head.inputs, values, strict=True)})
-    return [found[str(k)] for k in range(len(found))]
-
-
-def compare(function, *values) -> str | None:
-    """A traced function gives what NumPy gives, or its refusal is returned. What NumPy refuses is refused."""
-    expected, found = of_numpy(function, values), of_graph(function, values)
-    if isinstance(found, str):
-        assert "\n" not in found
-        return found
-    assert expected is not None, "NumPy refuses it"
-    for a, b in zip(found, expected, strict=True):
-        assert_same(a, b)
-    return None
 
 
 # Random programs, which keep all arrays in a list.

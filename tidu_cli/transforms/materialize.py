@@ -16,7 +16,7 @@ from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.walk import are_marked, first_results, whole_nodes
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.transforms.simplify import holds_graphs, simplified
+from tidu_cli.transforms.narrowing import holds_graphs, narrowed
 from tidu_cli.watching import watch
 
 
@@ -52,7 +52,7 @@ def materialize(document: Document, *, outputs: Sequence[Key] | None = None, nee
     """
     found, _ = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
     while holds_graphs(found.head):  # what goes from one node may be what another was kept for
-        graph = simplified(found.head, vocabulary(found.cases))
+        graph = narrowed(found.head, vocabulary(found.cases))
         if graph is found.head:
             break
         found, _ = materialize_traced(replace(found, graphs=(graph,)), needed_inputs=needed_inputs)

@@ -8,9 +8,9 @@ import numpy as np
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, arrays_in, lift
-from tidu_cli.build.numpy.primitives import laid_along, normal_axis
+from tidu_cli.build.numpy.primitives import normal_axis
 from tidu_cli.build.numpy.reductions.reducing import cumsum, sum
-from tidu_cli.build.numpy.reductions.series import diff
+from tidu_cli.build.numpy.reductions.series import diff, trapezoids
 from tidu_cli.build.numpy.reductions.series import trapezoid as _trapezoid
 from tidu_cli.build.numpy.shaping import broadcast_to, concatenate, moveaxis
 
@@ -20,20 +20,13 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array
 
 
 def cumulative_trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Array:
-    like = arrays_in([y, x, dx])[0]
-    y = lift(y, like)
-    k = normal_axis(axis, y.ndim)
-    width = dx
-    if x is not None:
-        points = lift(x, like)
-        width = diff(points.reshaped(laid_along(k, points.size, y.ndim)) if points.ndim == 1 else points, axis=k)
-    after, before = (y[(slice(None),) * k + (s,)] for s in (slice(1, None), slice(None, -1)))
-    sums = cumsum(width * (after + before) / 2.0, k)
+    areas, k = trapezoids(y, x, dx, axis)
+    sums = cumsum(areas, k)
     if initial is None:
         return sums
     if initial != 0:
         raise ValueError("`initial` parameter must be `None` or `0`.")
-    return concatenate([broadcast_to(lift(0.0, like), (*y.shape[:k], 1, *y.shape[k + 1 :])), sums], k)
+    return concatenate([broadcast_to(lift(0.0, areas), (*areas.shape[:k], 1, *areas.shape[k + 1 :])), sums], k)
 
 
 def simpson(y: Operand, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Array:

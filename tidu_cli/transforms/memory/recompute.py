@@ -22,7 +22,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import materialize, materialize_traced
 from tidu_cli.transforms.memory.checkpoints import Policy, Schedule, Segments, Sqrt
 from tidu_cli.transforms.memory.loops import in_segments
-from tidu_cli.transforms.simplify import holds_graphs
+from tidu_cli.transforms.narrowing import holds_graphs
 from tidu_cli.watching import watch
 
 

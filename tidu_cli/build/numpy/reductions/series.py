@@ -100,6 +100,11 @@ def _gradient(f: Array, h: Any, k: int) -> Array:
 
 
 def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    return sum(*trapezoids(y, x, dx, axis))
+
+
+def trapezoids(y: Operand, x: Any, dx: Any, axis: int) -> tuple[Array, int]:
+    """The areas between neighbouring samples y at the places x, `dx` apart if None, and the axis along which they lie."""
     like = arrays_in([y, x, dx])[0]
     y = lift(y, like)
     k = normal_axis(axis, y.ndim)
@@ -110,7 +115,7 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array
             points = points.reshaped(laid_along(k, points.size, y.ndim))
         width = diff(points, axis=k)
     after, before = _neighbours(y, k)
-    return sum(width * (after + before) / 2.0, k)
+    return width * (after + before) / 2.0, k
 
 
 def polyval(p: Operand, x: Operand) -> Array:

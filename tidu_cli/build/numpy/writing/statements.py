@@ -142,8 +142,8 @@ def set_part(x: Array, name: str, value: Operand) -> None:
     require_writable(x, f"assignment to .{name}")
     if name == "imag" and not x.type.complex:
         raise TypeError("array does not have imaginary part to set")
-    if not x.type.complex and np.iscomplexobj(value) and not isinstance(value, Array):
-        value = np.real(value)  # as NumPy does, with a warning
+    if not x.type.complex and isinstance(value, complex | np.ndarray | np.generic):
+        value = value.real  # as NumPy does, with a warning
     set_item(getattr(x, name), ..., value)
 
 

@@ -1,4 +1,4 @@
-"""simplify: nodes that hold graphs compute what is needed of them, once.
+"""Narrowing: nodes that hold graphs compute what is needed of them, once.
 
 What a loop or a branch does is in its attrs, where the walk over nodes that finds dead and equal values does not look. So their
 primitives say what stands for such a node when some of its results are not needed, and for two that read the same.
@@ -37,7 +37,7 @@ def holds_graphs(graph: Graph) -> bool:
     return any(closed_graphs(graph.cases[code].attrs) for code in set(graph.code))
 
 
-def simplified(graph: Graph, primitives: PrimitiveSet) -> Graph:
+def narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
     """A self-contained graph in which nodes that hold graphs are merged where they read the same, and compute what is needed."""
     merged = _merged(graph, primitives)
     return _narrowed(merged, primitives)
