@@ -125,6 +125,13 @@ def leaked(x):
     return np.frombuffer(b) * 2
 
 
+def into_a_part(x):
+    z = np.zeros(3, complex)
+    z.real = x
+    z.imag[:] = 2 * x
+    return z
+
+
 REFUSED: dict[Callable[..., Any], tuple[int, str]] = {
     float_of: (1, "float() needs the value of an array, which a graph does not have yet (f64[]); leave float() out, or write"),
     numpys_float_of: (
@@ -147,6 +154,10 @@ REFUSED: dict[Callable[..., Any], tuple[int, str]] = {
     compared: (3, "a branch on a value"),
     changed_by_others: (4, "was changed by code that is not traced"),
     bytes_of: (3, "write astype() to convert it"),
+    into_a_part: (
+        3,
+        "it is a part of complex numbers, of which graphs have copies; write z.real.copy() or z.imag.copy() to read it",
+    ),
     leaked: (3, "what code that is not traced computed of an array"),
 }
 

@@ -187,7 +187,7 @@ REFUSED = (
     "indexing with one bool cannot be traced",
     "assignment to .flat reads elements of the array while it writes them",
     "it is a part of complex numbers, of which graphs have copies",
-    "of an array that is read-only, as it shows elements of another",
+    "it is read-only, as it shows elements of another",
     ".at from complex128 to float64 with casting rule",
     "of complex numbers has no counterpart in graphs, as they have no order",
 )

@@ -100,7 +100,7 @@ TOLD = {
     ),
     read_only: (
         2,
-        "assignment to elements of an array that is read-only, as it shows elements of another; write x = x.copy() before",
+        "assignment to elements of an array: it is read-only, as it shows elements of another; write x = x.copy() before",
     ),
     of_outside: (4, "would change an array of outside; let the function take it and return it (carry it), or change a copy there"),
     does_not_fit: (1, "ValueError: could not broadcast input array from shape (3,) into shape (2,)"),

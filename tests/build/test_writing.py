@@ -99,7 +99,7 @@ MAY_BE_REFUSED = (
     "does not fit into out",
     "x[i] shows elements of x if i is a number",
     "Incompatible shape for in-place modification",
-    "np.negative.at of an array that is read-only",  # NumPy does not see that
+    "np.negative.at of an array: it is read-only",  # NumPy does not see that
     "axis 0 is out of range for an array of 0 axes",
     "assignment to elements of an array that it reads with another stride",
     "assignment to .flat reads elements",

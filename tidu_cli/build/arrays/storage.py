@@ -136,7 +136,8 @@ def require_writable(x: Array, what: str) -> None:
             "(carry it), or change a copy there: x = x.copy()"
         )
     if x.share is not None and not x.share.writable:
-        raise UntraceableError(f"{what} of an array that is read-only, as it shows elements of another; write x = x.copy() before")
+        reason = x.share.doubt or "it is read-only, as it shows elements of another; write x = x.copy() before"
+        raise UntraceableError(f"{what} of an array: {reason}")
 
 
 def write(x: Array, new: Array) -> None:

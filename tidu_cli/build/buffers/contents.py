@@ -59,6 +59,12 @@ def marked(x: Any) -> bool:
     return bool(((found & ~found.dtype.type(sign)) == bits).any())
 
 
+_PART = (
+    "it is a part of complex numbers, of which graphs have copies; write z.real.copy() or z.imag.copy() to read it later, and "
+    "z.real = x or z.imag = y to change all of it"
+)
+
+
 class Contents:
     """The numbers of the elements in the memory that `owner`, an array, shows. `home` is the recording in which it was made."""
 
@@ -75,7 +81,7 @@ class Contents:
     def part(self, x: Array) -> Array:
         """The real or imaginary part of complex elements: a view in NumPy, which is not written into, nor read after a change."""
         share = rooted(x)
-        share.writable = False
+        share.writable, share.doubt = False, _PART
         self.parts.append(share)
         return x
 
@@ -83,7 +89,7 @@ class Contents:
         """Has to be said before the memory is written into."""
         for share in self.parts:
             share.root.version += 1
-            share.root.doubt = "it is a part of complex numbers, of which graphs have copies; write z.real.copy(), or z.imag.copy()"
+            share.root.doubt = _PART
             share.root.place = place_of_caller()
         self.parts.clear()
 
