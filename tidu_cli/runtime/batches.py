@@ -14,6 +14,7 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves, of_batch
+from tidu_cli.runtime.engines.contract import Run
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
@@ -24,9 +25,6 @@ from tidu_cli.watching import watch
 
 Vectorize = Callable[[Graph, Collection[Key], int], tuple[Graph, list[bool]]]
 """`tidu_cli.transforms.batch.vectorized`, which this layer may not import."""
-
-Run = Callable[[Mapping[Key, Any]], list[Any]]
-"""From the inputs of a chunk, with the batch as their first axis, to the values of the outputs."""
 
 CACHE_BYTES = 2**20
 """What is alive at once in a chunk should take no more, where it can: about what a core has of cache to itself."""
