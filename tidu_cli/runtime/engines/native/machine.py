@@ -1,8 +1,10 @@
 """The machine: one function that runs the instructions of any graph of scalars, written for LLVM.
 
 An instruction is four numbers of 32 bits: an opcode, two operands and a target, which are numbers of words in the registers, each of
-64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words. The
-machine runs until it meets an instruction that it has no opcode for, and says where: there what is not its own is done.
+64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words. Jumps
+are by so many instructions, on or back. The machine runs until it meets an instruction that it has no opcode for, and says where:
+there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that who runs
+it may look at the clock.
 
 `run` has one number in each word. `run_many` has `width` numbers in a row for each word, a multiple of `LANES`, of as many items of
 a batch: an instruction is fetched once for all of them. Doubles and bools are computed with in vectors of `LANES`.
@@ -20,9 +22,14 @@ from tidu_cli.runtime.engines.native.opcodes.table import PARTS, TYPES, WORD, Em
 
 TABLE: dict[Signature, Emit] = {**floats.TABLE, **integers.TABLE, **conversions.TABLE, **complexes.TABLE}
 
-JUMP, JUMP_UNLESS, COPY, LOAD, STORE = range(len(TABLE), len(TABLE) + 5)
-"""Opcodes of control: on with the instruction `target`; likewise unless the word `left` holds true; a word copied; element `right`
-of the words in memory that `left` points to, and of those that `target` points to, which is given the word `left`."""
+JUMP, JUMP_BACK, JUMP_UNLESS, COPY, LOAD, STORE, CALL = range(len(TABLE), len(TABLE) + 7)
+"""Opcodes of control: a jump by `target` instructions, one back that takes fuel, and one unless the word `left` holds true; the word
+`left` copied to `target`; the word `left` + i copied to `target`, and the word `left` copied to `target` + i, where i is the number
+in the word `right`. CALL gives `target` a function of three doubles in the words `left`, `right` and, of the instruction that
+follows, `left`; its address is in the word `right` of that. Functions of fewer do not look at the others."""
+
+FUEL = 0
+"""The word that says how many jumps back there may be."""
 
 OPCODES = {signature: number for number, signature in enumerate(TABLE)}
 """The opcodes by what they compute."""
@@ -69,14 +76,13 @@ class _Function:
         switch = self.b.switch(self.b.load(place), self.stop)
         for number, (signature, emit) in enumerate(TABLE.items()):
             self._case(switch, number, place, lambda b, place, s=signature, e=emit: self._compute(b, place, s, e))
-        for number, rule in ((JUMP, self._jump), (JUMP_UNLESS, self._jump_unless)):
+        for number, jump in ((JUMP, self._jump), (JUMP_BACK, self._jump_back), (JUMP_UNLESS, self._jump_unless)):
             block = self.function.append_basic_block()
             switch.add_case(ir.Constant(_SHORT, number), block)
-            rule(ir.IRBuilder(block), place)
-        for number, rule in ((COPY, self._copy), (LOAD, self._load), (STORE, self._store)):
+            jump(ir.IRBuilder(block), place)
+        for number, rule in ((COPY, self._copy), (LOAD, self._load), (STORE, self._store), (CALL, self._call)):
             self._case(switch, number, place, rule)
-        end = ir.IRBuilder(self.stop)
-        end.ret(self.at)
+        ir.IRBuilder(self.stop).ret(self.at)
 
     def _case(self, switch: Any, number: int, place: Value, write: Callable[[Any, Value], int]) -> None:
         """An opcode that the next instruction follows, or the one after that."""
@@ -167,14 +173,27 @@ class _Function:
 
     # Control.
 
+    def _target(self, b: Any, place: Value) -> Value:
+        distance = b.sext(b.load(b.gep(place, [ir.Constant(WORD, 3)])), WORD)
+        return b.add(self.at, distance)
+
     def _jump(self, b: Any, place: Value) -> None:
-        self.at.add_incoming(self._field(b, place, 3), b.block)
+        self.at.add_incoming(self._target(b, place), b.block)
         b.branch(self.fetch)
+
+    def _jump_back(self, b: Any, place: Value) -> None:
+        zero = ir.Constant(WORD, 0)
+        fuel = self._word(b, ir.Constant(WORD, FUEL), zero)
+        left = b.load(fuel)
+        target = self._target(b, place)
+        b.store(b.sub(left, ir.Constant(WORD, 1)), fuel)
+        self.at.add_incoming(target, b.block)
+        b.cbranch(b.icmp_signed(">", left, zero), self.fetch, self.stop)
 
     def _jump_unless(self, b: Any, place: Value) -> None:
         holds = self._read(b, self._field(b, place, 1), ir.Constant(WORD, 0), "bool")
         following = b.add(self.at, ir.Constant(WORD, 1))
-        self.at.add_incoming(b.select(holds, following, self._field(b, place, 3)), b.block)
+        self.at.add_incoming(b.select(holds, following, self._target(b, place)), b.block)
         b.branch(self.fetch)
 
     def _copy(self, b: Any, place: Value) -> int:
@@ -182,17 +201,35 @@ class _Function:
         self._for_each_item(b, lambda b, item: b.store(b.load(self._word(b, source, item)), self._word(b, target, item)))
         return 1
 
-    def _element(self, b: Any, pointer: Value, number: Value) -> Value:
-        zero = ir.Constant(WORD, 0)
-        start = b.inttoptr(b.load(self._word(b, pointer, zero)), WORD.as_pointer())
-        return b.gep(start, [b.load(self._word(b, number, zero))])
-
     def _load(self, b: Any, place: Value) -> int:
-        pointer, number, target = (self._field(b, place, k) for k in (1, 2, 3))
-        b.store(b.load(self._element(b, pointer, number)), self._word(b, target, ir.Constant(WORD, 0)))
+        source, index, target = (self._field(b, place, k) for k in (1, 2, 3))
+
+        def body(b: Any, item: Value) -> None:
+            number = b.add(source, b.load(self._word(b, index, item)))
+            b.store(b.load(self._word(b, number, item)), self._word(b, target, item))
+
+        self._for_each_item(b, body)
         return 1
 
     def _store(self, b: Any, place: Value) -> int:
-        source, number, pointer = (self._field(b, place, k) for k in (1, 2, 3))
-        b.store(b.load(self._word(b, source, ir.Constant(WORD, 0))), self._element(b, pointer, number))
+        source, index, target = (self._field(b, place, k) for k in (1, 2, 3))
+
+        def body(b: Any, item: Value) -> None:
+            number = b.add(target, b.load(self._word(b, index, item)))
+            b.store(b.load(self._word(b, source, item)), self._word(b, number, item))
+
+        self._for_each_item(b, body)
         return 1
+
+    def _call(self, b: Any, place: Value) -> int:
+        reads, address, target = [self._field(b, place, k) for k in (1, 2, 5)], self._field(b, place, 6), self._field(b, place, 3)
+        double = TYPES["f64"]
+        type_ = ir.FunctionType(double, [double, double, double, _SHORT])
+
+        def body(b: Any, item: Value) -> None:
+            function = b.inttoptr(b.load(self._word(b, address, item)), type_.as_pointer())
+            values = [self._read(b, number, item, "f64") for number in reads]
+            self._write(b, target, item, b.call(function, [*values, ir.Constant(_SHORT, 0)]), "f64")
+
+        self._for_each_item(b, body)
+        return 2
