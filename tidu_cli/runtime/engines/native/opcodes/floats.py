@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import math
 
-from tidu_cli.runtime.engines.native.opcodes.table import FLOATS, Emit, Emitter, Signature, Value, same
+from tidu_cli.runtime.engines.native.opcodes.table import (
+    FLOATS,
+    INTEGERS,
+    SIGNED,
+    TYPES,
+    Emit,
+    Emitter,
+    Signature,
+    Value,
+    over,
+    same,
+)
 
 
 def _extremum(relation: str) -> Emit:
@@ -34,6 +45,26 @@ def _logistic(e: Emitter, x: Value) -> Value:
     small = e.libm("exp", e.b.fneg(e.intrinsic("llvm.fabs", x)))
     above = e.b.select(e.b.fcmp_ordered(">=", x, e.constant(x, 0.0)), one, small)
     return e.b.fdiv(above, e.b.fadd(one, small))
+
+
+def _fourth_power(e: Emitter, x: Value) -> Value:
+    square = e.b.fmul(x, x)
+    return e.b.fmul(square, square)
+
+
+def _power(e: Emitter, x: Value, y: Value) -> Value:
+    """In double precision: a rounded exponent would lose its parity, and with it the sign."""
+    double = over(x.type, TYPES["f64"])
+    found = e.libm("pow", x if x.type == double else e.b.fpext(x, double), y)
+    return found if x.type == double else e.b.fptrunc(found, x.type)
+
+
+def _power_of_integer(signed: bool) -> Emit:
+    def emit(e: Emitter, x: Value, y: Value) -> Value:
+        double = over(x.type, TYPES["f64"])
+        return _power(e, x, e.b.sitofp(y, double) if signed else e.b.uitofp(y, double))
+
+    return emit
 
 
 def _round_half_up(e: Emitter, x: Value) -> Value:
@@ -81,6 +112,10 @@ TABLE: dict[Signature, Emit] = {
     **same("integer_pow 2", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
     **same("integer_pow 1", FLOATS, 1, lambda e, x: x),
     **same("integer_pow -1", FLOATS, 1, lambda e, x: e.b.fdiv(e.constant(x, 1.0), x)),
+    **same("integer_pow 3", FLOATS, 1, lambda e, x: e.b.fmul(e.b.fmul(x, x), x)),
+    **same("integer_pow 4", FLOATS, 1, _fourth_power),
+    **{Signature("integer_pow", (t, "f64"), t): _power for t in FLOATS},
+    **{Signature("pow", (t, i), t): _power_of_integer(i in SIGNED) for t in FLOATS for i in INTEGERS},
     **same("pow", FLOATS, 2, _function("pow")),
     **same("sqrt", FLOATS, 1, lambda e, x: e.intrinsic("llvm.sqrt", x)),
     **same("rsqrt", FLOATS, 1, lambda e, x: e.b.fdiv(e.constant(x, 1.0), e.intrinsic("llvm.sqrt", x))),

@@ -49,6 +49,11 @@ def _remainder(*, signed: bool) -> Emit:
     return emit
 
 
+def _fourth_power(e: Emitter, x: Value) -> Value:
+    square = e.b.mul(x, x)
+    return e.b.mul(square, square)
+
+
 def _sign(e: Emitter, x: Value) -> Value:
     zero, one = e.constant(x, 0), e.constant(x, 1)
     negative = e.b.select(e.b.icmp_signed("<", x, zero), e.constant(x, -1), zero)
@@ -78,6 +83,14 @@ def _shift(name: str) -> Emit:
     return emit
 
 
+def _leading_zeros(e: Emitter, x: Value) -> Value:
+    """The highest 1 smeared over all lower bits, of which what remains is counted."""
+    reach = 1
+    while reach < getattr(x.type, "element", x.type).width:
+        x, reach = e.b.or_(x, e.b.lshr(x, e.constant(x, reach))), 2 * reach
+    return e.intrinsic("llvm.ctpop", e.b.not_(x))
+
+
 def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
     return e.b.select(which, if_true, if_false)
 
@@ -96,6 +109,8 @@ TABLE: dict[Signature, Emit] = {
     **same("neg", INTEGERS, 1, lambda e, x: e.b.neg(x)),
     **same("integer_pow 1", INTEGERS, 1, lambda e, x: x),
     **same("integer_pow 2", INTEGERS, 1, lambda e, x: e.b.mul(x, x)),
+    **same("integer_pow 3", INTEGERS, 1, lambda e, x: e.b.mul(e.b.mul(x, x), x)),
+    **same("integer_pow 4", INTEGERS, 1, _fourth_power),
     **same("abs", SIGNED, 1, _magnitude),
     **same("abs", UNSIGNED, 1, lambda e, x: x),
     **same("sign", SIGNED, 1, _sign),
@@ -113,6 +128,7 @@ TABLE: dict[Signature, Emit] = {
     **same("shift_right_logical", INTEGERS, 2, _shift("lshr")),
     **same("shift_right_arithmetic", INTEGERS, 2, _shift("ashr")),
     **same("population_count", INTEGERS, 1, lambda e, x: e.intrinsic("llvm.ctpop", x)),
+    **same("clz", INTEGERS, 1, _leading_zeros),
     **{
         key: emit
         for op, symbol in _COMPARED.items()
