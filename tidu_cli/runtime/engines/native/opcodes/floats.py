@@ -23,7 +23,7 @@ from tidu_cli.runtime.engines.native.opcodes.table import (
 
 def _extremum(relation: str) -> Emit:
     def emit(e: Emitter, x: Value, y: Value) -> Value:
-        # NaN wins, the first one; of equal numbers, as zeros of two signs are, the first.
+        # NaN wins; of equal numbers, as zeros of two signs are, the second is taken.
         taken = e.b.or_(e.b.fcmp_ordered(relation, x, y), e.b.fcmp_unordered("uno", x, x))
         return e.b.select(taken, x, y)
 
@@ -31,7 +31,7 @@ def _extremum(relation: str) -> Emit:
 
 
 def _clamp(e: Emitter, low: Value, x: Value, high: Value) -> Value:
-    return _extremum("<=")(e, _extremum(">=")(e, x, low), high)
+    return _extremum("<")(e, _extremum(">")(e, x, low), high)
 
 
 def _sign(e: Emitter, x: Value) -> Value:
@@ -105,8 +105,8 @@ TABLE: dict[Signature, Emit] = {
     **same("neg", FLOATS, 1, lambda e, x: e.b.fneg(x)),
     **same("abs", FLOATS, 1, lambda e, x: e.intrinsic("llvm.fabs", x)),
     **same("sign", FLOATS, 1, _sign),
-    **same("max", FLOATS, 2, _extremum(">=")),
-    **same("min", FLOATS, 2, _extremum("<=")),
+    **same("max", FLOATS, 2, _extremum(">")),
+    **same("min", FLOATS, 2, _extremum("<")),
     **same("clamp", FLOATS, 3, _clamp),
     **same("square", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
     **same("integer_pow 2", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
