@@ -22,7 +22,21 @@ if TYPE_CHECKING:
 Lowered = tuple[Rows, Sequence[Place]]
 
 MOVES = frozenset(
-    "broadcast_in_dim reshape transpose stop_gradient optimization_barrier slice split concatenate squeeze expand_dims rev copy pad".split()
+    [
+        "broadcast_in_dim",
+        "reshape",
+        "transpose",
+        "stop_gradient",
+        "optimization_barrier",
+        "slice",
+        "split",
+        "concatenate",
+        "squeeze",
+        "expand_dims",
+        "rev",
+        "copy",
+        "pad",
+    ]
 )
 """The operations whose results are elements of operands, at places that attrs say."""
 

@@ -81,11 +81,32 @@ def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
     return e.b.select(which, if_true, if_false)
 
 
-_LIBM = {
-    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "cbrt": "cbrt", "sin": "sin", "cos": "cos",
-    "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
-    "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
-}  # fmt: skip
+_LIBM = tuple(
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log1p",
+        "cbrt",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+    ]
+)
+
+CALLING = frozenset({*_LIBM, "logistic", "integer_pow", "pow", "atan2", "rem", "nextafter"})
+"""The operations that call functions of the C library, of one number at a time."""
+
 _COMPARED = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
@@ -130,6 +151,6 @@ TABLE: dict[Signature, Emit] = {
     **same("is_finite", FLOATS, 1, _is_finite, "bool"),
     **same("ne", FLOATS, 2, lambda e, x, y: e.b.fcmp_unordered("!=", x, y), "bool"),
     **{key: emit for op, symbol in _COMPARED.items() for key, emit in same(op, FLOATS, 2, _compared(symbol), "bool").items()},
-    **{key: emit for op, name in _LIBM.items() for key, emit in same(op, FLOATS, 1, _function(name)).items()},
+    **{key: emit for name in _LIBM for key, emit in same(name, FLOATS, 1, _function(name)).items()},
     **{Signature("select_n", ("bool", t, t), t): _select for t in FLOATS},
 }
