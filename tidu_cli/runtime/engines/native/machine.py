@@ -1,10 +1,10 @@
 """The machine: one function that runs the instructions of any graph of scalars, written for LLVM.
 
 An instruction is four numbers of 32 bits: an opcode, two operands and a target, which are numbers of words in the registers, each
-of 64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words. Jumps
-are by so many instructions, on or back. The machine runs until it meets an instruction that it has no opcode for, and says where:
-there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that who runs
-it may look at the clock.
+of 64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words.
+Jumps are by so many instructions, on or back. The machine runs until it meets an instruction that it has no opcode for, and says
+where: there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that who
+runs it may look at the clock.
 
 `run` has one number in each word. `run_many` has `width` numbers in a row for each word, a multiple of `LANES`, of as many items of
 a batch: an instruction is fetched once for all of them. Doubles and bools are computed with in vectors of `LANES`.
@@ -24,9 +24,9 @@ TABLE: dict[Signature, Emit] = {**floats.TABLE, **integers.TABLE, **conversions.
 
 JUMP, JUMP_BACK, JUMP_UNLESS, COPY, LOAD, STORE, CALL = range(len(TABLE), len(TABLE) + 7)
 """Opcodes of control: a jump by `target` instructions, one back that takes fuel, and one unless the word `left` holds true; the
-word `left` copied to `target`; the word `left` + i copied to `target`, and the word `left` copied to `target` + i, where i is the number
-in the word `right`. CALL gives `target` a function of three doubles in the words `left`, `right` and, of the instruction that
-follows, `left`; its address is in the word `right` of that. Functions of fewer do not look at the others."""
+word `left` copied to `target`; the word `left` + i copied to `target`, and the word `left` copied to `target` + i, where i is the
+number in the word `right`. CALL gives `target` a function of three doubles in the words `left`, `right` and, of the instruction
+that follows, `left`; its address is in the word `right` of that. Functions of fewer do not look at the others."""
 
 FUEL = 0
 """The word that says how many jumps back there may be."""

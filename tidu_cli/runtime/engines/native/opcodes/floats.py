@@ -81,28 +81,10 @@ def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
     return e.b.select(which, if_true, if_false)
 
 
-_LIBM = tuple(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log1p",
-        "cbrt",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-    ]
-)
+_LIBM = (
+    "exp", "exp2", "expm1", "log", "log1p", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh",
+)  # fmt: skip
 
 CALLING = frozenset({*_LIBM, "logistic", "integer_pow", "pow", "atan2", "rem", "nextafter"})
 """The operations that call functions of the C library, of one number at a time."""
