@@ -15,7 +15,7 @@ from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.native.arrays import expanded, moved
-from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, Words, rows
+from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, rows
 from tidu_cli.runtime.engines.native.loops import LOOPS
 from tidu_cli.runtime.engines.native.machine import ESCAPE, FIELDS
 from tidu_cli.runtime.engines.native.selecting import elementwise, is_native, width
