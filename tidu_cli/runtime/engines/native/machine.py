@@ -3,8 +3,8 @@
 An instruction is four numbers of 32 bits: an opcode, two operands and a target, which are numbers of words in the registers, each
 of 64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words.
 Jumps are by so many instructions, on or back. The machine runs until it meets an instruction that it has no opcode for, and says
-where: there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that who
-runs it may look at the clock.
+where: there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that
+who runs it may look at the clock.
 
 `run` has one number in each word. `run_many` has `width` numbers in a row for each word, a multiple of `LANES`, of as many items of
 a batch: an instruction is fetched once for all of them. Doubles and bools are computed with in vectors of `LANES`.
