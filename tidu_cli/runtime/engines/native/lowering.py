@@ -117,7 +117,7 @@ class _Columns:
         code = self.steps.code
         others = np.flatnonzero(self.opcode[code] == _IRREGULAR).tolist()
         self.others = {step: self._lowered(step) for step in others}
-        if not others and n_rows[code].all() and n_rows.max(initial=1) == 1:
+        if (n_rows[code] == 1).all():
             self.start = None
             return
         size = n_rows[code]

@@ -3,8 +3,8 @@
 An instruction is four numbers of 32 bits: an opcode, two operands and a target, which are numbers of words in the registers, each
 of 64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words.
 Jumps are by so many instructions, on or back. The machine runs until it meets an instruction that it has no opcode for, and says
-where: there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that who
-runs it may look at the clock.
+where: there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that
+who runs it may look at the clock.
 
 `run` has one number in each word. `run_many` has `width` numbers in a row for each word, a multiple of `LANES`, of as many items of
 a batch: an instruction is fetched once for all of them. Doubles and bools are computed with in vectors of `LANES`.
@@ -34,8 +34,10 @@ FUEL = 0
 OPCODES = {signature: number for number, signature in enumerate(TABLE)}
 """The opcodes by what they compute."""
 
-STOP, ESCAPE = -1, -2
+STOP, ESCAPE = CALL + 1, CALL + 2
 """What stands for an opcode in the end, and where the machine hands over."""
+
+N_OPCODES = ESCAPE + 1
 
 FIELDS = 4
 """The numbers of an instruction."""
@@ -44,6 +46,7 @@ LANES = 8
 """The numbers of a vector: 64 bytes, which LLVM halves for processors that have narrower ones."""
 
 _SHORT = ir.IntType(32)
+_INSTRUCTIONS = _SHORT.as_pointer()
 _WHOLE = frozenset({"f64", "bool"})
 """The dtypes whose numbers are computed with in vectors; a bool is written as one of 64 bits."""
 
@@ -59,49 +62,76 @@ def for_many(signature: Signature) -> bool:
 def module_text(name: str) -> str:
     """The module of `run` or of `run_many` in LLVM's language."""
     module = ir.Module("tidu")
-    _Function(module, name).write()
+    _Machine(module, name).write()
     return str(module)
 
 
-class _Function:
-    """One of the two functions while it is written."""
+class _Machine:
+    """One of the two functions while it is written: a function for each opcode, which calls the next one's as its last act.
+
+    So each opcode jumps to the next by a jump of its own, which the processor learns to foresee better than one for all.
+    """
 
     def __init__(self, module: Any, name: str) -> None:
-        pointer = WORD.as_pointer()
-        self.function = ir.Function(module, ir.FunctionType(WORD, [_SHORT.as_pointer(), WORD, pointer, WORD]), name)
+        self.module, self.name, self.many = module, name, name == "run_many"
         self.functions: dict[str, Any] = {}
-        self.many = name == "run_many"
-        self.code, self.first, self.registers, self.width = self.function.args
-        self.entry, self.fetch, self.stop = map(self.function.append_basic_block, ("entry", "fetch", "stop"))
-        entry = ir.IRBuilder(self.entry)
-        entry.branch(self.fetch)
-        self.b = ir.IRBuilder(self.fetch)
-        self.at = self.b.phi(WORD)
-        self.at.add_incoming(self.first, self.entry)
+        self.step = ir.FunctionType(WORD, [_INSTRUCTIONS, WORD.as_pointer(), WORD])
+        self.table = ir.GlobalVariable(module, ir.ArrayType(self.step.as_pointer(), N_OPCODES), f"{name}_table")
+        self.function = self.registers = self.width = None
 
     def write(self) -> None:
-        place = self.b.gep(self.code, [self.b.mul(self.at, ir.Constant(WORD, FIELDS))])
-        switch = self.b.switch(self.b.load(place), self.stop)
+        """Write all of it."""
+        steps = [self._stop()] * N_OPCODES
         for number, (signature, emit) in enumerate(TABLE.items()):
-            if self.many and not for_many(signature):
-                continue
-            self._case(switch, number, place, lambda b, place, s=signature, e=emit: self._compute(b, place, s, e))
-        for number, jump in ((JUMP, self._jump), (JUMP_BACK, self._jump_back), (JUMP_UNLESS, self._jump_unless)):
-            block = self.function.append_basic_block()
-            switch.add_case(ir.Constant(_SHORT, number), block)
-            jump(ir.IRBuilder(block), place)
+            if not self.many or for_many(signature):
+                steps[number] = self._opcode(lambda b, place, s=signature, e=emit: self._compute(b, place, s, e))
         for number, rule in ((COPY, self._copy), (LOAD, self._load), (STORE, self._store), (CALL, self._call)):
-            self._case(switch, number, place, rule)
-        ir.IRBuilder(self.stop).ret(self.at)
+            steps[number] = self._opcode(rule)
+        for number, jump in ((JUMP, self._jump), (JUMP_BACK, self._jump_back), (JUMP_UNLESS, self._jump_unless)):
+            b, place = self._begun()
+            jump(b, place)
+            steps[number] = self.function
+        self.table.initializer = ir.Constant(self.table.type.pointee, steps)
+        self.table.global_constant = True
+        self._entry()
 
-    def _case(self, switch: Any, number: int, place: Value, write: Callable[[Any, Value], int]) -> None:
-        """An opcode that the next instruction follows, or the one after that."""
-        block = self.function.append_basic_block()
-        switch.add_case(ir.Constant(_SHORT, number), block)
-        b = ir.IRBuilder(block)
+    def _entry(self) -> None:
+        function = ir.Function(self.module, ir.FunctionType(WORD, [_INSTRUCTIONS, WORD, WORD.as_pointer(), WORD]), self.name)
+        code, first, registers, width = function.args
+        b = ir.IRBuilder(function.append_basic_block())
+        place = self._moved(b, code, first)
+        last = b.call(self._step_at(b, place), [place, registers, width])
+        b.ret(b.sdiv(b.sub(last, b.ptrtoint(code, WORD)), ir.Constant(WORD, 4 * FIELDS)))
+
+    def _begun(self) -> tuple[Any, Value]:
+        """A new function of an opcode: its builder, and where the instruction is."""
+        self.function = ir.Function(self.module, self.step, f"{self.name}_{len(self.module.functions)}")
+        self.function.linkage = "internal"
+        self.function.attributes.add("nounwind")
+        place, self.registers, self.width = self.function.args
+        return ir.IRBuilder(self.function.append_basic_block()), place
+
+    def _stop(self) -> Value:
+        b, place = self._begun()
+        b.ret(b.ptrtoint(place, WORD))
+        return self.function
+
+    def _opcode(self, write: Callable[[Any, Value], int]) -> Value:
+        """The function of an opcode that the next instruction follows, or the one after that."""
+        b, place = self._begun()
         step = write(b, place)
-        self.at.add_incoming(b.add(self.at, ir.Constant(WORD, step)), b.block)
-        b.branch(self.fetch)
+        self._go(b, self._moved(b, place, ir.Constant(WORD, step)))
+        return self.function
+
+    def _moved(self, b: Any, place: Value, distance: Value) -> Value:
+        return b.gep(place, [b.mul(distance, ir.Constant(WORD, FIELDS))])
+
+    def _step_at(self, b: Any, place: Value) -> Value:
+        return b.load(b.gep(self.table, [ir.Constant(WORD, 0), b.zext(b.load(place), WORD)]))
+
+    def _go(self, b: Any, place: Value) -> None:
+        """On with the instruction there."""
+        b.ret(b.call(self._step_at(b, place), [place, self.registers, self.width], tail="musttail"))
 
     def _field(self, b: Any, place: Value, number: int) -> Value:
         return b.zext(b.load(b.gep(place, [ir.Constant(WORD, number)])), WORD)
@@ -184,27 +214,25 @@ class _Function:
     # Control.
 
     def _target(self, b: Any, place: Value) -> Value:
-        distance = b.sext(b.load(b.gep(place, [ir.Constant(WORD, 3)])), WORD)
-        return b.add(self.at, distance)
+        return self._moved(b, place, b.sext(b.load(b.gep(place, [ir.Constant(WORD, 3)])), WORD))
 
     def _jump(self, b: Any, place: Value) -> None:
-        self.at.add_incoming(self._target(b, place), b.block)
-        b.branch(self.fetch)
+        self._go(b, self._target(b, place))
 
     def _jump_back(self, b: Any, place: Value) -> None:
         zero = ir.Constant(WORD, 0)
         fuel = self._word(b, ir.Constant(WORD, FUEL), zero)
         left = b.load(fuel)
-        target = self._target(b, place)
         b.store(b.sub(left, ir.Constant(WORD, 1)), fuel)
-        self.at.add_incoming(target, b.block)
-        b.cbranch(b.icmp_signed(">", left, zero), self.fetch, self.stop)
+        with b.if_then(b.icmp_signed("<=", left, zero), likely=False):
+            b.ret(b.ptrtoint(place, WORD))
+        self._go(b, self._target(b, place))
 
     def _jump_unless(self, b: Any, place: Value) -> None:
         holds = self._read(b, self._field(b, place, 1), ir.Constant(WORD, 0), "bool")
-        following = b.add(self.at, ir.Constant(WORD, 1))
-        self.at.add_incoming(b.select(holds, following, self._target(b, place)), b.block)
-        b.branch(self.fetch)
+        with b.if_then(holds):
+            self._go(b, self._moved(b, place, ir.Constant(WORD, 1)))
+        self._go(b, self._target(b, place))
 
     def _copy(self, b: Any, place: Value) -> int:
         source, target = self._field(b, place, 1), self._field(b, place, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.native.compiling import function
 from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, Words, joined, rows
 from tidu_cli.runtime.engines.native.lowering import Lowering
-from tidu_cli.runtime.engines.native.machine import ESCAPE, FUEL, JUMP_BACK, STOP
+from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, STOP
 from tidu_cli.runtime.plans.interpreter import entering, owned
 from tidu_cli.runtime.plans.steps import needed_steps
 
@@ -42,16 +42,14 @@ class NativeProgram:
     def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
         """The values of `outputs`, as `Program.run` gives them, but for roundings. Raises EvaluationError when memory runs out."""
         try:
-            with np.errstate(all="ignore"):
-                registers = self._idle.pop() if self._idle else Registers(self.layout)
-                for declared, place in zip(self.inputs, self.input_places, strict=True):
-                    registers.put(declared.type, place, inputs[declared.key])
-                registers.execute(self.code)
-                ends = zip(self.outputs, self.output_places, strict=True)
-                found = owned(np, [None if p is None else registers.get(o.type, p) for o, p in ends], self.outputs)
-                if not once:
-                    self._idle.append(registers)
-                return found
+            registers = self._idle.pop() if self._idle else Registers(self)
+            for declared, put in zip(self.inputs, registers.inputs, strict=True):
+                put(inputs[declared.key])
+            registers.execute(self.code)
+            found = owned(np, [get() for get in registers.outputs], self.outputs)
+            if not once:
+                self._idle.append(registers)
+            return found
         except MemoryError:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 
@@ -65,86 +63,98 @@ class NativeProgram:
 class Registers:
     """The words and entries of one run at a time."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, program: NativeProgram) -> None:
+        layout = program.layout
         self.words = np.empty(layout.n_words, np.int64)
         self.entries: list[Any] = [None] * layout.n_entries
         self.escapes = layout.escapes
-        self.kernels: dict[int, Any] = {}
+        self.kernels: dict[int, Callable[[], None]] = {}
         for type_, place, value in layout.constants:
-            self.put(type_, place, value)
-
-    def put(self, type_: Type, place: Place, value: Any) -> None:
-        """Put a value to its place."""
-        if isinstance(place, Entry):
-            self.entries[place.number] = entering(np, value)
-            return
-        assert isinstance(type_, TensorType)
-        _elements(self.words, type_.dtype, place)(value)
-
-    def get(self, type_: Type, place: Place) -> Any:
-        """The value at a place, in memory of its own if it is an array of numbers."""
-        if isinstance(place, Entry):
-            return self.entries[place.number]
-        assert isinstance(type_, TensorType)
-        return _taken(self.words, type_.dtype, place)
+            self._putting(type_, place)(value)
+        self.inputs = [self._putting(i.type, p) for i, p in zip(program.inputs, program.input_places, strict=True)]
+        ends = zip(program.outputs, program.output_places, strict=True)
+        self.outputs = [_nothing if p is None else self._getting(o.type, p) for o, p in ends]
 
     def execute(self, code: Rows) -> None:
         """Run the instructions from the first to the end."""
         run, at, words, first = function("run"), 0, self.words.ctypes.data, code.ctypes.data
         self.words[FUEL] = FUEL_EACH
-        while True:
-            at = run(first, at, words, 1)
-            opcode, number = code[at, :2].tolist()
-            if opcode == STOP:
-                return
-            if opcode == JUMP_BACK:
+        while code[at := run(first, at, words, 1), 0] != STOP:
+            if code[at, 0] == JUMP_BACK:
                 self.words[FUEL] = FUEL_EACH
                 continue
-            assert opcode == ESCAPE
-            self._escaped(number, self.escapes[number])
+            number = int(code[at, 1])
+            if number not in self.kernels:
+                self.kernels[number] = self._escaping(self.escapes[number])
+            self.kernels[number]()
             at += 1
 
-    def _escaped(self, number: int, escape: Escape) -> None:
-        kernel = self.kernels.get(number)
-        if kernel is None:
-            kernel = self.kernels[number] = escape.kernel()
-        results = kernel(*[self.get(t, place) for t, place in escape.reads])
-        for (type_, place), value in zip(escape.writes, results if len(escape.writes) > 1 else (results,), strict=True):
-            if isinstance(place, Entry):
-                self.entries[place.number] = value
-            else:
-                self.put(type_, place, value)
+    def _escaping(self, escape: Escape) -> Callable[[], None]:
+        kernel, single = escape.kernel(), len(escape.writes) == 1
+        reads, writes = [self._getting(*read) for read in escape.reads], [self._putting(*write) for write in escape.writes]
+
+        def compute() -> None:
+            with np.errstate(all="ignore"):
+                results = kernel(*[get() for get in reads])
+            for put, value in zip(writes, (results,) if single else results, strict=True):
+                put(value)
+
+        return compute
+
+    def _putting(self, type_: Type, place: Place) -> Callable[[Any], None]:
+        """What puts a value to its place."""
+        if isinstance(place, Entry):
+            entries, number = self.entries, place.number
+            return lambda value: entries.__setitem__(number, entering(np, value))
+        assert isinstance(type_, TensorType)
+        view, at = _cells(self.words, type_.dtype, place)
+        if type_.dtype != "c128":
+            return lambda value: view.__setitem__(at, value)
+        imaginary, after = _cells(self.words, type_.dtype, place + 1)
+
+        def put(value: Any) -> None:
+            view[at], imaginary[after] = np.real(value), np.imag(value)
+
+        return put
+
+    def _getting(self, type_: Type, place: Place) -> Callable[[], Any]:
+        """What gives the value at a place, in memory of its own if it is an array of numbers."""
+        if isinstance(place, Entry):
+            entries, number = self.entries, place.number
+            return lambda: entries[number]
+        assert isinstance(type_, TensorType)
+        view, at = _cells(self.words, type_.dtype, place)
+        if type_.dtype == "bool":
+            return lambda: view[at] & 1 != 0
+        if type_.dtype != "c128":
+            return (lambda: view[at]) if isinstance(at, int) else (lambda: view[at].copy())
+        imaginary, after = _cells(self.words, type_.dtype, place + 1)
+
+        def get() -> Any:
+            found = np.empty(place.shape, np.complex128)
+            found.real, found.imag = view[at], imaginary[after]
+            return found[()]
+
+        return get
 
 
-def _view(words: Any, dtype: str) -> tuple[Any, int]:
-    """The words as numbers of a dtype, and how many of these a word holds."""
+def _nothing() -> None:
+    """A structural zero."""
+
+
+def _cells(words: Any, dtype: str, place: Words) -> tuple[Any, Any]:
+    """The registers as numbers of a dtype, and which of these are at a place: a number, or an array of them."""
     if dtype == "bool":
-        return words, 1
-    held = "f8" if dtype == "c128" else numpy_dtype(np, dtype)
-    view = words.view(held)
-    return view, len(view) // len(words)
-
-
-def _elements(words: Any, dtype: str, place: Words) -> Any:
-    def put(value: Any) -> None:
-        view, step = _view(words, dtype)
-        if dtype == "c128":
-            view[place], view[place + 1] = np.real(value), np.imag(value)
-        else:
-            view[place * step] = value
-
-    return put
-
-
-def _taken(words: Any, dtype: str, place: Words) -> Any:
-    view, step = _view(words, dtype)
-    if dtype == "bool":
-        return view[place] & 1 != 0
-    if dtype != "c128":
-        return view[place * step]
-    found = np.empty(place.shape, np.complex128)
-    found.real, found.imag = view[place], view[place + 1]
-    return found[()]
+        return words, int(place) if not place.ndim else place
+    view = words.view("f8" if dtype == "c128" else numpy_dtype(np, dtype))
+    at = place * (len(view) // len(words))
+    if not at.ndim:
+        return view, int(at)
+    flat = at.reshape(-1)
+    step = int(flat[1] - flat[0]) if flat.size > 1 else 1
+    if at.size and step > 0 and np.array_equal(flat, np.arange(flat[0], flat[0] + step * flat.size, step)):
+        return view[flat[0] : flat[-1] + 1 : step].reshape(at.shape), ...
+    return view, at
 
 
 def native_program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[Output]) -> NativeProgram:

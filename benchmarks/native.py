@@ -1,0 +1,94 @@
+"""Gradients of large graphs of scalars on the native engine and on the virtual machine of CasADi's SX, by turns.
+
+    python benchmarks/native.py [--nodes 100000 1000000]
+
+Both differentiate the same function by themselves. Times are the best of several runs; a node is one of tidu's gradient.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import casadi
+import numpy as np
+
+import tidu_cli as tidu
+from benchmarks.generate import SHAPES
+from tidu_cli.graph.graph import Document
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.engines.native.engine import program
+from tidu_cli.runtime.plans.program import compile_graph
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "sin": casadi.sin,
+    "cos": casadi.cos,
+    "tanh": casadi.tanh,
+    "logistic": lambda x: 1 / (1 + casadi.exp(-x)),
+}
+
+
+def casadi_gradient(document: Document) -> Any:
+    """The gradient as a function of CasADi's, of a vector of the inputs."""
+    graph = document.head
+    x = casadi.SX.sym("x", len(graph.inputs))
+    values = [x[k] for k in range(len(graph.inputs))]
+    for case, operands in graph.nodes():
+        values.append(FUNCTIONS[case.op](*[values[k] for k in operands]))
+    (output,) = graph.outputs
+    assert output.value is not None
+    return casadi.Function("gradient", [x], [casadi.gradient(values[output.value], x)])
+
+
+def by_turns(*functions: Callable[[], Any], turns: int = 7) -> list[float]:
+    """The best time of each."""
+    best = [float("inf")] * len(functions)
+    for _ in range(turns):
+        for k, function in enumerate(functions):
+            begin = time.perf_counter()
+            function()
+            best[k] = min(best[k], time.perf_counter() - begin)
+    return best
+
+
+def compare(shape: str, n: int) -> None:
+    """One line of figures."""
+    document = SHAPES[shape](n)
+    keys = [i.key for i in document.head.inputs]
+    graph = tidu.grad(document, keys).head
+    begin = time.perf_counter()
+    native = program(graph, BUILTIN, None, None)
+    planning = time.perf_counter() - begin
+    plain = compile_graph(graph)
+    other = casadi_gradient(document)
+    point = np.random.default_rng(0).uniform(-1, 1, len(keys))
+    inputs = {i.key: np.asarray(1.0) for i in graph.inputs} | dict(zip(keys, map(np.asarray, point), strict=True))
+    buffers, evaluate = other.buffer()
+    result = np.zeros(len(keys))
+    buffers.set_arg(0, memoryview(point))
+    buffers.set_res(0, memoryview(result))
+    times = by_turns(lambda: native.run(inputs), evaluate, lambda: plain.run(inputs))
+    np.testing.assert_allclose([float(v) for v in native.run(inputs)], result, rtol=1e-6, atol=1e-9)
+    each = [f"{t / graph.n_nodes * 1e6:.4f}" for t in times]
+    print(
+        f"{shape} {n:,}: {graph.n_nodes:,} nodes, {other.n_instructions():,} instructions of CasADi's;"
+        f" native {each[0]}, CasADi {each[1]}, NumPy {each[2]} µs a node; planned in {planning:.2f} s"
+    )
+
+
+def main() -> None:
+    """Compare each shape at each size."""
+    parser = argparse.ArgumentParser(description="The native engine beside CasADi.")
+    parser.add_argument("--nodes", type=int, nargs="+", default=[10**5, 10**6])
+    for n in parser.parse_args().nodes:
+        for shape in SHAPES:
+            compare(shape, n)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Batches on the machine: what is computed of an item is what a run of it alone gives, bit for bit."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tidu_cli as tidu
+from benchmarks.generate import SHAPES
+from tests.runtime.graphs import Sketch
+from tests.runtime.native.agreement import native
+from tests.runtime.native.test_opcodes import cases, operands
+from tidu_cli.graph.keys import Key
+from tidu_cli.runtime.engines.native.engine import batch
+from tidu_cli.runtime.engines.native.machine import TABLE, for_many
+
+MANY = [s for s in TABLE if for_many(s)]
+
+
+def same(x, y):
+    return (x.dtype, x.shape) == (y.dtype, y.shape) and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
+
+
+def assert_each(graph, keys, inputs, size):
+    run, alone = batch(graph, keys, size), native(graph)
+    assert run is not None
+    found = run(inputs)
+    for k in range(size):
+        due = alone.run({key: value[k] if key in keys else value for key, value in inputs.items()})
+        assert all(same(f[k], d) for f, d in zip(found, due, strict=True)), k
+
+
+@pytest.mark.parametrize("signature", MANY, ids=lambda s: f"{s.op}-{'-'.join(s.operands)}-{s.result}".replace(" ", "-"))
+def test_an_opcode_gives_the_same_in_a_batch(signature):
+    rng = np.random.default_rng(3)
+    for op, attrs, n in cases(signature):
+        values = [v[-150:] for v in operands(signature.operands[:n], rng)]
+        s = Sketch(**{f"x{k}": f"{t}[]" for k, t in enumerate(signature.operands[:n])})
+        inputs = {Key(f"x{k}"): v for k, v in enumerate(values)}
+        assert_each(s.graph(y=s.apply(op, *range(n), **attrs)), set(inputs), inputs, len(values[0]))
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 33, 1000])
+def test_sizes_of_batches(size):
+    graph = SHAPES["dag"](100).head
+    rng = np.random.default_rng(0)
+    keys = {Key(f"x{k}") for k in range(32)}
+    inputs = {i.key: rng.uniform(-1, 1, size if i.key in keys else ()) for i in graph.inputs}
+    assert_each(graph, keys, inputs, size)
+
+
+def test_arrays_and_outputs_without_items():
+    s = Sketch(x="f64[2,3]", b="bool[2]", z="c128[2]", k="i32[]")
+    graph = s.graph(
+        y=s.apply("reduce_sum", s.apply("sin", 0), axes=[0]), b=s.apply("not", 1), z=s.apply("mul", 2, 2), k=3, zero="f32[2]"
+    )
+    rng = np.random.default_rng(0)
+    inputs = {
+        Key("x"): rng.normal(size=(40, 2, 3)), Key("b"): rng.normal(size=(40, 2)) > 0,
+        Key("z"): rng.normal(size=(40, 2)) + 1j * rng.normal(size=(40, 2)), Key("k"): np.array(7, "i4"),
+    }  # fmt: skip
+    assert_each(graph, set(inputs) - {Key("k")}, inputs, 40)
+
+
+def test_items_may_part_ways_in_loops():
+    with jax.enable_x64(True):
+        scan = lambda x, ys: jax.lax.scan(lambda c, y: (jnp.sin(c) * y, c), x, ys)[1]  # noqa: E731
+        turns = lambda x: jax.lax.while_loop(lambda c: c[0] > 1, lambda c: (c[0] / 2, c[1] + 1), (x, 0))  # noqa: E731
+        one = tidu.from_jax(scan, jax.ShapeDtypeStruct((), "f8"), jax.ShapeDtypeStruct((5,), "f8")).head
+        other = tidu.from_jax(turns, jax.ShapeDtypeStruct((), "f8")).head
+    rng = np.random.default_rng(0)
+    x, ys = (i.key for i in one.inputs)
+    assert_each(one, {x}, {x: rng.normal(size=70), ys: rng.normal(size=5)}, 70)
+    assert_each(one, {x, ys}, {x: rng.normal(size=70), ys: rng.normal(size=(70, 5))}, 70)
+    (x,) = (i.key for i in other.inputs)
+    assert_each(other, {x}, {x: np.exp(rng.normal(size=70) * 5)}, 70)
+
+
+def test_what_needs_numpy_is_left_to_vectorization():
+    s = Sketch(x="f64[]")
+    assert batch(s.graph(y=s.apply("lgamma", s.apply("sin", 0))), {Key("x")}, 9) is None
