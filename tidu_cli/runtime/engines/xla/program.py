@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -39,15 +40,31 @@ class XlaProgram:
     def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
         """The values of `outputs`, as `Program.run` gives them, but for roundings. Raises EvaluationError when memory runs out."""
         del once
-        given = [array for i in self.graph.inputs for array in _arrays(i.type, inputs[i.key])]
+        given = self._given(inputs)
         try:
             with jax.enable_x64(True):  # in this thread, until the arrays are there: of users' JAX nothing changes
-                found = iter([np.array(y) for y in self.executable(*given)])
+                found = [np.array(y) for y in self.executable(*given)]
         except (MemoryError, jax.errors.JaxRuntimeError) as error:
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
                 raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
             raise EvaluationError(f"graph '{self.graph.name}': XLA cannot run it: {str(error).splitlines()[0]}") from None
-        return [_value(o.type, found) for o in self.graph.outputs]
+        if self._has_records:
+            arrays = iter(found)
+            return [_value(o.type, arrays) for o in self.graph.outputs]
+        return found
+
+    def _given(self, inputs: Mapping[Key, Any]) -> list[Any]:
+        if self._has_records:
+            return [array for i in self.graph.inputs for array in _arrays(i.type, inputs[i.key])]
+        return [inputs[key] for key in self._keys]  # some µs less, which are a tenth of the shortest calls
+
+    @cached_property
+    def _keys(self) -> list[Key]:
+        return [i.key for i in self.graph.inputs]
+
+    @cached_property
+    def _has_records(self) -> bool:
+        return not all(isinstance(end.type, TensorType) for end in (*self.graph.inputs, *self.graph.outputs))
 
     def nbytes(self) -> int:
         """About how many bytes a run takes, with inputs and results: what XLA says, and the results once more."""
