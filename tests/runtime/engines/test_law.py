@@ -19,13 +19,18 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-NATIVE = ENGINES["native"].module()
+ENGINE = pytest.mark.parametrize("engine", ["native", pytest.param("xla", marks=pytest.mark.jax)])
+FUSED = frozenset({"xla"})
+"""Engines that may make a sum of a product which was not rounded."""
+
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, np.inf, -np.inf, np.nan, 5e-324, -2.2e-308, 1.7e308, 2.0**31, 2.0**63]
 
 
-def runs(graph):
-    """Whether the engine runs a graph: refusals are tested elsewhere."""
-    return NATIVE.refusal(graph, BUILTIN) is None
+def require(engine, head, values):
+    """Raises AssertionError where the engine differs. What it refuses, as tests of the engines say, passes."""
+    module = ENGINES[engine].module()
+    if module.refusal(head, BUILTIN) is None:
+        require_agreement(engine, head, values, fused=engine in FUSED)
 
 
 def values_for(head, seed, interval=(0.1, 0.9)):
@@ -41,48 +46,47 @@ def test_examples_of_primitives(op):
         if not all(isinstance(t, TensorType) for t in (*case.operands, *case.results)):
             continue
         head = one_node_document(case).head
-        if runs(head):
-            operands = [draw(rng, t, of_operand(example.within, k)) for k, t in enumerate(case.operands)]
-            require_agreement("native", head, {i.key: x for i, x in zip(head.inputs, operands, strict=True)})
+        operands = [draw(rng, t, of_operand(example.within, k)) for k, t in enumerate(case.operands)]
+        require("native", head, {i.key: x for i, x in zip(head.inputs, operands, strict=True)})
 
 
+@ENGINE
 @settings(max_examples=150)
 @given(documents(makers=ANY, dtypes=("f64", "f32", "c128"), shapes=((), (), (3,))), seeds)
-def test_random_documents(document, seed):
+def test_random_documents(engine, document, seed):
     head = materialize(document).head
-    if runs(head):
-        require_agreement("native", head, values_for(head, seed))
+    require(engine, head, values_for(head, seed))
 
 
+@ENGINE
 @settings(max_examples=100)
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=2, max_nodes=12, bindings=False), seeds)
-def test_derivatives_of_random_documents_of_scalars(document, seed):
+def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
     wrt = [i.key for i in document.free_inputs]
     head = materialize(transpose(linearize(document, wrt))).head
-    if runs(head):
-        require_agreement("native", head, values_for(head, seed))
+    require(engine, head, values_for(head, seed))
 
 
+@ENGINE
 @settings(max_examples=100)
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, bindings=False), st.data())
-def test_edges(document, data):
+def test_edges(engine, document, data):
     """NaN, infinities, zeros of both signs, subnormal numbers and others that overflow."""
     head = materialize(document).head
-    if runs(head):
-        values = {i.key: np.asarray(data.draw(st.sampled_from(EDGES))) for i in head.inputs}
-        require_agreement("native", head, values)
+    require(engine, head, {i.key: np.asarray(data.draw(st.sampled_from(EDGES))) for i in head.inputs})
 
 
+@ENGINE
 @settings(max_examples=60)
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False), seeds, st.integers(1, 40))
-def test_batches_are_items_one_by_one(document, seed, size):
+def test_batches_are_items_one_by_one(engine, document, seed, size):
     """Bit for bit on the same engine."""
     rng = np.random.default_rng(seed)
     head = materialize(document).head
-    if not runs(head):
+    if ENGINES[engine].module().refusal(head, BUILTIN) is not None:
         return
     batch = {str(i.key): rng.uniform(0.1, 0.9, size) for i in head.inputs}
-    together = tidu.evaluate(document, batch, batch=dict.fromkeys(batch, 0), engine="native")
+    together = tidu.evaluate(document, batch, batch=dict.fromkeys(batch, 0), engine=engine)
     for k in range(size):
-        alone = tidu.evaluate(document, {key: x[k] for key, x in batch.items()}, engine="native")
+        alone = tidu.evaluate(document, {key: x[k] for key, x in batch.items()}, engine=engine)
         assert {key: y[k].tobytes() for key, y in together.items()} == {key: y.tobytes() for key, y in alone.items()}
