@@ -9,8 +9,9 @@ import numpy as np
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.arrays.operands import Operand, arrays_in, lift
 from tidu_cli.build.numpy.primitives import normal_axis
+from tidu_cli.build.numpy.reductions.intervals import trapezoids
 from tidu_cli.build.numpy.reductions.reducing import cumsum, sum
-from tidu_cli.build.numpy.reductions.series import diff, trapezoids
+from tidu_cli.build.numpy.reductions.series import diff
 from tidu_cli.build.numpy.reductions.series import trapezoid as _trapezoid
 from tidu_cli.build.numpy.shaping import broadcast_to, concatenate, moveaxis
 

@@ -11,6 +11,7 @@ from tidu_cli.build.arrays.operands import Operand, an_array, arrays_in, lift, l
 from tidu_cli.build.errors import UntraceableError
 from tidu_cli.build.numpy.indexing import part
 from tidu_cli.build.numpy.primitives import common_shape, filled, floating, is_given, laid_along, normal_axes, normal_axis, resized
+from tidu_cli.build.numpy.reductions.intervals import differences, trapezoids
 from tidu_cli.build.numpy.reductions.reducing import sum
 from tidu_cli.build.numpy.shaping import MAX_REPEATS, concatenate, expand_dims, ravel
 
@@ -42,14 +43,8 @@ def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Any = None, append: An
     if n and any(e is not None for e in ends):
         x = concatenate([part for part in (ends[0], x, ends[1]) if part is not None], k)
     for _ in range(n):
-        after, before = _neighbours(x, k)
-        x = after.emit("ne", before) if x.type.dtype == "bool" else after - before
+        x = differences(x, k)
     return x
-
-
-def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
-    """Of each two elements that follow each other the second one and the first one."""
-    return part(x, axis, slice(1, None)), part(x, axis, slice(None, -1))
 
 
 def _end(value: Any, x: Array, axis: int) -> Array | None:
@@ -101,21 +96,6 @@ def _gradient(f: Array, h: Any, k: int) -> Array:
 
 def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return sum(*trapezoids(y, x, dx, axis))
-
-
-def trapezoids(y: Operand, x: Any, dx: Any, axis: int) -> tuple[Array, int]:
-    """The areas between neighbouring samples y at the places x, `dx` apart if None, and the axis along which they lie."""
-    like = arrays_in([y, x, dx])[0]
-    y = lift(y, like)
-    k = normal_axis(axis, y.ndim)
-    width = dx
-    if x is not None:
-        points = lift(x, like)
-        if points.ndim == 1:
-            points = points.reshaped(laid_along(k, points.size, y.ndim))
-        width = diff(points, axis=k)
-    after, before = _neighbours(y, k)
-    return width * (after + before) / 2.0, k
 
 
 def polyval(p: Operand, x: Operand) -> Array:
