@@ -26,7 +26,7 @@ def function(name: str) -> Run:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    target = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    target = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=_LEVELS[name], jit=True)
     file = f"native-{name}-{_identity(llvm, target.triple, cpu, features)}.o"
     code = cached(file)
     if code is None:
@@ -40,6 +40,9 @@ def function(name: str) -> Run:
     return prototype(engine.get_function_address(name))
 
 
+_LEVELS = {"run": 0, "run_many": 2}
+"""How hard LLVM tries. With one number at a time there is nothing to win, and it takes a quarter of the time to compile."""
+
 _ENGINES: list[Any] = []
 """What holds the code in memory."""
 
@@ -50,7 +53,7 @@ def _identity(llvm: Any, *of_machine: str) -> str:
 
     digest = sha256("\n".join((llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info)), *of_machine)).encode())
     here = Path(__file__).parent
-    for path in (here / "machine.py", *sorted((here / "opcodes").glob("*.py"))):
+    for path in (Path(__file__), here / "machine.py", *sorted((here / "opcodes").glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:32]
 
