@@ -77,7 +77,7 @@ def evaluate_batch(
             continue
         value = inputs[i.key]
         if i.key in axes and not is_zero_seed(i.key, i.type, value):
-            items[i.key], size_of[i.key] = _batch(f"input {i.key}", i.type, axes[i.key], value)
+            items[i.key], size_of[i.key] = as_batch(f"input {i.key}", i.type, axes[i.key], value)
         else:
             items[i.key] = value_of_input(i.key, i.type, value)
     if not size_of:
@@ -93,7 +93,7 @@ def evaluate_batch(
         )
     run, chunk = runs[asked]
     n_chunks = -(-size // chunk)
-    types = {o.key: o.type if reduction else _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
+    types = {o.key: o.type if reduction else batch_type(f"output {o.key}", o.type, size) for o in graph.outputs}
     found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
     partial = Partial()
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
@@ -155,13 +155,13 @@ def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_me
     return -(-size // -(-size // chunk)) if size else 1
 
 
-def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
-    """A batch of values, as arrays whose first axis it is, and its size."""
+def as_batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
+    """A batch of values of a type, as arrays whose first axis it is, and its size. Raises EvaluationError that names the place."""
     sizes = dict.fromkeys(_sizes(place, type_, axis, value))
     if len(sizes) != 1:
         raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
     (size,) = sizes
-    _of_batch(place, type_, size)
+    batch_type(place, type_, size)
 
     def with_batch(t: TensorType) -> TensorType:
         at = axis % (t.rank + 1)
@@ -170,7 +170,8 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
     return each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
 
 
-def _of_batch(place: str, type_: Type, size: int) -> Type:
+def batch_type(place: str, type_: Type, size: int) -> Type:
+    """The type of `size` values of a type. Raises EvaluationError that names the place, where it is more than an array holds."""
     try:
         return of_batch(type_, size)
     except TypeRuleError as error:
