@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError
 
@@ -19,7 +19,7 @@ class SchedulerLostError(EvaluationError):
         super().__init__("the scheduler does not answer any more")
 
 
-def task_failure(future: Future, name: str | None, told: Callable[[int], str]) -> EvaluationError:
+def task_failure(future: Future[Any], name: str | None, told: Callable[[int], str]) -> EvaluationError:
     """Why a task was not done; `name` is how messages call its chunk, and `told` names chunks by index."""
     from distributed import KilledWorker
 

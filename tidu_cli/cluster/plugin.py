@@ -8,7 +8,7 @@ from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.cluster.work import forget, keep
 
 
-class Keeping(WorkerPlugin):  # type: ignore[misc]
+class Keeping(WorkerPlugin):
     """A worker that has this plugin has the parcel or the job."""
 
     def __init__(self, thing: Parcel | Job) -> None:

@@ -35,8 +35,8 @@ class Window:
         self.most = 0
         """As many chunks were under way at once."""
         self._chunks = 0
-        self._under_way: dict[Future, Task] = {}
-        self._done: SimpleQueue[Future] = SimpleQueue()
+        self._under_way: dict[Future[Any], Task] = {}
+        self._done: SimpleQueue[Future[Any]] = SimpleQueue()
 
     def run(self, tasks: Tasks) -> Iterator[tuple[int, Any]]:
         """The results that are wanted, in the order in which they come.
@@ -63,7 +63,7 @@ class Window:
                 self.client.cancel(list(self._under_way), force=True)
             self._under_way.clear()
 
-    def _submit(self, task: Task, number: int) -> Future:
+    def _submit(self, task: Task, number: int) -> Future[Any]:
         what = number if task.chunk is None else f"chunk-{task.chunk}"
         future = self.client.submit(
             task.function, *task.args, key=f"{self.name}-{what}", retries=RETRIES, pure=False, priority=int(task.chunk is None)
@@ -96,7 +96,7 @@ class Window:
             return
         self._chunks -= task.chunk is not None
 
-    def _next(self) -> Future:
+    def _next(self) -> Future[Any]:
         while True:
             try:
                 return self._done.get(timeout=_LOOK)
