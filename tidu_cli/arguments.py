@@ -285,6 +285,8 @@ CHECKS: Mapping[str, Check] = {
     "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
     "format": one_of("json", "msgpack", "onnx", "mlir", "mlirbc"),
     "nodes": one_of("list", "packed"),
+    "engine": one_of("auto", "numpy", "native", "xla"),
+    "device": text,
     "target_version": text,
     "recompute": _policies,
     "function": a_function,

@@ -12,13 +12,12 @@ from tidu_cli.errors import ArgumentError, EvaluationError, called_in_python, di
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
+from tidu_cli.runtime.engines.choosing import MANY, chosen, default_engine
+from tidu_cli.runtime.engines.contract import Runnable
 from tidu_cli.transforms.materialize import materialize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from tidu_cli.runtime.plans.groups import GroupedProgram
-    from tidu_cli.runtime.plans.interpreter import Program
 
 KeyText = str | Key
 KeyTexts = KeyText | Sequence[KeyText]
@@ -32,6 +31,8 @@ def evaluate(
     max_memory: int | str | None = None,
     moves: Mapping[Any, object] | None = None,
     batch: Mapping[Any, int] | None = None,
+    engine: str | None = None,
+    device: str | None = None,
     **more: object,
 ) -> dict[str, Any]:
     """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
@@ -49,6 +50,9 @@ def evaluate(
     `batch` says of which inputs many values are given, and along which axis of each, one more than is declared: {"x": 0}. Every
     output then has the batch as its first axis. There are no `moves` then.
 
+    `engine` is "numpy", "native", "xla" or "auto", which takes the quickest; by default what TIDU_ENGINE says, else auto. xla runs
+    on `device`: "cpu", "gpu", "gpu:1". Results agree but for roundings (docs/howto/engines.md).
+
     Results are arrays, datetime64 of datetimes and f64 of durations, which count their unit; of records dicts, of tuples tuples.
     """
     from tidu_cli.runtime.evaluate import evaluate as run
@@ -57,6 +61,7 @@ def evaluate(
     given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
     limit = cast("int | None", max_memory)
     head = materialize(document, outputs=_keys(output)).head
+    choice = chosen(head, engine or default_engine(), device=device)
     if batch:
         if moves:
             raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
@@ -64,22 +69,19 @@ def evaluate(
         from tidu_cli.transforms.batch import vectorized
 
         require_inputs(document, batch)
-        results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit)
+        results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit, engine=choice)
     else:
         from tidu_cli.runtime.retraction import moves_of
 
-        results = run(head, given, moves=moves_of(document, moves) if moves else {}, max_memory=limit)
+        results = run(head, given, moves=moves_of(document, moves) if moves else {}, max_memory=limit, engine=choice)
     return {str(key): value for key, value in results.items()}
 
 
 class Compiled:
     """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
 
-    def __init__(self, program: Program | GroupedProgram) -> None:
-        from tidu_cli.runtime.plans.groups import GroupedProgram
-        from tidu_cli.runtime.plans.interpreter import Program
-
-        if not isinstance(program, Program | GroupedProgram):
+    def __init__(self, program: Runnable) -> None:
+        if not isinstance(program, Runnable):
             raise ArgumentError(f"Compiled takes a program, not a value of type {type(program).__name__}; write compile(document)")
         self._program = program
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
@@ -144,11 +146,15 @@ class Compiled:
 
 
 @checked()
-def compile(document: Document, output: KeyTexts = ()) -> Compiled:
-    """The head's outputs (or `output`) as a function of their inputs. Raises UnknownNameError, TransformError."""
-    from tidu_cli.runtime.plans.program import compile_graph
+def compile(document: Document, output: KeyTexts = (), engine: str | None = None, device: str | None = None) -> Compiled:
+    """The head's outputs (or `output`) as a function of their inputs, to be called many times.
 
-    return Compiled(compile_graph(materialize(document, outputs=_keys(output)).head))
+    `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
+    """
+    from tidu_cli.runtime.engines.preparing import prepared
+
+    head = materialize(document, outputs=_keys(output)).head
+    return Compiled(prepared(head, chosen(head, engine or default_engine(), device=device, runs=MANY))[0])
 
 
 @checked()

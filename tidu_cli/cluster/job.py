@@ -14,6 +14,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import limits
+from tidu_cli.runtime.engines.choosing import PLAIN, Choice
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,7 @@ class Job:
     batched: tuple[Key, ...]
     shared: Mapping[Key, Any]
     reduction: str | None = None
-    engine: str = "numpy"
-    device: str | None = None
+    engine: Choice = PLAIN
     max_memory: int | None = None
     memory: int | None = field(default_factory=lambda: limits().memory)
     in_python: bool = field(default_factory=lambda: worded("", "python") == "python")

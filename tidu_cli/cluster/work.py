@@ -64,7 +64,7 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
             axes = dict.fromkeys(job.batched, 0)
             found, _ = evaluate_batch(
                 graph, values, axes, vectorized,
-                max_memory=job.max_memory, reduction="sum" if job.reduction else None, runs=runs,
+                max_memory=job.max_memory, engine=job.engine, reduction="sum" if job.reduction else None, runs=runs,
             )  # fmt: skip
             return found
     except TiduError as error:

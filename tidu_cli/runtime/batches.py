@@ -14,13 +14,15 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves, of_batch
+from tidu_cli.runtime.engines.choosing import ENGINES, NUMPY, PLAIN, Choice
 from tidu_cli.runtime.engines.contract import Run
+from tidu_cli.runtime.engines.preparing import prepared
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
 from tidu_cli.runtime.plans.interpreter import each, owned
-from tidu_cli.runtime.plans.program import compile_graph, grouped_program, needed_inputs, plain_program
+from tidu_cli.runtime.plans.program import grouped_program, needed_inputs, plain_program
 from tidu_cli.runtime.sums import Partial, divided, require_reducible, summed
 from tidu_cli.watching import watch
 
@@ -51,6 +53,7 @@ def evaluate_batch(
     *,
     max_memory: int | None = None,
     chunk: int | None = None,
+    engine: Choice = PLAIN,
     reduction: str | None = None,
     runs: Runs | None = None,
 ) -> tuple[dict[Key, Any], dict[Key, Type]]:
@@ -59,8 +62,8 @@ def evaluate_batch(
     Inputs of `axes` have one more axis than declared, the batch, at the place that `axes` says; -1 is the last one. They say how
     many items there are, also where no output depends on them. The others are shared by all items. All else is as in `evaluate`.
     `chunk` items go through at once; by default as many as fit into cache. Where the arithmetic is elementwise the results are bit
-    for bit those of the items one by one; sums and products of matrices may be added in another order. Raises EvaluationError for
-    axes that are not there and batches of different sizes, and MissingRuleError.
+    for bit those of the items one by one on the same engine; sums and products of matrices may be added in another order. Raises
+    EvaluationError for axes that are not there and batches of different sizes, and MissingRuleError.
 
     With the `reduction` "sum" or "mean" the outputs are those of all items together, see `sums`, and of their declared types.
     `runs` keeps what is made ready here for other batches of the same graph, one at a time.
@@ -86,11 +89,9 @@ def evaluate_batch(
     if min(size_of.values()) < size:
         told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
         raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
-    asked = (frozenset(size_of), size, chunk, max_memory)
+    asked = (frozenset(size_of), size, chunk, max_memory, engine)
     if asked not in runs:
-        runs[asked] = _by_rows(graph, size, chunk, max_memory) or _vectorized(
-            graph, set(size_of), size, chunk, max_memory, vectorize
-        )
+        runs[asked] = _ready(graph, set(size_of), size, chunk, max_memory, vectorize, engine)
     run, chunk = runs[asked]
     n_chunks = -(-size // chunk)
     types = {o.key: o.type if reduction else batch_type(f"output {o.key}", o.type, size) for o in graph.outputs}
@@ -113,6 +114,28 @@ def evaluate_batch(
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
 
 
+def _ready(
+    graph: Graph,
+    keys: Collection[Key],
+    size: int,
+    chunk: int | None,
+    max_memory: int | None,
+    vectorize: Vectorize,
+    engine: Choice,
+) -> tuple[Run, int]:
+    """What runs a chunk, and of how many items it is."""
+    if engine.name == NUMPY:
+        found = _by_rows(graph, size, chunk, max_memory)
+        if found is not None:
+            return found
+    else:
+        items = _chunk(size, chunk, estimate_memory(plain_program(graph)).peak, 1, max_memory)
+        run = ENGINES[engine.name].module().batch(graph, keys, items)
+        if run is not None:
+            return run, items
+    return _vectorized(graph, keys, size, chunk, max_memory, vectorize, engine)
+
+
 def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None) -> tuple[Run, int] | None:
     """For a graph of scalars: each scalar is a row of items, and rows of equal steps are one array operation."""
     program = grouped_program(graph)
@@ -125,7 +148,13 @@ def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None)
 
 
 def _vectorized(
-    graph: Graph, keys: Collection[Key], size: int, chunk: int | None, max_memory: int | None, vectorize: Vectorize
+    graph: Graph,
+    keys: Collection[Key],
+    size: int,
+    chunk: int | None,
+    max_memory: int | None,
+    vectorize: Vectorize,
+    engine: Choice,
 ) -> tuple[Run, int]:
     """For any graph: the graph that its primitives' batch rules make of it."""
     alone = plain_program(graph)
@@ -134,7 +163,7 @@ def _vectorized(
     mean = max(sum(sizes) // max(len(sizes), 1), 1)
     chunk = _chunk(size, chunk, estimate_memory(alone).peak, -(-CALL_BYTES // mean), max_memory)
     batched, depend = vectorize(graph, keys, chunk)
-    program = compile_graph(batched)
+    program, _ = prepared(batched, engine)
     check_memory(program, max_memory)
 
     def run(part: Mapping[Key, Any]) -> list[Any]:

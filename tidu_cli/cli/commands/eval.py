@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tidu_cli.cli.engine_options import chosen_engine, engine_options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     chosen_format,
@@ -29,6 +30,7 @@ _FORMATS = ("json", "csv", "npy", "npz", "msgpack", "table")
 @output_keys_option
 @move_options
 @batch_option
+@engine_options
 @result_options(*_FORMATS, default="json")
 def command(
     file: str,
@@ -38,6 +40,8 @@ def command(
     outputs: tuple[Key, ...],
     moves: tuple[str, ...],
     move_files: tuple[str, ...],
+    engine: str,
+    device: str | None,
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -67,13 +71,14 @@ def command(
     moved = given_moves(document, moves, move_files)
     head = materialize(document, outputs=outputs).head
     del document  # which may be as large
+    choice = chosen_engine(head, engine, device)
     if axes:
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.batch import vectorized
 
-        results, types = evaluate_batch(head, values, axes, vectorized)
+        results, types = evaluate_batch(head, values, axes, vectorized, engine=choice)
     else:
         from tidu_cli.runtime.evaluate import evaluate
 
-        results, types = evaluate(head, values, moves=moved), {o.key: o.type for o in head.outputs}
+        results, types = evaluate(head, values, moves=moved, engine=choice), {o.key: o.type for o in head.outputs}
     emit_bytes(write_values(results, chosen, types), out)

@@ -21,6 +21,7 @@ import click
 
 from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
+from tidu_cli.cli.engine_options import chosen_engine, engine_options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     KEY,
@@ -62,7 +63,9 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
 
     def decorate(arguments: Callable[..., dict[str, Any]]) -> click.Command:
         @wraps(arguments)
-        def command(file: str, tell: bool, out: str | None, format_: str | None, **given: Any) -> None:
+        def command(
+            file: str, tell: bool, engine: str, device: str | None, out: str | None, format_: str | None, **given: Any
+        ) -> None:
             from tidu_cli.transforms import shorthands
 
             settings, files = given.pop("settings"), given.pop("files")
@@ -89,7 +92,8 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 from tidu_cli.formats.values import write_values
                 from tidu_cli.runtime.evaluate import evaluate
 
-                values = evaluate(run.document.head, given_values(run.document, settings, files))
+                head, values = run.document.head, given_values(run.document, settings, files)
+                values = evaluate(head, values, engine=chosen_engine(head, engine, device))
                 emit_bytes(write_values(values, chosen, {o.key: o.type for o in run.document.head.outputs}), out)
 
         decorated: Any = command
@@ -107,6 +111,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     output_keys_option,
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
+    engine_options,
     click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
     result_options(*DOCUMENTS, *_OF_VALUES, default="what came in; of values json"),
 )

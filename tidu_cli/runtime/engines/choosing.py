@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean
+from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.select import listed
+from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.runtime.engines.contract import EngineModule, Runnable
+from tidu_cli.runtime.engines.contract import EngineModule
 
 AUTO, NUMPY = "auto", "numpy"
 
@@ -32,6 +36,10 @@ class Engine:
         """Whether its package is there, which is not imported for that."""
         return find_spec(self.package) is not None
 
+    def takes(self, graph: Graph) -> bool:
+        """Whether it is installed, and does not refuse a graph."""
+        return self.installed() and self.module().refusal(graph, vocabulary(graph.cases)) is None
+
     def module(self) -> EngineModule:
         """Its functions. Raises EvaluationError that says what to install."""
         if not self.installed():
@@ -45,6 +53,11 @@ NAMES = [AUTO, NUMPY, *ENGINES]
 """What users may say."""
 
 
+def default_engine() -> str:
+    """What the environment says, else auto. Raises UnknownNameError."""
+    return require_engine(os.environ.get(VARIABLE) or AUTO)
+
+
 def require_engine(name: str) -> str:
     """The name of an engine. Raises UnknownNameError."""
     if name not in NAMES:
@@ -52,8 +65,81 @@ def require_engine(name: str) -> str:
     return name
 
 
-def engine_program(graph: Graph, name: str, outputs: Sequence[int] | None = None, device: str | None = None) -> Runnable:
-    """A self-contained graph as an engine other than NumPy runs it. Raises EvaluationError, and TransformError if it is not one."""
-    primitives = vocabulary(graph.cases)
-    primitives.require_written_out([graph])
-    return ENGINES[name].module().program(graph, primitives, outputs, device)
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which engine runs a graph, on which of its devices (None for its own choice), and why, in a few words.
+
+    It may be replaced by NumPy where `automatic`.
+    """
+
+    name: str
+    reason: str
+    device: str | None = None
+    automatic: bool = False
+
+
+PLAIN = Choice(NUMPY, "as it is the default")
+
+
+FEW = 1
+MANY = 1000
+"""How often a graph will be run, as far as one knows: evaluated once, or compiled to be called."""
+
+WORTHWHILE = 3e-2
+"""The seconds that an engine has to save for `auto` to take it: about what NumPy takes for 50,000 calls."""
+
+_NUMPY_CALL, _NATIVE_STEP, _XLA_STEP = 0.5e-6, 0.01e-6, 0.1e-6
+"""Seconds that a small operation takes (docs/performance.md, Engines)."""
+
+_NATIVE_START = 0.1
+_XLA_START, _XLA_NODE = 1.5, 1e-3
+"""Seconds before a first run: to load the engine; of XLA also for each node, to compile it."""
+
+
+def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FEW) -> Choice:
+    """The engine that will run a self-contained graph: the one named, or for `auto` the one that takes the least time in all.
+
+    `auto` takes NumPy unless an engine that is installed saves `WORTHWHILE`, and one that refuses it never. It looks at cases
+    and imports no library. Raises UnknownNameError.
+    """
+    require_engine(name)
+    if name != AUTO:
+        return Choice(name, "as asked for", device)
+    if device not in (None, "cpu"):
+        return Choice("xla", f"as it has the device {device}", device)
+    work = _work(graph)
+    best = Choice(NUMPY, f"{work.calls:,} operations, {work.scalars:,} of them of single numbers")
+    seconds = runs * work.calls * _NUMPY_CALL - WORTHWHILE
+    estimates = {
+        "native": _NATIVE_START + runs * (work.scalars * _NATIVE_STEP + (work.calls - work.scalars) * _NUMPY_CALL),
+        "xla": _XLA_START + graph.n_nodes * _XLA_NODE + runs * work.calls * _XLA_STEP,
+    }
+    for engine, estimate in estimates.items():
+        if estimate < seconds and ENGINES[engine].takes(graph):
+            best, seconds = Choice(engine, best.reason, automatic=True), estimate
+    return best
+
+
+class _Work(NamedTuple):
+    """How many operations a run makes, and how many of these take and give single numbers."""
+
+    calls: int
+    scalars: int
+
+
+_TURNS = 100
+"""How often a loop runs of which only its run can tell."""
+
+
+def _work(graph: Graph) -> _Work:
+    calls = scalars = 0
+    for code, n in Counter(graph.code).items():
+        case = graph.cases[code]
+        inner = [_work(closed.graph) for closed in closed_graphs(case.attrs)]
+        if inner:
+            turns = n * (getattr(case.attrs, "length", _TURNS) if "cond" not in case.op else 1)
+            calls, scalars = calls + turns * sum(w.calls for w in inner), scalars + turns * sum(w.scalars for w in inner)
+        calls += n
+        if all(isinstance(t, TensorType) and not t.shape for t in (*case.operands, *case.results)):
+            scalars += n
+    return _Work(calls, scalars)

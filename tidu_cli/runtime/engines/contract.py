@@ -7,7 +7,7 @@ An engine is a module `tidu_cli/runtime/engines/NAME/engine.py` with three funct
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -17,8 +17,13 @@ Run = Callable[[Mapping[Key, Any]], list[Any]]
 """From the inputs of a chunk, with the batch as their first axis, to the values of the outputs, None for structural zeros."""
 
 
+@runtime_checkable
 class Runnable(Protocol):
     """A graph made ready by an engine, to be run many times."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, perhaps without its nodes."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
