@@ -1,0 +1,106 @@
+"""The options of work that is spread over processes or machines, and how commands do it."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tidu_cli.cli.messages import detail
+from tidu_cli.errors import counted
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from tidu_cli.cluster.run import Batch
+    from tidu_cli.graph.graph import Graph
+    from tidu_cli.graph.keys import Key
+    from tidu_cli.graph.types import Type
+    from tidu_cli.runtime.engines.choosing import Choice
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def scheduler_option(function: F) -> F:
+    """The option --scheduler."""
+    text = "Spread the work over a cluster of Dask's: the scheduler's address, tcp://head:8786, or local[:N], N processes here."
+    return click.option("--scheduler", metavar="ADDRESS", help=text)(function)
+
+
+def chunk_option(function: F) -> F:
+    """The option --chunk."""
+    text = "As many items go together. [default: as many as make a second of work]"
+    return click.option("--chunk", type=click.IntRange(1), metavar="N", help=text)(function)
+
+
+def reduce_option(function: F) -> F:
+    """The option --reduce."""
+    text = "Give this of the outputs of all items of a --batch, in place of each."
+    return click.option("--reduce", "reduction", type=click.Choice(("sum", "mean")), help=text)(function)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What the options say."""
+
+    scheduler: str | None = None
+    chunk: int | None = None
+    reduction: str | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.scheduler, self.chunk, self.reduction))
+
+    def batch(self, graph: Graph, values: Mapping[Key, object], axes: Mapping[Key, int], engine: Choice) -> Batch:
+        """What is to be evaluated. Raises EvaluationError."""
+        from tidu_cli.cluster.run import batch_of
+
+        plugins = tuple(click.get_current_context().meta.get("--plugins", ()))
+        return batch_of(graph, values, axes, chunk=self.chunk, reduction=self.reduction, plugins=plugins, engine=engine)
+
+    @contextmanager
+    def client(self) -> Iterator[Client | None]:
+        """The cluster, for as long as the block goes on; None for this process. Raises EvaluationError."""
+        if self.scheduler is None:
+            yield None
+            return
+        from tidu_cli.cluster.scheduler import connected
+
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in lines of our own
+        with interruptible(), connected(self.scheduler) as client:
+            n = sum(client.nthreads().values())
+            detail(f"{counted(n, 'thread')} at {client.scheduler.address}")
+            yield client
+
+
+def spread_values(batch: Batch, spread: Spread) -> tuple[dict[Key, Any], dict[Key, Type]]:
+    """The values of a batch, and their types. Raises EvaluationError."""
+    from tidu_cli.cluster.collecting import collected
+    from tidu_cli.cluster.run import results, total
+
+    types = batch.types
+    with spread.client() as client:
+        detail(f"{counted(len(batch.plan), 'chunk')} of {counted(batch.plan.chunk, 'item')}")
+        values = total(batch, client) if spread.reduction else collected(results(batch, client), batch.plan, types)
+    return values, types
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within the block Ctrl-C is KeyboardInterrupt, so that what is under way on other machines is cancelled; else it ends the process.
+
+    Where an interrupt is ignored, it stays so.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
