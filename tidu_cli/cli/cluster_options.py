@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tidu_cli.graph.keys import Key
     from tidu_cli.graph.types import Type
     from tidu_cli.runtime.engines.choosing import Choice
+    from tidu_cli.transforms.shorthands import Pipeline
+
+    EngineOf = Callable[[Graph], Choice]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -90,9 +93,27 @@ def spread_values(batch: Batch, spread: Spread) -> tuple[dict[Key, Any], dict[Ke
     return values, types
 
 
+def spread_matrix(run: Pipeline, values: Mapping[Key, object], spread: Spread, engine: EngineOf) -> dict[Key, Any]:
+    """The values of the matrix that a pipeline derives, by chunks of its columns or rows. Raises EvaluationError."""
+    from tidu_cli.cluster.matrices import blocks_of
+    from tidu_cli.cluster.plan import Plan
+    from tidu_cli.cluster.run import results
+
+    assert run.linear is not None
+    head = run.linear.head
+    graph = run.stages[-1].transform(run.linear, **run.stages[-1].options).head
+    blocks = blocks_of(graph, run.document.head, head.inputs, head.outputs)
+    if not blocks.units:
+        return blocks.collected((), Plan(0, 1))
+    batch = spread.batch(graph, {**values, **blocks.units}, dict.fromkeys(blocks.units, 0), engine(graph))
+    with spread.client() as client:
+        detail(f"{counted(len(batch.plan), 'chunk')} of {counted(batch.plan.chunk, 'item')}")
+        return blocks.collected(results(batch, client), batch.plan)
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within the block Ctrl-C is KeyboardInterrupt, so that what is under way on other machines is cancelled; else it ends the process.
+    """Within the block Ctrl-C is KeyboardInterrupt, not the end of the process, so that what is under way elsewhere is cancelled.
 
     Where an interrupt is ignored, it stays so.
     """

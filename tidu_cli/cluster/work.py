@@ -20,6 +20,7 @@ from tidu_cli.limits import Limits, limited
 from tidu_cli.runtime.batches import Runs, evaluate_batch
 from tidu_cli.runtime.sums import added
 from tidu_cli.transforms.batch import vectorized
+from tidu_cli.watching import listening
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,11 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
     """
     job: Job = _kept[name]
     try:
-        with called_in_python() if job.in_python else nullcontext(), limited(Limits(memory=job.memory or _memory())):
+        with (
+            called_in_python() if job.in_python else nullcontext(),
+            limited(Limits(memory=job.memory or _memory())),
+            listening(None),
+        ):
             graph, runs = _ready(job.document)
             values = dict(job.shared)
             for key, items in given.items():
