@@ -77,7 +77,7 @@ class Spread:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in lines of our own
         with interruptible(), connected(self.scheduler) as client:
             n = sum(client.nthreads().values())
-            detail(f"{counted(n, 'thread')} at {client.scheduler.address}")
+            detail(f"{counted(n, 'thread')} at {client.scheduler_info()['address']}")
             yield client
 
 
