@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from tidu_cli import __version__
 from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.cluster.package import require_dask
-from tidu_cli.errors import EvaluationError, counted
+from tidu_cli.errors import ArgumentError, EvaluationError, counted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -26,6 +26,9 @@ _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 
 def require_scheduler(text: str) -> str:
     """The address of a scheduler, or `local`, or `local:N`. Raises EvaluationError for anything else."""
+    if not isinstance(text, str):
+        told = type(text).__name__
+        raise ArgumentError(f"argument 'scheduler' takes an address, 'local' or a distributed.Client, not a value of type {told}")
     if _LOCAL.fullmatch(text) or re.fullmatch(r"([a-z+]+://)?[^\s/:]+:[0-9]+|[a-z+]+://\S+|\[[0-9a-f:]+\]:[0-9]+", text):
         return text
     raise EvaluationError(

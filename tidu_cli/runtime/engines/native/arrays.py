@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 Lowered = tuple[Rows, Sequence[Place]]
 
-MOVES = frozenset(
-    "broadcast_in_dim reshape transpose stop_gradient optimization_barrier slice split concatenate squeeze expand_dims rev copy pad".split()
-)
+MOVES = frozenset({
+    "broadcast_in_dim", "reshape", "transpose", "stop_gradient", "optimization_barrier", "slice", "split", "concatenate",
+    "squeeze", "expand_dims", "rev", "copy", "pad",
+})  # fmt: skip
 """The operations whose results are elements of operands, at places that attrs say."""
 
 MOST_INSTRUCTIONS = 2**12

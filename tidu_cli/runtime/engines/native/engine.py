@@ -10,8 +10,10 @@ from tidu_cli.errors import EvaluationError, TransformError
 from tidu_cli.graph.columns.blocks import array_of, counts
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
+from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.contract import Run
+from tidu_cli.runtime.engines.native.batches import batched
 from tidu_cli.runtime.engines.native.program import NativeProgram, native_program
 from tidu_cli.runtime.engines.native.scope import is_own
 
@@ -42,6 +44,8 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
 
 
 def batch(graph: Graph, keys: Collection[Key], size: int) -> Run | None:
-    """Many items at once."""
-    del graph, keys, size
-    return None
+    """A run over items of the inputs `keys`, on all cores; None if NumPy is needed, which takes many items at once."""
+    primitives = vocabulary(graph.cases)
+    if refusal(graph, primitives) is not None:
+        return None
+    return batched(native_program(graph, primitives, graph.outputs), keys)

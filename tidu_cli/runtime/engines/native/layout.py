@@ -54,6 +54,8 @@ class Layout:
     constants: list[tuple[TensorType, Words, Any]] = field(default_factory=list)
     escapes: list[Escape] = field(default_factory=list)
     known: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    uniform: bool = True
+    """Whether all values of inputs go through the same instructions."""
 
     def block(self, dtype: str, n: int) -> int:
         """The first of the words of so many new numbers that lie side by side."""

@@ -61,6 +61,7 @@ def _scan(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | N
 
 def _while(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | None:
     attrs: Any = case.attrs
+    lowering.layout.uniform = False
     places = _words_of([*reads, *[lowering.layout.new(t) for t in case.results]])
     if places is None:
         return None
@@ -81,6 +82,7 @@ def _while(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | 
 def _cond(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | None:
     attrs: Any = case.attrs
     layout = lowering.layout
+    layout.uniform = False
     places = _words_of([*reads, *[layout.new(t) for t in case.results]])
     if places is None:
         return None

@@ -15,7 +15,7 @@ from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.native.arrays import expanded, moved
-from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, Words, rows
+from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, rows
 from tidu_cli.runtime.engines.native.loops import LOOPS
 from tidu_cli.runtime.engines.native.machine import ESCAPE, FIELDS
 from tidu_cli.runtime.engines.native.selecting import elementwise, is_native, width
@@ -117,7 +117,7 @@ class _Columns:
         code = self.steps.code
         others = np.flatnonzero(self.opcode[code] == _IRREGULAR).tolist()
         self.others = {step: self._lowered(step) for step in others}
-        if not others and n_rows[code].all() and n_rows.max() == 1:
+        if not others and n_rows[code].all() and n_rows.max(initial=1) == 1:
             self.start = None
             return
         size = n_rows[code]

@@ -1,10 +1,10 @@
 """The machine: one function that runs the instructions of any graph of scalars, written for LLVM.
 
-An instruction is four numbers of 32 bits: an opcode, two operands and a target, which are numbers of words in the registers, each of
-64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words. Jumps
-are by so many instructions, on or back. The machine runs until it meets an instruction that it has no opcode for, and says where:
-there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that who runs
-it may look at the clock.
+An instruction is four numbers of 32 bits: an opcode, two operands and a target, which are numbers of words in the registers, each
+of 64 bits. A third operand is the first one of the instruction that follows, which is passed over. A complex c128 has two words.
+Jumps are by so many instructions, on or back. The machine runs until it meets an instruction that it has no opcode for, and says
+where: there what is not its own is done. It also stops where it is to jump back and the word `FUEL`, counted down, is 0, so that who
+runs it may look at the clock.
 
 `run` has one number in each word. `run_many` has `width` numbers in a row for each word, a multiple of `LANES`, of as many items of
 a batch: an instruction is fetched once for all of them. Doubles and bools are computed with in vectors of `LANES`.
@@ -23,10 +23,10 @@ from tidu_cli.runtime.engines.native.opcodes.table import PARTS, TYPES, WORD, Em
 TABLE: dict[Signature, Emit] = {**floats.TABLE, **integers.TABLE, **conversions.TABLE, **complexes.TABLE}
 
 JUMP, JUMP_BACK, JUMP_UNLESS, COPY, LOAD, STORE, CALL = range(len(TABLE), len(TABLE) + 7)
-"""Opcodes of control: a jump by `target` instructions, one back that takes fuel, and one unless the word `left` holds true; the word
-`left` copied to `target`; the word `left` + i copied to `target`, and the word `left` copied to `target` + i, where i is the number
-in the word `right`. CALL gives `target` a function of three doubles in the words `left`, `right` and, of the instruction that
-follows, `left`; its address is in the word `right` of that. Functions of fewer do not look at the others."""
+"""Opcodes of control: a jump by `target` instructions, one back that takes fuel, and one unless the word `left` holds true; the
+word `left` copied to `target`; the word `left` + i copied to `target`, and the word `left` copied to `target` + i, where i is the
+number in the word `right`. CALL gives `target` a function of three doubles in the words `left`, `right` and, of the instruction
+that follows, `left`; its address is in the word `right` of that. Functions of fewer do not look at the others."""
 
 FUEL = 0
 """The word that says how many jumps back there may be."""
@@ -46,6 +46,14 @@ LANES = 8
 _SHORT = ir.IntType(32)
 _WHOLE = frozenset({"f64", "bool"})
 """The dtypes whose numbers are computed with in vectors; a bool is written as one of 64 bits."""
+
+_MANY = frozenset({"f64", "f32", "i64", "i32", "bool", "c128"})
+"""The dtypes of `run_many`. With those that are rare it would take twice the time to compile."""
+
+
+def for_many(signature: Signature) -> bool:
+    """Whether `run_many` has the opcode, too."""
+    return _MANY.issuperset((*signature.operands, signature.result))
 
 
 def module_text(name: str) -> str:
@@ -75,6 +83,8 @@ class _Function:
         place = self.b.gep(self.code, [self.b.mul(self.at, ir.Constant(WORD, FIELDS))])
         switch = self.b.switch(self.b.load(place), self.stop)
         for number, (signature, emit) in enumerate(TABLE.items()):
+            if self.many and not for_many(signature):
+                continue
             self._case(switch, number, place, lambda b, place, s=signature, e=emit: self._compute(b, place, s, e))
         for number, jump in ((JUMP, self._jump), (JUMP_BACK, self._jump_back), (JUMP_UNLESS, self._jump_unless)):
             block = self.function.append_basic_block()
@@ -104,7 +114,7 @@ class _Function:
         reads = [self._field(b, place, k) for k in (1, 2, 5)[: len(signature.operands)]]
         target = self._field(b, place, 3)
 
-        whole = self.many and _WHOLE.issuperset((*signature.operands, signature.result))
+        whole = self.many and _WHOLE.issuperset((*signature.operands, signature.result)) and signature.op not in floats.CALLING
         read, write = (self._read_vector, self._write_vector) if whole else (self._read, self._write)
 
         def body(b: Any, item: Value) -> None:

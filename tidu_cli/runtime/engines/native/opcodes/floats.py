@@ -23,7 +23,7 @@ from tidu_cli.runtime.engines.native.opcodes.table import (
 
 def _extremum(relation: str) -> Emit:
     def emit(e: Emitter, x: Value, y: Value) -> Value:
-        # NaN wins, the first one; of equal numbers, as zeros of two signs are, the first.
+        # NaN wins; of equal numbers, as zeros of two signs are, the second is taken.
         taken = e.b.or_(e.b.fcmp_ordered(relation, x, y), e.b.fcmp_unordered("uno", x, x))
         return e.b.select(taken, x, y)
 
@@ -31,7 +31,7 @@ def _extremum(relation: str) -> Emit:
 
 
 def _clamp(e: Emitter, low: Value, x: Value, high: Value) -> Value:
-    return _extremum("<=")(e, _extremum(">=")(e, x, low), high)
+    return _extremum("<")(e, _extremum(">")(e, x, low), high)
 
 
 def _sign(e: Emitter, x: Value) -> Value:
@@ -81,11 +81,14 @@ def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
     return e.b.select(which, if_true, if_false)
 
 
-_LIBM = {
-    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "cbrt": "cbrt", "sin": "sin", "cos": "cos",
-    "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
-    "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
-}  # fmt: skip
+_LIBM = (
+    "exp", "exp2", "expm1", "log", "log1p", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh",
+)  # fmt: skip
+
+CALLING = frozenset({*_LIBM, "logistic", "integer_pow", "pow", "atan2", "rem", "nextafter"})
+"""The operations that call functions of the C library, of one number at a time."""
+
 _COMPARED = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
@@ -105,8 +108,8 @@ TABLE: dict[Signature, Emit] = {
     **same("neg", FLOATS, 1, lambda e, x: e.b.fneg(x)),
     **same("abs", FLOATS, 1, lambda e, x: e.intrinsic("llvm.fabs", x)),
     **same("sign", FLOATS, 1, _sign),
-    **same("max", FLOATS, 2, _extremum(">=")),
-    **same("min", FLOATS, 2, _extremum("<=")),
+    **same("max", FLOATS, 2, _extremum(">")),
+    **same("min", FLOATS, 2, _extremum("<")),
     **same("clamp", FLOATS, 3, _clamp),
     **same("square", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
     **same("integer_pow 2", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
@@ -130,6 +133,6 @@ TABLE: dict[Signature, Emit] = {
     **same("is_finite", FLOATS, 1, _is_finite, "bool"),
     **same("ne", FLOATS, 2, lambda e, x, y: e.b.fcmp_unordered("!=", x, y), "bool"),
     **{key: emit for op, symbol in _COMPARED.items() for key, emit in same(op, FLOATS, 2, _compared(symbol), "bool").items()},
-    **{key: emit for op, name in _LIBM.items() for key, emit in same(op, FLOATS, 1, _function(name)).items()},
+    **{key: emit for name in _LIBM for key, emit in same(name, FLOATS, 1, _function(name)).items()},
     **{Signature("select_n", ("bool", t, t), t): _select for t in FLOATS},
 }

@@ -12,7 +12,7 @@ Value = Any
 
 
 class Signature(NamedTuple):
-    """What an opcode computes: an operation, with what of its attrs makes another opcode of it, and the dtypes it takes and gives."""
+    """What an opcode computes: an operation, with what of its attrs makes another opcode of it, and its dtypes."""
 
     op: str
     operands: tuple[str, ...]
@@ -57,12 +57,6 @@ class Emitter:
 
     def libm(self, name: str, *values: Value) -> Value:
         """A call of a function of the C library of doubles; of floats it is rounded from there."""
-        if isinstance(values[0].type, ir.VectorType):
-            found = ir.Constant(values[0].type, ir.Undefined)
-            for k in range(values[0].type.count):
-                lane = ir.Constant(ir.IntType(32), k)
-                found = self.b.insert_element(found, self.libm(name, *(self.b.extract_element(v, lane) for v in values)), lane)
-            return found
         double = TYPES["f64"]
         wide = [v if v.type == double else self.b.fpext(v, double) for v in values]
         found = self.b.call(self._function(name, double, [double] * len(wide)), wide)
