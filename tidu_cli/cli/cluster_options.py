@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.messages import detail
+from tidu_cli.cli.messages import detail, error
 from tidu_cli.errors import counted
 
 if TYPE_CHECKING:
@@ -72,13 +71,19 @@ class Spread:
         if self.scheduler is None:
             yield None
             return
-        from tidu_cli.cluster.scheduler import connected
+        from tidu_cli.cluster.package import require_dask
+        from tidu_cli.cluster.scheduler import connected, silence
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in lines of our own
-        with interruptible(), connected(self.scheduler) as client:
-            n = sum(client.nthreads().values())
-            detail(f"{counted(n, 'thread')} at {client.scheduler_info()['address']}")
-            yield client
+        require_dask()
+        silence()
+        try:
+            with interruptible(), connected(self.scheduler) as client:
+                n = sum(client.nthreads().values())
+                detail(f"{counted(n, 'thread')} at {client.scheduler_info()['address']}")
+                yield client
+        except KeyboardInterrupt:
+            error("interrupted")
+            raise
 
 
 def spread_values(batch: Batch, spread: Spread) -> tuple[dict[Key, Any], dict[Key, Type]]:
@@ -115,12 +120,17 @@ def spread_matrix(run: Pipeline, values: Mapping[Key, object], spread: Spread, e
 def interruptible() -> Iterator[None]:
     """Within the block Ctrl-C is KeyboardInterrupt, not the end of the process, so that what is under way elsewhere is cancelled.
 
-    Where an interrupt is ignored, it stays so.
+    A second one ends the process. Where interrupts are ignored, they stay so.
     """
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -55,6 +57,15 @@ def connected(scheduler: str | Client) -> Iterator[Client]:
                 _unregister(client, _documents.get(client))
 
 
+def silence() -> None:
+    """Have Dask log nothing in this process, for programs that tell in lines of their own what goes wrong. It must be installed."""
+    import distributed  # noqa: F401  which sets levels as it is imported
+
+    for name in [*logging.root.manager.loggerDict, "distributed", "tornado"]:
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
 @contextmanager
 def _started(scheduler: str) -> Iterator[Client]:
     from distributed import Client, LocalCluster
@@ -63,9 +74,9 @@ def _started(scheduler: str) -> Iterator[Client]:
         address: Any = scheduler
         if local := _LOCAL.fullmatch(scheduler):
             n = int(local[1]) if local[1] else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-            address = stack.enter_context(
-                LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL)
-            )
+            with _out_of_reach_of_interrupts():
+                cluster = LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL + 1)
+            address = stack.enter_context(cluster)
         try:
             client = Client(address, timeout=TIMEOUT, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
@@ -73,6 +84,23 @@ def _started(scheduler: str) -> Iterator[Client]:
                 f"no scheduler answers at {scheduler} ({_line(error)}); `dask scheduler` starts one, and --scheduler local one here"
             ) from None
         yield stack.enter_context(client)
+
+
+@contextmanager
+def _out_of_reach_of_interrupts() -> Iterator[None]:
+    """Threads that begin within the block, and processes that these start, get no interrupts: Ctrl-C is for who started them.
+
+    A terminal sends them to all processes of a command. One that comes meanwhile is delivered at the end.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would let interrupts through again, when the first process is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _require_workers(client: Client) -> None:
