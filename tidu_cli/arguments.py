@@ -216,6 +216,21 @@ def whole(name: str, value: Any) -> object:
         raise _refuse(name, value, "an integer") from None
 
 
+def at_least_one(name: str, value: Any) -> Any:
+    """A check: an integer from 1 on, or None."""
+    if value is None:
+        return None
+    n = whole(name, value)
+    if isinstance(value, bool) or not isinstance(n, int) or n < 1:
+        raise _refuse(name, value, "an integer from 1 on")
+    return n
+
+
+def axes_by_key(name: str, value: Any) -> Any:
+    """A check: a dict of the numbers of axes, by keys, and not None."""
+    return {key: whole(name, axis) for key, axis in values_by_key(name, value).items()}
+
+
 def _renumbering(name: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise _refuse(name, value, "a dict from pass numbers to pass numbers, such as {1: 2}")

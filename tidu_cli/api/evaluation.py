@@ -7,16 +7,17 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_key, by_key, checked, mapping, size
-from tidu_cli.errors import ArgumentError, EvaluationError, called_in_python, did_you_mean
-from tidu_cli.graph.graph import Document
+from tidu_cli.arguments import a_key, at_least_one, axes_by_key, by_key, checked, mapping, one_of, size, values_by_key
+from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, called_in_python, did_you_mean
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.runtime.engines.choosing import MANY, chosen, default_engine
+from tidu_cli.runtime.engines.choosing import MANY, PLAIN, Choice, chosen, default_engine
 from tidu_cli.runtime.engines.contract import Runnable
 from tidu_cli.transforms.materialize import materialize
 
 if TYPE_CHECKING:
+    from distributed import Client
     from numpy.typing import NDArray
 
 KeyText = str | Key
@@ -80,10 +81,12 @@ def evaluate(
 class Compiled:
     """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
 
-    def __init__(self, program: Runnable) -> None:
+    def __init__(self, program: Runnable, head: Graph | None = None, engine: Choice = PLAIN) -> None:
         if not isinstance(program, Runnable):
             raise ArgumentError(f"Compiled takes a program, not a value of type {type(program).__name__}; write compile(document)")
         self._program = program
+        self._head = head  # what `map` sends to others
+        self._engine = engine
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
         # Parsing and writing keys takes as long as small programs run.
         self._known: dict[KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
@@ -114,6 +117,47 @@ class Compiled:
         """
         with called_in_python():
             return self._called(inputs, out, max_memory, more)
+
+    @checked(inputs=values_by_key, batch=axes_by_key, chunk=at_least_one, reduce=one_of("sum", "mean"))
+    def map(
+        self,
+        inputs: Mapping[Any, Any],
+        batch: Mapping[Any, int],
+        scheduler: str | Client | None = None,
+        reduce: str | None = None,
+        chunk: int | None = None,
+        max_memory: int | str | None = None,
+    ) -> dict[str, Any]:
+        """The values of the outputs for each item of a batch, by the text of their keys, evaluated in chunks of items.
+
+        `batch` says which inputs have one more axis than declared, along which there are many values of them: {"x": 0}. Every
+        output then has the batch as its first axis; with `reduce`, "sum" or "mean", it is that over all items, added in pairs.
+
+        `scheduler` is that of a cluster of Dask's: an address such as "tcp://head:8786", "local" or "local:4" for so many processes
+        of this machine, or a distributed.Client; without one this process does one chunk after the other. A chunk is of `chunk`
+        items, by default as many as make a second of work. Results follow from the chunks alone, bit for bit, and not from who
+        computes them.
+
+        Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
+        results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
+        """
+        from tidu_cli.cluster.arrays import is_dask_array, lazily
+        from tidu_cli.cluster.mapping import mapped
+
+        if self._head is None:
+            raise ArgumentError("map needs the graph; write compile(document).map(...)")
+        given = _nested({a_key(key): value for key, value in inputs.items()}, self._keys)
+        for key in batch.keys() - self._keys:
+            raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
+        how = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
+        if any(map(is_dask_array, given.values())):
+            for name, value in (("scheduler", scheduler), ("chunk", chunk)):
+                if value is not None:
+                    raise ArgumentError(f"arrays of Dask's have chunks, and whoever wants them computes them; leave out '{name}'")
+            found = lazily(self._head, given, batch, **how)
+        else:
+            found = mapped(self._head, given, batch, scheduler, chunk=chunk, **how)
+        return {str(key): value for key, value in found.items()}
 
     def _called(
         self,
@@ -154,7 +198,8 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
     from tidu_cli.runtime.engines.preparing import prepared
 
     head = materialize(document, outputs=_keys(output)).head
-    return Compiled(prepared(head, chosen(head, engine or default_engine(), device=device, runs=MANY))[0])
+    choice = chosen(head, engine or default_engine(), device=device, runs=MANY)
+    return Compiled(prepared(head, choice)[0], head, choice)
 
 
 @checked()

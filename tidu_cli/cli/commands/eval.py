@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tidu_cli.cli.cluster_options import Spread, chunk_option, reduce_option, scheduler_option, spread_values
 from tidu_cli.cli.engine_options import chosen_engine, engine_options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
@@ -30,6 +31,9 @@ _FORMATS = ("json", "csv", "npy", "npz", "msgpack", "table")
 @output_keys_option
 @move_options
 @batch_option
+@scheduler_option
+@chunk_option
+@reduce_option
 @engine_options
 @result_options(*_FORMATS, default="json")
 def command(
@@ -40,6 +44,9 @@ def command(
     outputs: tuple[Key, ...],
     moves: tuple[str, ...],
     move_files: tuple[str, ...],
+    scheduler: str | None,
+    chunk: int | None,
+    reduction: str | None,
     engine: str,
     device: str | None,
     out: str | None,
@@ -56,12 +63,16 @@ def command(
     evaluate at --moves the output of `tidu vjp` with a cotangent y@-1 of -0.1.
 
     With --batch some inputs have one more axis than declared, along which there are many values of them; the graph is evaluated for
-    all, and every output has the batch as its first axis. Inputs without --batch are shared.
+    all, and every output has the batch as its first axis. Inputs without --batch are shared. With --reduce outputs are summed over
+    the batch, in pairs. With --scheduler the batch is spread in chunks over processes or machines, with the same results.
     """
     from tidu_cli.formats.values import write_values
     from tidu_cli.transforms.materialize import materialize
 
     require_stdin_once(file, *files, *move_files)
+    spread = Spread(scheduler, chunk, reduction)
+    if spread and not batches:
+        raise click.UsageError("--scheduler, --chunk and --reduce are for a batch; say with --batch KEY=0 which input has one")
     chosen = chosen_format(out, format_, "json")
     require_printable(out, chosen)
     if batches and (moves or move_files):
@@ -72,7 +83,9 @@ def command(
     head = materialize(document, outputs=outputs).head
     del document  # which may be as large
     choice = chosen_engine(head, engine, device)
-    if axes:
+    if spread:
+        results, types = spread_values(spread.batch(head, values, axes, choice), spread)
+    elif axes:
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.batch import vectorized
 

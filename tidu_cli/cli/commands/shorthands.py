@@ -21,6 +21,7 @@ import click
 
 from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
+from tidu_cli.cli.cluster_options import Spread, chunk_option, scheduler_option, spread_matrix
 from tidu_cli.cli.engine_options import chosen_engine, engine_options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
@@ -69,6 +70,9 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             from tidu_cli.transforms import shorthands
 
             settings, files = given.pop("settings"), given.pop("files")
+            spread = Spread(given.pop("scheduler", None), given.pop("chunk", None))
+            if spread and not (settings or files):
+                raise click.UsageError("--scheduler and --chunk are for values; give them with --set or --inputs")
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen in _OF_VALUES:
@@ -93,7 +97,10 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 from tidu_cli.runtime.evaluate import evaluate
 
                 head, values = run.document.head, given_values(run.document, settings, files)
-                values = evaluate(head, values, engine=chosen_engine(head, engine, device))
+                if spread:
+                    values = spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device))
+                else:
+                    values = evaluate(head, values, engine=chosen_engine(head, engine, device))
                 emit_bytes(write_values(values, chosen, {o.key: o.type for o in run.document.head.outputs}), out)
 
         decorated: Any = command
@@ -177,6 +184,8 @@ def hvp(**given: Any) -> dict[str, Any]:
     click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
     holomorphic_option,
+    scheduler_option,
+    chunk_option,
 )
 def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     """Derive the Jacobian, in one pass.
@@ -195,7 +204,7 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     return given | {"reverse": None if mode is None else mode == "reverse"}
 
 
-@_shorthand("tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2", wrt_option)
+@_shorthand("tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2", wrt_option, scheduler_option, chunk_option)
 def hessian(**given: Any) -> dict[str, Any]:
     """Derive the Hessian of a real number, in one pass.
 

@@ -1,0 +1,227 @@
+"""Results that come in chunks, kept until all are there: a directory beside the output, from which the output is put together.
+
+`OUT.partial` holds a manifest, which says what is computed, and a file for each chunk that is done, with a checksum. So nothing at
+the output's own name looks whole before it is, and a run that broke off goes on from the chunks that are there.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
+
+from tidu_cli.errors import DocumentError
+from tidu_cli.formats.replacing import replace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Arrays = Mapping[str, "NDArray[Any]"]
+
+SUFFIX = ".partial"
+MANIFEST = "manifest.json"
+_CHECKSUM = 4
+_KEPT = "what is done is kept, go on with --resume"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a run computes: the names of the arrays, their dtypes in NumPy's words, and the shape of an item in each.
+
+    The items are `size`, in chunks of `chunk`. `identity` says of the document, the inputs and whatever else the results depend on
+    which they are, by what they are called in messages.
+    """
+
+    arrays: dict[str, tuple[str, tuple[int, ...]]]
+    size: int
+    chunk: int
+    identity: dict[str, str]
+    version: int = 1
+
+    def __len__(self) -> int:
+        return -(-self.size // self.chunk)
+
+    def items(self, k: int) -> int:
+        """How many items chunk k has."""
+        return min((k + 1) * self.chunk, self.size) - k * self.chunk
+
+
+class Sink:
+    """The place of the chunks of an output, of which only their writer and one client need know."""
+
+    def __init__(self, path: str, manifest: Manifest) -> None:
+        self.path, self.manifest = path, manifest
+        self.folder = path.rstrip("/") + SUFFIX
+
+    @classmethod
+    def create(cls, path: str, manifest: Manifest, *, resume: bool = False) -> Sink:
+        """A place for the chunks of an output; with `resume` the one that is there, if there is one of the same work.
+
+        Raises DocumentError where a run broke off that is not to be resumed, or another one's chunks are there; and for a directory
+        at the output's name, which is not written over.
+        """
+        sink = cls(path, manifest)
+        if os.path.isdir(path):
+            raise DocumentError(f"{path}: there is a directory; remove it, or choose another name")
+        told = json.dumps(asdict(manifest), indent=1)
+        place = os.path.join(sink.folder, MANIFEST)
+        if os.path.exists(place):
+            if not resume:
+                raise DocumentError(f"{sink.folder}: holds what a run has done that broke off: go on with --resume, or remove it")
+            sink._require_same(place, told)
+            return sink
+        try:
+            os.makedirs(sink.folder, exist_ok=True)
+            replace(place, lambda file: file.write(told.encode()))
+        except OSError as error:
+            raise DocumentError(f"{sink.folder}: {error.strerror}") from None
+        return sink
+
+    def _require_same(self, place: str, told: str) -> None:
+        ours = json.loads(told)
+        try:
+            with open(place, encoding="utf-8") as file:
+                theirs = json.load(file)
+            differing = [name for name in ours if theirs[name] != ours[name]]
+            if differing == ["identity"]:
+                differing = [what for what in {**ours["identity"], **theirs["identity"]} if _differs(what, ours, theirs)]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise DocumentError(f"{place}: is damaged; remove {self.folder}, and begin anew") from None
+        if differing:
+            raise DocumentError(
+                f"{self.folder}: holds what another run has done: the {_WORDS.get(differing[0], differing[0])} differs; "
+                "remove it, or choose another output"
+            )
+
+    def write(self, k: int, arrays: Arrays) -> None:
+        """Keep the arrays of chunk k, all at once, on the disk. Raises DocumentError naming the chunk; others stay."""
+        data = _packed(self.manifest, k, arrays)
+        try:
+            replace(self._file(k), lambda file: file.write(data + _checksum(data, k)))
+        except OSError as error:
+            raise DocumentError(f"chunk {k}: {self.folder}: {error.strerror}; {_KEPT}") from None
+
+    def done(self) -> list[int]:
+        """The chunks that are there and whole; others are removed."""
+        found = []
+        for k in range(len(self.manifest)):
+            try:
+                with open(self._file(k), "rb") as file:
+                    data = file.read()
+            except OSError:
+                continue
+            if len(data) == self._bytes(k) and _checksum(data[:-_CHECKSUM], k) == data[-_CHECKSUM:]:
+                found.append(k)
+            else:
+                os.unlink(self._file(k))
+        return found
+
+    def finish(self) -> None:
+        """Put the output together, a chunk at a time, and remove the chunks. Raises DocumentError."""
+        try:
+            if self.path.endswith(".zarr"):
+                _write_zarr(self)
+            elif self.path.endswith(".npz"):
+                replace(os.path.realpath(self.path), self._write_npz)
+            else:
+                (name,) = self.manifest.arrays
+                replace(os.path.realpath(self.path), lambda file: self._write_npy(file, name))
+        except OSError as error:
+            raise DocumentError(f"{self.path}: {error.strerror or error}; {_KEPT}") from None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _file(self, k: int) -> str:
+        return os.path.join(self.folder, f"{k}.chunk")
+
+    def _bytes(self, k: int) -> int:
+        return sum(_size(self.manifest, k, name) for name in self.manifest.arrays) + _CHECKSUM
+
+    def part(self, k: int, name: str) -> NDArray[Any]:
+        """One array of a chunk that is there."""
+        import numpy as np
+
+        names = list(self.manifest.arrays)
+        before = sum(_size(self.manifest, k, other) for other in names[: names.index(name)])
+        dtype, shape = self.manifest.arrays[name]
+        with open(self._file(k), "rb") as file:
+            file.seek(before)
+            data = file.read(_size(self.manifest, k, name))
+        return np.frombuffer(data, dtype).reshape(self.manifest.items(k), *shape)
+
+    def parts(self, name: str) -> Iterator[NDArray[Any]]:
+        """One array, chunk after chunk."""
+        return (self.part(k, name) for k in range(len(self.manifest)))
+
+    def _write_npy(self, file: IO[bytes], name: str) -> int:
+        from numpy.lib import format as npy
+
+        dtype, shape = self.manifest.arrays[name]
+        header = {"descr": dtype, "fortran_order": False, "shape": (self.manifest.size, *shape)}
+        npy.write_array_header_1_0(file, header)
+        return sum(file.write(part.data) for part in self.parts(name))
+
+    def _write_npz(self, file: BinaryIO) -> int:
+        from zipfile import ZipFile, ZipInfo
+
+        with ZipFile(file, "w") as archive:
+            for name in self.manifest.arrays:
+                info = ZipInfo()  # of the earliest time that zip knows: files are to depend on values alone
+                info.filename = info.orig_filename = f"{name}.npy"
+                with archive.open(info, "w", force_zip64=True) as member:
+                    self._write_npy(member, name)
+        return file.tell()
+
+
+_WORDS = {"arrays": "outputs", "size": "number of items", "chunk": "size of chunks", "version": "version of tidu"}
+
+
+def _differs(what: str, ours: Any, theirs: Any) -> bool:
+    return bool(ours["identity"].get(what) != theirs["identity"].get(what))
+
+
+def _checksum(data: bytes, k: int) -> bytes:
+    """Of the bytes of chunk k, which another one's are not taken for."""
+    return zlib.crc32(data, k).to_bytes(_CHECKSUM, "little")
+
+
+def _size(manifest: Manifest, k: int, name: str) -> int:
+    """The bytes of an array in chunk k."""
+    import numpy as np
+
+    dtype, shape = manifest.arrays[name]
+    return manifest.items(k) * math.prod(shape) * np.dtype(dtype).itemsize
+
+
+def _packed(manifest: Manifest, k: int, arrays: Arrays) -> bytes:
+    """The numbers of a chunk's arrays one after the other."""
+    import numpy as np
+
+    out = io.BytesIO()
+    for name, (dtype, shape) in manifest.arrays.items():
+        array = np.ascontiguousarray(arrays[name])
+        due = (manifest.items(k), *shape)
+        if array.shape != due or array.dtype.str != dtype:
+            raise DocumentError(f"chunk {k}: {name} is {array.dtype}{list(array.shape)}, and {dtype}{list(due)} is due")
+        out.write(array.data if array.size else b"")
+    return out.getvalue()
+
+
+def _write_zarr(sink: Sink) -> None:
+    from tidu_cli.formats.chunks.zarrs import new_group
+
+    temporary = os.path.join(sink.folder, "output.zarr")
+    shutil.rmtree(temporary, ignore_errors=True)
+    manifest = sink.manifest
+    shapes = {name: (dtype, (manifest.size, *shape)) for name, (dtype, shape) in manifest.arrays.items()}
+    group = new_group(temporary, shapes, manifest.chunk)
+    for name in manifest.arrays:
+        for k in range(len(manifest)):
+            start = k * manifest.chunk
+            group[name][start : start + manifest.items(k)] = sink.part(k, name)
+    os.rename(temporary, sink.path)
