@@ -119,6 +119,15 @@ def test_gradients_of_loops():
     assert_agrees(graph, inputs, ulps=256, made=made)
 
 
+def test_gradients_of_long_loops_stack_what_they_read_in_words():
+    n = 2**16 + 1
+    document = tidu.from_jax(lambda x: jax.lax.scan(lambda c, _: (jnp.sin(c) + x, None), x, None, length=n)[0], shape("f8"))
+    graph = tidu.grad(document, [i.key for i in document.head.inputs]).head
+    made = native(graph)
+    assert not made.layout.escapes and made.layout.n_words > n
+    assert_agrees(graph, {graph.inputs[0].key: np.array(0.7)}, ulps=16, made=made)
+
+
 def test_more_turns_than_python_waits_for():
     made = checked(lambda n: jax.lax.while_loop(lambda k: k < n, lambda k: k + 1, 0), np.int64(10))
     assert made.run({made.inputs[0].key: np.array(2_500_000)})[0] == 2_500_000
