@@ -129,7 +129,9 @@ def _ready(
         if found is not None:
             return found
     else:
-        items = _chunk(size, chunk, estimate_memory(plain_program(graph)).peak, 1, max_memory)
+        alone = plain_program(graph)
+        check_memory(alone, max_memory)
+        items = _chunk(size, chunk, estimate_memory(alone).peak, 1, max_memory)
         run = ENGINES[engine.name].module().batch(graph, keys, items)
         if run is not None:
             return run, items

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,6 +51,26 @@ def test_sizes_of_batches(size):
     keys = {Key(f"x{k}") for k in range(32)}
     inputs = {i.key: rng.uniform(-1, 1, size if i.key in keys else ()) for i in graph.inputs}
     assert_each(graph, keys, inputs, size)
+
+
+def test_registers_of_long_programs_are_bounded(monkeypatch):
+    monkeypatch.setattr("tidu_cli.runtime.engines.native.batches.MOST_BYTES", 2**22)
+    graph = SHAPES["chain"](2 * 10**4).head
+    keys = {i.key for i in graph.inputs}
+    run = batch(graph, keys, 200)
+    tracemalloc.start()
+    try:
+        run({key: np.linspace(0.1, 0.9, 200) for key in keys})
+        assert tracemalloc.get_traced_memory()[1] < 2**22 + 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_of_few_items_each_goes_alone_where_they_are_long(monkeypatch):
+    monkeypatch.setattr("tidu_cli.runtime.engines.native.batches.MOST_BYTES", 2**16)
+    graph = SHAPES["chain"](10**4).head
+    keys = {i.key for i in graph.inputs}
+    assert_each(graph, keys, {key: np.linspace(0.1, 0.9, 3) for key in keys}, 3)
 
 
 def test_arrays_and_outputs_without_items():

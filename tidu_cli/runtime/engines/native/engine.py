@@ -53,4 +53,4 @@ def batch(graph: Graph, keys: Collection[Key], size: int) -> Run | None:
     primitives = vocabulary(graph.cases)
     if refusal(graph, primitives) is not None:
         return None
-    return batched(native_program(graph, primitives, graph.outputs), keys)
+    return batched(native_program(graph, primitives, graph.outputs), keys, size)
