@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -87,11 +85,9 @@ def test_arrays_and_outputs_without_items():
 
 
 def test_items_may_part_ways_in_loops():
-    with jax.enable_x64(True):
-        scan = lambda x, ys: jax.lax.scan(lambda c, y: (jnp.sin(c) * y, c), x, ys)[1]  # noqa: E731
-        turns = lambda x: jax.lax.while_loop(lambda c: c[0] > 1, lambda c: (c[0] / 2, c[1] + 1), (x, 0))  # noqa: E731
-        one = tidu.from_jax(scan, jax.ShapeDtypeStruct((), "f8"), jax.ShapeDtypeStruct((5,), "f8")).head
-        other = tidu.from_jax(turns, jax.ShapeDtypeStruct((), "f8")).head
+    scan = lambda x, ys: tidu.scan(lambda c, y: (np.sin(c) * y, c), x, ys)[1]  # noqa: E731
+    turns = lambda x: tidu.while_loop(lambda c: c[0] > 1, lambda c: (c[0] / 2, c[1] + 1), (x, 0))  # noqa: E731
+    one, other = tidu.trace(scan, "f64[]", "f64[5]").head, tidu.trace(turns, "f64[]").head
     rng = np.random.default_rng(0)
     x, ys = (i.key for i in one.inputs)
     assert_each(one, {x}, {x: rng.normal(size=70), ys: rng.normal(size=5)}, 70)
