@@ -13,7 +13,6 @@ import scipy.special
 import tidu_cli as tidu
 from tests.runtime.native.agreement import assert_agrees, native
 
-
 TYPES = {"float64": "f64", "int64": "i64", "int32": "i32", "complex128": "c128"}
 
 
