@@ -38,7 +38,8 @@ def _loaded(name: str) -> tuple[Run, Any]:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    target = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=_LEVELS[name], jit=True)
+    # Without effort, which is as fast: opcodes are too short for registers to be chosen well.
+    target = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=0, jit=True)
     file = f"native-{name}-{_identity(llvm, target.triple, cpu, features)}.o"
     code = cached(file)
     if code is None:
@@ -50,9 +51,6 @@ def _loaded(name: str) -> tuple[Run, Any]:
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
     return prototype(engine.get_function_address(name)), engine
 
-
-_LEVELS = {"run": 0, "run_many": 2}
-"""How hard LLVM tries. With one number at a time there is nothing to win, and it takes a quarter of the time to compile."""
 
 _CALLBACKS: dict[str, Any] = {}
 """What the code calls back, kept in memory."""
