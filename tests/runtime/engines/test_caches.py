@@ -30,7 +30,8 @@ def test_what_is_damaged_is_not(folder, damage):
 
 def test_what_another_user_wrote_is_not_run(monkeypatch):
     keep("code", b"machine code")
-    monkeypatch.setattr(os, "getuid", lambda me=os.getuid(): me + 1)
+    me = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: me + 1)
     assert cached("code") is None
 
 

@@ -17,7 +17,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.contract import Run
-from tidu_cli.runtime.engines.native.compiling import function
+from tidu_cli.runtime.engines.native.compiling import machine
 from tidu_cli.runtime.engines.native.layout import Entry, Place, Words
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, LANES, TABLE, for_many
 from tidu_cli.runtime.engines.native.program import FUEL_EACH, NativeProgram
@@ -48,7 +48,7 @@ class _Batch:
         self.program, self.keys = program, set(keys)
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.width = self._width(8 * program.layout.n_words, size)
-        self.machine = function("run_many" if self.width > 1 else "run")
+        self.machine = machine("run_many" if self.width > 1 else "run", program.code)
 
     def _width(self, bytes_each: int, size: int) -> int:
         """How many items go together; where they may part ways, each goes its own."""
@@ -81,8 +81,8 @@ class _Batch:
     def _registers(self, inputs: Mapping[Key, Any]) -> NDArray[Any]:
         """Registers with what is the same for all items."""
         words = np.zeros((self.program.layout.n_words, self.width), np.int64)
-        for type_, place, value in self.program.layout.constants:
-            _put(words, type_, place, np.asarray(value)[None], self.width)
+        for type_, constant, value in self.program.layout.constants:
+            _put(words, type_, constant, np.asarray(value)[None], self.width)
         for i, place in zip(self.program.inputs, self.program.input_places, strict=True):
             if i.key not in self.keys:
                 _put(words, i.type, _words(place), np.asarray(inputs[i.key])[None], self.width)
@@ -90,9 +90,9 @@ class _Batch:
 
     def _block(self, words: NDArray[Any], inputs: Mapping[Key, Any], found: list[Any], begin: int, end: int) -> None:
         program = self.program
-        for i, place in zip(program.inputs, program.input_places, strict=True):
+        for i, given in zip(program.inputs, program.input_places, strict=True):
             if i.key in self.keys:
-                _put(words, i.type, _words(place), inputs[i.key][begin:end], end - begin)
+                _put(words, i.type, _words(given), inputs[i.key][begin:end], end - begin)
         words[FUEL] = FUEL_EACH
         at = 0
         while program.code[at := self.machine(program.code.ctypes.data, at, words.ctypes.data, self.width), 0] == JUMP_BACK:

@@ -39,6 +39,9 @@ class Entry:
 
 Place = Words | Entry
 
+Lowered = tuple[Rows, Sequence[Place]]
+"""The instructions of a step, and where its results are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Escape:
@@ -110,10 +113,9 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 def computing(opcode: int, reads: Sequence[Words], target: Words) -> Rows:
     """The instructions of an opcode for each element of operands of one shape."""
-    first, second, third = [*reads, *[np.zeros(1, np.int64)] * (3 - len(reads))]
-    found = rows(opcode, first, second, target)
+    found = rows(opcode, reads[0], reads[1] if len(reads) > 1 else 0, target)
     if len(reads) < 3:
         return found
     pairs = np.zeros((len(found), 2, FIELDS), np.int32)
-    pairs[:, 0], pairs[:, 1, 1] = found, third.reshape(-1)
+    pairs[:, 0], pairs[:, 1, 1] = found, reads[2].reshape(-1)
     return pairs.reshape(-1, FIELDS)
