@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -32,31 +33,37 @@ MOST_BYTES = 2**27
 """What the registers of all threads should take at most. Where there are so many words that few items fit, each goes alone."""
 
 
-def batched(program: NativeProgram, keys: Collection[Key], size: int) -> Run | None:
-    """The run of a program over up to `size` items of the inputs `keys`; None if it needs more than the machine."""
+def batched(program: NativeProgram, keys: Collection[Key], size: int, room: int) -> Run | None:
+    """The run of a program over up to `size` items of the inputs `keys`, whose registers take at most `room` bytes.
+
+    None if it needs more than the machine.
+    """
     ends = [(i.type, p) for i, p in zip(program.inputs, program.input_places, strict=True)]
     ends += [(o.type, p) for o, p in zip(program.outputs, program.output_places, strict=True) if p is not None]
     if program.layout.escapes or any(isinstance(p, Entry) for _, p in ends):
         return None
-    return _Batch(program, keys, size).run
+    return _Batch(program, keys, size, room).run
 
 
 class _Batch:
     """The threads and registers that a batch runs on."""
 
-    def __init__(self, program: NativeProgram, keys: Collection[Key], size: int) -> None:
+    def __init__(self, program: NativeProgram, keys: Collection[Key], size: int, room: int) -> None:
         self.program, self.keys = program, set(keys)
-        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.width = self._width(8 * program.layout.n_words, size)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        bytes_each = 8 * program.layout.n_words
+        self.width = self._width(bytes_each, size, cores, min(room, MOST_BYTES) // cores)
+        self.threads = max(min(cores, room // (bytes_each * self.width)), 1)
+        self.idle: list[NDArray[Any]] = []
         self.machine = machine("run_many" if self.width > 1 else "run", program.code)
 
-    def _width(self, bytes_each: int, size: int) -> int:
-        """How many items go together; where they may part ways, each goes its own."""
+    def _width(self, bytes_each: int, size: int, cores: int, room: int) -> int:
+        """How many items go together in a thread's room; where they may part ways, each goes its own."""
         if not self.program.layout.uniform or not _all_for_many(self.program.code):
             return 1
         worthwhile = min(max(CACHE_BYTES // bytes_each, FEWEST_LANES), MOST_LANES)
-        share = size if bytes_each < CACHE_BYTES else -(-size // self.threads)  # of a long program, whose runs take milliseconds
-        lanes = min(worthwhile, MOST_BYTES // (bytes_each * self.threads), share + LANES - 1) // LANES * LANES
+        share = size if bytes_each < CACHE_BYTES else -(-size // cores)  # of a long program, whose runs take milliseconds
+        lanes = min(worthwhile, room // bytes_each, share + LANES - 1) // LANES * LANES
         return max(lanes, 1)
 
     def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
@@ -65,41 +72,52 @@ class _Batch:
         found = [_room(o.type, size) for o in self.program.outputs]
         per_task = self.width * max(1, -(-size // (self.width * self.threads * 4)))
         begins = range(0, size, per_task)
+        stopped = Event()
 
         def task(begin: int) -> None:
             words = self._registers(inputs)
             for first in range(begin, min(begin + per_task, size), self.width):
-                self._block(words, inputs, found, first, min(first + self.width, size))
+                self._block(words, inputs, found, slice(first, min(first + self.width, size)), stopped)
+            self.idle.append(words)
 
         if len(begins) == 1:
             task(0)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
+            return found
+        with ThreadPoolExecutor(self.threads) as pool:
+            try:
                 list(pool.map(task, begins))
+            except BaseException:
+                stopped.set()
+                raise
         return found
 
     def _registers(self, inputs: Mapping[Key, Any]) -> NDArray[Any]:
         """Registers with what is the same for all items."""
-        words = np.zeros((self.program.layout.n_words, self.width), np.int64)
-        for type_, constant, value in self.program.layout.constants:
-            _put(words, type_, constant, np.asarray(value)[None], self.width)
+        if self.idle:
+            words = self.idle.pop()
+        else:
+            words = np.zeros((self.program.layout.n_words, self.width), np.int64)
+            for type_, constant, value in self.program.layout.constants:
+                _put(words, type_, constant, np.asarray(value)[None], self.width)
         for i, place in zip(self.program.inputs, self.program.input_places, strict=True):
             if i.key not in self.keys:
                 _put(words, i.type, _words(place), np.asarray(inputs[i.key])[None], self.width)
         return words
 
-    def _block(self, words: NDArray[Any], inputs: Mapping[Key, Any], found: list[Any], begin: int, end: int) -> None:
-        program = self.program
+    def _block(self, words: NDArray[Any], inputs: Mapping[Key, Any], found: list[Any], items: slice, stopped: Event) -> None:
+        program, n = self.program, items.stop - items.start
         for i, given in zip(program.inputs, program.input_places, strict=True):
             if i.key in self.keys:
-                _put(words, i.type, _words(given), inputs[i.key][begin:end], end - begin)
-        words[FUEL] = FUEL_EACH
+                _put(words, i.type, _words(given), inputs[i.key][items], n)
         at = 0
-        while program.code[at := self.machine(program.code.ctypes.data, at, words.ctypes.data, self.width), 0] == JUMP_BACK:
+        while not stopped.is_set():
             words[FUEL] = FUEL_EACH
+            at = self.machine(program.code.ctypes.data, at, words.ctypes.data, self.width)
+            if program.code[at, 0] != JUMP_BACK:
+                break
         for o, place, array in zip(program.outputs, program.output_places, found, strict=True):
             if place is not None:
-                array[begin:end] = _get(words, o.type, _words(place), end - begin)
+                array[items] = _get(words, o.type, _words(place), n)
 
 
 def _all_for_many(code: NDArray[Any]) -> bool:
@@ -142,6 +160,6 @@ def _get(words: NDArray[Any], type_: Type, place: Words, n: int) -> NDArray[Any]
     if type_.dtype == "bool":
         columns = columns & 1 != 0
     elif type_.dtype == "c128":
-        columns = columns + 0j
-        columns.imag = numbers[at + 1, :n]
+        real, columns = columns, np.empty(columns.shape, np.complex128)
+        columns.real, columns.imag = real, numbers[at + 1, :n]
     return columns.T.reshape(n, *place.shape)
