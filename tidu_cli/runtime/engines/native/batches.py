@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,10 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.contract import Run
 from tidu_cli.runtime.engines.native.compiling import machine
-from tidu_cli.runtime.engines.native.layout import Entry, Place, Words
+from tidu_cli.runtime.engines.native.layout import Entry, Place, Words, index_of
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, LANES, TABLE, for_many
 from tidu_cli.runtime.engines.native.program import FUEL_EACH, NativeProgram
+from tidu_cli.runtime.engines.native.selecting import width
 
 CACHE_BYTES = 2**20
 """What registers should take, where they can."""
@@ -52,12 +53,16 @@ class _Batch:
         self.program, self.keys = program, set(keys)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         bytes_each = 8 * program.layout.n_words
-        self.width = self._width(bytes_each, size, cores, min(room, MOST_BYTES) // cores)
+        self.width = self._lanes(bytes_each, size, cores, min(room, MOST_BYTES) // cores)
         self.threads = max(min(cores, room // (bytes_each * self.width)), 1)
-        self.idle: list[NDArray[Any]] = []
+        self.idle: list[_Registers] = []
+        cells = [(i.key, _cell(i.type, p)) for i, p in zip(program.inputs, program.input_places, strict=True)]
+        self.given, self.shared = ([c for c in cells if (c[0] in keys) == each] for each in (True, False))
+        made = zip(program.outputs, program.output_places, strict=True)
+        self.made = [(k, _cell(o.type, p)) for k, (o, p) in enumerate(made) if p is not None]
         self.machine = machine("run_many" if self.width > 1 else "run", program.code)
 
-    def _width(self, bytes_each: int, size: int, cores: int, room: int) -> int:
+    def _lanes(self, bytes_each: int, size: int, cores: int, room: int) -> int:
         """How many items go together in a thread's room; where they may part ways, each goes its own."""
         if not self.program.layout.uniform or not _all_for_many(self.program.code):
             return 1
@@ -69,16 +74,18 @@ class _Batch:
     def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
         """The values of the outputs for each item."""
         size = max([len(inputs[i.key]) for i in self.program.inputs if i.key in self.keys], default=1)
-        found = [_room(o.type, size) for o in self.program.outputs]
+        found = [np.zeros((size, *o.type.shape), numpy_dtype(np, o.type.dtype)) for o in self.program.outputs]  # type: ignore[union-attr]
         per_task = self.width * max(1, -(-size // (self.width * self.threads * 4)))
         begins = range(0, size, per_task)
         stopped = Event()
 
         def task(begin: int) -> None:
-            words = self._registers(inputs)
+            registers = self.idle.pop() if self.idle else _Registers(self.program, self.width)
+            for key, cell in self.shared:
+                registers.put(cell, np.asarray(inputs[key])[None])
             for first in range(begin, min(begin + per_task, size), self.width):
-                self._block(words, inputs, found, slice(first, min(first + self.width, size)), stopped)
-            self.idle.append(words)
+                self._block(registers, inputs, found, slice(first, min(first + self.width, size)), stopped)
+            self.idle.append(registers)
 
         if len(begins) == 1:
             task(0)
@@ -91,75 +98,62 @@ class _Batch:
                 raise
         return found
 
-    def _registers(self, inputs: Mapping[Key, Any]) -> NDArray[Any]:
-        """Registers with what is the same for all items."""
-        if self.idle:
-            words = self.idle.pop()
-        else:
-            words = np.zeros((self.program.layout.n_words, self.width), np.int64)
-            for type_, constant, value in self.program.layout.constants:
-                _put(words, type_, constant, np.asarray(value)[None], self.width)
-        for i, place in zip(self.program.inputs, self.program.input_places, strict=True):
-            if i.key not in self.keys:
-                _put(words, i.type, _words(place), np.asarray(inputs[i.key])[None], self.width)
-        return words
-
-    def _block(self, words: NDArray[Any], inputs: Mapping[Key, Any], found: list[Any], items: slice, stopped: Event) -> None:
-        program, n = self.program, items.stop - items.start
-        for i, given in zip(program.inputs, program.input_places, strict=True):
-            if i.key in self.keys:
-                _put(words, i.type, _words(given), inputs[i.key][items], n)
-        at = 0
+    def _block(self, registers: _Registers, inputs: Mapping[Key, Any], found: list[Any], items: slice, stopped: Event) -> None:
+        for key, cell in self.given:
+            registers.put(cell, inputs[key][items])
+        code, words, at = self.program.code, registers.words, 0
         while not stopped.is_set():
             words[FUEL] = FUEL_EACH
-            at = self.machine(program.code.ctypes.data, at, words.ctypes.data, self.width)
-            if program.code[at, 0] != JUMP_BACK:
+            at = self.machine(code.ctypes.data, at, words.ctypes.data, self.width)
+            if code[at, 0] != JUMP_BACK:
                 break
-        for o, place, array in zip(program.outputs, program.output_places, found, strict=True):
-            if place is not None:
-                array[items] = _get(words, o.type, _words(place), n)
+        for number, cell in self.made:
+            registers.get(cell, found[number][items])
+
+
+class _Cell(NamedTuple):
+    """What picks the rows of registers where the numbers of a value are, for each part that those of the dtype have."""
+
+    dtype: str
+    parts: tuple[int | slice | Words, ...]
+
+
+def _cell(type_: Type, place: Place) -> _Cell:
+    assert isinstance(type_, TensorType) and not isinstance(place, Entry)
+    return _Cell(type_.dtype, tuple([index_of(place + k) for k in range(width(type_.dtype))]))
+
+
+class _Registers:
+    """The registers of one thread: a row of items for each word, which holds the constants of a program."""
+
+    def __init__(self, program: NativeProgram, lanes: int) -> None:
+        self.words = np.zeros((program.layout.n_words, lanes), np.int64)
+        self.views = {"bool": self.words}
+        for type_, place, value in program.layout.constants:
+            self.put(_cell(type_, place), np.asarray(value)[None])
+
+    def _numbers(self, dtype: str) -> NDArray[Any]:
+        """The registers as numbers of a dtype."""
+        if dtype not in self.views:
+            view = self.words.view("f8" if dtype == "c128" else numpy_dtype(np, dtype))
+            self.views[dtype] = view[:, :: view.shape[1] // self.words.shape[1]]
+        return self.views[dtype]
+
+    def put(self, cell: _Cell, values: NDArray[Any]) -> None:
+        """Set the value for each item; of one value for all."""
+        numbers, n = self._numbers(cell.dtype), len(values) if len(values) > 1 else None
+        columns = values if values.ndim == 1 else values.reshape(len(values), -1).T
+        for at, part in zip(cell.parts, (columns.real, columns.imag) if len(cell.parts) > 1 else (columns,), strict=True):
+            numbers[at, :n] = part
+
+    def get(self, cell: _Cell, values: NDArray[Any]) -> None:
+        """Fill in the value of each item."""
+        numbers = self._numbers(cell.dtype)
+        columns = values if values.ndim == 1 else values.reshape(len(values), -1).T
+        for at, part in zip(cell.parts, (columns.real, columns.imag) if len(cell.parts) > 1 else (columns,), strict=True):
+            part[...] = numbers[at, : len(values)] & 1 if cell.dtype == "bool" else numbers[at, : len(values)]
 
 
 def _all_for_many(code: NDArray[Any]) -> bool:
     missing = [number for number, signature in enumerate(TABLE) if not for_many(signature)]
     return not np.isin(code[:, 0], missing).any()
-
-
-def _words(place: Place | None) -> Words:
-    assert place is not None and not isinstance(place, Entry)
-    return place
-
-
-def _room(type_: Type, size: int) -> NDArray[Any]:
-    assert isinstance(type_, TensorType)
-    return np.zeros((size, *type_.shape), numpy_dtype(np, type_.dtype))
-
-
-def _numbers(words: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """The registers as numbers of a dtype, by word and item."""
-    if dtype == "bool":
-        return words
-    view = words.view("f8" if dtype == "c128" else numpy_dtype(np, dtype))
-    return view[:, :: view.shape[1] // words.shape[1]]
-
-
-def _put(words: NDArray[Any], type_: Type, place: Words, values: NDArray[Any], n: int) -> None:
-    assert isinstance(type_, TensorType)
-    numbers, at = _numbers(words, type_.dtype), place.reshape(-1)
-    columns = np.reshape(values, (len(values), -1)).T
-    if type_.dtype == "c128":
-        numbers[at, :n], numbers[at + 1, :n] = columns.real, columns.imag
-    else:
-        numbers[at, :n] = columns
-
-
-def _get(words: NDArray[Any], type_: Type, place: Words, n: int) -> NDArray[Any]:
-    assert isinstance(type_, TensorType)
-    numbers, at = _numbers(words, type_.dtype), place.reshape(-1)
-    columns = numbers[at, :n]
-    if type_.dtype == "bool":
-        columns = columns & 1 != 0
-    elif type_.dtype == "c128":
-        real, columns = columns, np.empty(columns.shape, np.complex128)
-        columns.real, columns.imag = real, numbers[at + 1, :n]
-    return columns.T.reshape(n, *place.shape)
