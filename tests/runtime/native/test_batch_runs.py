@@ -39,7 +39,7 @@ def threads(monkeypatch):
 
 
 def test_all_cores_take_part(threads):
-    evaluated(FORMULA, {"x": np.zeros(4096), "y": 2.0})
+    evaluated(FORMULA, {"x": np.zeros(2**16), "y": 2.0})
     assert len(threads) == 3
 
 

@@ -24,10 +24,10 @@ from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, LANES, TABL
 from tidu_cli.runtime.engines.native.program import FUEL_EACH, NativeProgram
 from tidu_cli.runtime.engines.native.selecting import width
 
-CACHE_BYTES = 2**20
+CACHE_BYTES = 2**21
 """What registers should take, where they can."""
 
-FEWEST_LANES, MOST_LANES = 32, 128
+FEWEST_LANES, MOST_LANES = 32, 4096
 """With fewer items in a block, what Python does for each block counts; more gain nothing."""
 
 MOST_BYTES = 2**27
