@@ -38,7 +38,7 @@ def lazily(
     Raises EvaluationError for inputs that do not fit, and for records among the outputs.
     """
     import dask.array as da
-    from dask import delayed
+    from dask.delayed import delayed
 
     if reduction:
         require_reducible(graph.outputs, reduction)

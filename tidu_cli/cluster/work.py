@@ -64,7 +64,7 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
         ):
             graph, runs = _ready(job.document)
             values = dict(job.shared)
-            for key, items in given.items():
+            for key, items in (*job.items.items(), *given.items()):
                 values[key] = items.read(start, stop)
             axes = dict.fromkeys(job.batched, 0)
             found, _ = evaluate_batch(

@@ -105,7 +105,7 @@ def test_damaged_chunks_are_done_again(tmp_path):
         (replace(MANIFEST, size=11), "the number of items differs"),
         (replace(MANIFEST, identity={"document": "a", "input x": "c"}), "the input x differs"),
         (replace(MANIFEST, identity={"document": "z", "input x": "b"}), "the document differs"),
-        (replace(MANIFEST, arrays={"y": ("<f8", (5, 2))}), "the outputs differs"),
+        (replace(MANIFEST, arrays={"y": ("<f8", (5, 2))}), "the choice of outputs differs"),
     ],
 )
 def test_another_run_is_not_resumed(other, words, tmp_path):

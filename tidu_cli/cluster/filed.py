@@ -1,0 +1,82 @@
+"""Items that lie in files, and are read by whoever needs them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidu_cli.formats.chunks.npy import native
+from tidu_cli.formats.chunks.sources import Source
+from tidu_cli.graph.graph import Input
+from tidu_cli.graph.types import RecordType, Type
+from tidu_cli.runtime.batches import batch_size
+from tidu_cli.runtime.inputs import input_value, record_fields
+
+Place = Source | Mapping[str, Any]
+"""Where values lie: an array in files, of a record such a place for each field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """Items at a place, along an axis of each array there, which may be counted from the last one."""
+
+    place: Place
+    axis: int
+    size: int
+
+    def read(self, start: int, stop: int) -> Any:
+        """Those from `start` to `stop`, with the batch as their first axis. Raises DocumentError that names the file."""
+        return _read(self.place, self.axis, start, stop)
+
+    def files(self, start: int, stop: int) -> Iterator[str]:
+        """The files, or directories, that these lie in."""
+        for source in _sources(self.place):
+            yield from source.files(start, stop, self.axis % len(source.shape))
+
+    def identity(self) -> str:
+        """What says which items these are, as far as names, dtypes and shapes say it."""
+        return hashlib.sha256(repr((self.place, self.axis)).encode()).hexdigest()
+
+
+def is_place(value: object) -> bool:
+    """Whether it is a place in files, and no value itself."""
+    return any(map(is_place, value.values())) if isinstance(value, Mapping) else hasattr(value, "files")
+
+
+def filed(declared: Input, axis: int, place: Place) -> Filed:
+    """An input's items at a place. Raises EvaluationError where their dtype or shape does not fit."""
+    where = f"input {declared.key}"
+    size = batch_size(where, declared.type, axis, place)
+    input_value(where, declared.type, _zero(where, declared.type, axis, place))
+    return Filed(place, axis, size)
+
+
+def _zero(where: str, type_: Type, axis: int, place: Place) -> Any:
+    """An item of zeros, as its files hold them."""
+    import numpy as np
+
+    if isinstance(type_, RecordType):
+        fields = record_fields(where, type_, place)
+        return {name: _zero(f"{where}.{name}", t, axis, fields[name]) for name, t in type_.fields if name in fields}  # type: ignore[arg-type]
+    assert not isinstance(place, Mapping)
+    at = axis % len(place.shape)
+    return np.zeros((*place.shape[:at], *place.shape[at + 1 :]), native(place.dtype))
+
+
+def _read(place: Place, axis: int, start: int, stop: int) -> Any:
+    import numpy as np
+
+    if isinstance(place, Mapping):
+        return {name: _read(field, axis, start, stop) for name, field in place.items()}
+    at = axis % len(place.shape)
+    return np.moveaxis(place.read(start, stop, at), at, 0)
+
+
+def _sources(place: Place) -> Iterator[Source]:
+    if isinstance(place, Mapping):
+        for field in place.values():
+            yield from _sources(field)
+    else:
+        yield place
