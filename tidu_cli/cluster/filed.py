@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from tidu_cli.formats.chunks.npy import native
 from tidu_cli.formats.chunks.sources import Source
+from tidu_cli.formats.values.places import value_at
 from tidu_cli.graph.graph import Input
 from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.runtime.batches import batch_size
@@ -43,6 +45,13 @@ class Filed:
 def is_place(value: object) -> bool:
     """Whether it is a place in files, and no value itself."""
     return any(map(is_place, value.values())) if isinstance(value, Mapping) else hasattr(value, "files")
+
+
+def from_files(where: str, value: Any, in_parts: bool) -> Any:
+    """A value, with paths in it as the arrays that are there, or, `in_parts`, as where these lie. Raises DocumentError."""
+    if isinstance(value, Mapping):
+        return {name: from_files(f"{where}.{name}", field, in_parts) for name, field in value.items()}
+    return value_at(str(value), where, in_parts=in_parts) if isinstance(value, PurePath) else value
 
 
 def filed(declared: Input, axis: int, place: Place) -> Filed:

@@ -7,10 +7,14 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.cluster.collecting import put_together
+from tidu_cli.cluster.filed import from_files
 from tidu_cli.cluster.run import batch_of, parts
 from tidu_cli.cluster.saved import Saved
 from tidu_cli.cluster.scheduler import connected
 from tidu_cli.cluster.work import Values
+from tidu_cli.formats.files import write_pieces
+from tidu_cli.formats.suffixes import format_of
+from tidu_cli.formats.values import write_values
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 
@@ -29,10 +33,9 @@ def mapped(
 ) -> Values:
     """The values of outputs for all items, or their sum or mean. `how` are options of `batch_of`. Raises EvaluationError.
 
-    With `out` the values of items are written there, and none are returned; sums are returned, and not written, but what they come
-    of is kept beside `out` until they are.
+    With `out` the values of items are written there, and none are returned; a sum or mean is both.
     """
-    batch = batch_of(graph, inputs, axes, **how)
+    batch = batch_of(graph, {key: from_files(f"input {key}", x, key in axes) for key, x in inputs.items()}, axes, **how)
     saved = None if out is None else Saved(batch, out, streamed=not batch.job.reduction, resume=resume)
     with (
         nullcontext() if saved is None else saved.open(),
@@ -41,6 +44,8 @@ def mapped(
         if saved is None:
             return put_together(batch, parts(batch, client))
         if not saved.streamed:
-            return put_together(batch, saved.filled(client))
+            found = put_together(batch, saved.filled(client))
+            write_pieces((write_values(found, str(format_of(out)), batch.types),), out)
+            return found
         saved.fill(client)
         return {}

@@ -100,7 +100,7 @@ class Saved:
         array = np.array(self.sink.part(k, name))
         if type_.dtype == "bf16":
             array = array.view(numpy_dtype(np, type_.dtype))
-        return array[0] if self.batch.job.reduction else array
+        return array.reshape(array.shape[1:]) if self.batch.job.reduction else array
 
     def is_begun(self) -> bool:
         """Whether some of it is done, and the output not yet written."""
