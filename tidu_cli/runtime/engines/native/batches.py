@@ -17,7 +17,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.contract import Run
-from tidu_cli.runtime.engines.native.compiling import function
+from tidu_cli.runtime.engines.native.compiling import machine
 from tidu_cli.runtime.engines.native.layout import Entry, Place, Words
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, LANES, TABLE, for_many
 from tidu_cli.runtime.engines.native.program import FUEL_EACH, NativeProgram
@@ -28,27 +28,36 @@ CACHE_BYTES = 2**20
 FEWEST_LANES, MOST_LANES = 32, 128
 """With fewer items in a block, what Python does for each block counts; more gain nothing."""
 
+MOST_BYTES = 2**27
+"""What the registers of all threads should take at most. Where there are so many words that few items fit, each goes alone."""
 
-def batched(program: NativeProgram, keys: Collection[Key]) -> Run | None:
-    """The run of a program over items of the inputs `keys`; None if it needs more than the machine."""
+
+def batched(program: NativeProgram, keys: Collection[Key], size: int) -> Run | None:
+    """The run of a program over up to `size` items of the inputs `keys`; None if it needs more than the machine."""
     ends = [(i.type, p) for i, p in zip(program.inputs, program.input_places, strict=True)]
     ends += [(o.type, p) for o, p in zip(program.outputs, program.output_places, strict=True) if p is not None]
     if program.layout.escapes or any(isinstance(p, Entry) for _, p in ends):
         return None
-    return _Batch(program, keys).run
+    return _Batch(program, keys, size).run
 
 
 class _Batch:
     """The threads and registers that a batch runs on."""
 
-    def __init__(self, program: NativeProgram, keys: Collection[Key]) -> None:
+    def __init__(self, program: NativeProgram, keys: Collection[Key], size: int) -> None:
         self.program, self.keys = program, set(keys)
-        # Where items may part ways, each goes its own.
-        self.together = program.layout.uniform and _all_for_many(program.code)
-        lanes = CACHE_BYTES // (8 * program.layout.n_words) // LANES * LANES
-        self.width = min(max(lanes, FEWEST_LANES), MOST_LANES) if self.together else 1
-        self.machine = function("run_many" if self.together else "run")
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.width = self._width(8 * program.layout.n_words, size)
+        self.machine = machine("run_many" if self.width > 1 else "run", program.code)
+
+    def _width(self, bytes_each: int, size: int) -> int:
+        """How many items go together; where they may part ways, each goes its own."""
+        if not self.program.layout.uniform or not _all_for_many(self.program.code):
+            return 1
+        worthwhile = min(max(CACHE_BYTES // bytes_each, FEWEST_LANES), MOST_LANES)
+        share = size if bytes_each < CACHE_BYTES else -(-size // self.threads)  # of a long program, whose runs take milliseconds
+        lanes = min(worthwhile, MOST_BYTES // (bytes_each * self.threads), share + LANES - 1) // LANES * LANES
+        return max(lanes, 1)
 
     def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
         """The values of the outputs for each item."""
@@ -72,8 +81,8 @@ class _Batch:
     def _registers(self, inputs: Mapping[Key, Any]) -> NDArray[Any]:
         """Registers with what is the same for all items."""
         words = np.zeros((self.program.layout.n_words, self.width), np.int64)
-        for type_, place, value in self.program.layout.constants:
-            _put(words, type_, place, np.asarray(value)[None], self.width)
+        for type_, constant, value in self.program.layout.constants:
+            _put(words, type_, constant, np.asarray(value)[None], self.width)
         for i, place in zip(self.program.inputs, self.program.input_places, strict=True):
             if i.key not in self.keys:
                 _put(words, i.type, _words(place), np.asarray(inputs[i.key])[None], self.width)
@@ -81,9 +90,9 @@ class _Batch:
 
     def _block(self, words: NDArray[Any], inputs: Mapping[Key, Any], found: list[Any], begin: int, end: int) -> None:
         program = self.program
-        for i, place in zip(program.inputs, program.input_places, strict=True):
+        for i, given in zip(program.inputs, program.input_places, strict=True):
             if i.key in self.keys:
-                _put(words, i.type, _words(place), inputs[i.key][begin:end], end - begin)
+                _put(words, i.type, _words(given), inputs[i.key][begin:end], end - begin)
         words[FUEL] = FUEL_EACH
         at = 0
         while program.code[at := self.machine(program.code.ctypes.data, at, words.ctypes.data, self.width), 0] == JUMP_BACK:

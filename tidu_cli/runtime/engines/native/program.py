@@ -14,7 +14,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.runtime.engines.native.compiling import function
+from tidu_cli.runtime.engines.native.compiling import machine
 from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, Words, joined, rows
 from tidu_cli.runtime.engines.native.lowering import Lowering
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, STOP
@@ -69,6 +69,7 @@ class Registers:
         self.entries: list[Any] = [None] * layout.n_entries
         self.escapes = layout.escapes
         self.kernels: dict[int, Callable[[], None]] = {}
+        self.machine = machine("run", program.code)
         for type_, place, value in layout.constants:
             self._putting(type_, place)(value)
         self.inputs = [self._putting(i.type, p) for i, p in zip(program.inputs, program.input_places, strict=True)]
@@ -77,7 +78,7 @@ class Registers:
 
     def execute(self, code: Rows) -> None:
         """Run the instructions from the first to the end."""
-        run, at, words, first = function("run"), 0, self.words.ctypes.data, code.ctypes.data
+        run, at, words, first = self.machine, 0, self.words.ctypes.data, code.ctypes.data
         self.words[FUEL] = FUEL_EACH
         while code[at := run(first, at, words, 1), 0] != STOP:
             if code[at, 0] == JUMP_BACK:

@@ -43,9 +43,9 @@ def file_name(graph: Graph, device: Any) -> str:
 def _surroundings() -> bytes:
     """All but the graph and the device: versions, what tidu makes of primitives, the processor, and what the environment says."""
     import jax
-    import jaxlib
+    import jaxlib.version
 
-    versions = (__version__, jax.__version__, jaxlib.__version__, np.__version__, platform.platform(), _processor())
+    versions = (__version__, jax.__version__, jaxlib.version.__version__, np.__version__, platform.platform(), _processor())
     digest = sha256("\n".join((*versions, str(os.cpu_count()), os.environ.get("XLA_FLAGS", ""))).encode())
     for folder in ("lax", "runtime/jax", "runtime/engines/xla"):
         for path in sorted((_PACKAGE / folder).rglob("*.py")):

@@ -64,7 +64,8 @@ class XlaProgram:
 
     @cached_property
     def _has_records(self) -> bool:
-        return not all(isinstance(end.type, TensorType) for end in (*self.graph.inputs, *self.graph.outputs))
+        types = [i.type for i in self.graph.inputs] + [o.type for o in self.graph.outputs]
+        return not all(isinstance(t, TensorType) for t in types)
 
     def nbytes(self) -> int:
         """About how many bytes a run takes, with inputs and results: what XLA says, and the results once more."""
