@@ -79,7 +79,7 @@ def test_tasks_of_chunks(plan, data):
 
 @given(st.integers(0, 300))
 def test_sums_are_a_tree(n):
-    """Each chunk is in one sum of at most FAN_IN, each of those in one of a group, and all that come home are of different groups."""
+    """Each chunk is in one sum of at most FAN_IN, each of those in one of a group; the sums of groups come home."""
     plan = Plan(n, 1)
     groups = max(-(-n // GROUP), 1)
     tasks = sum_tasks("job", plan, lambda start, stop: {}, range(groups))

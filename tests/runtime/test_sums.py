@@ -100,9 +100,9 @@ def test_a_tree_takes_few_places(n, fan_in):
 
 def test_what_has_no_sum():
     booleans = tidu.trace(lambda x: {"b": x > 0, "n": x > 1}, x="f64[]").head.outputs
-    with pytest.raises(EvaluationError, match="output b: bool.* has no sum over a batch; choose other outputs"):
+    with pytest.raises(EvaluationError, match=r"output b: bool.* has no sum over a batch; choose other outputs"):
         require_reducible(booleans, "sum")
     integers = tidu.trace(lambda k: {"y": k + 1}, k="i64[]").head.outputs
     require_reducible(integers, "sum")
-    with pytest.raises(EvaluationError, match="output y: the mean of i64.* take the sum"):
+    with pytest.raises(EvaluationError, match=r"output y: the mean of i64.* take the sum"):
         require_reducible(integers, "mean")
