@@ -31,7 +31,8 @@ def require_scheduler(text: str) -> str:
     if not isinstance(text, str):
         told = type(text).__name__
         raise ArgumentError(f"argument 'scheduler' takes an address, 'local' or a distributed.Client, not a value of type {told}")
-    if _LOCAL.fullmatch(text) or re.fullmatch(r"([a-z+]+://)?[^\s/:]+:[0-9]+|[a-z+]+://\S+|\[[0-9a-f:]+\]:[0-9]+", text):
+    address = r"([a-z+]+://)?[^\s/:]+:[0-9]+|[a-z+]+://\S+|\[[0-9a-f:]+\]:[0-9]+"
+    if _LOCAL.fullmatch(text) or (re.fullmatch(address, text) and not text.startswith("local:")):
         return text
     raise EvaluationError(
         f"'{text}' is no scheduler: write its address, such as tcp://head:8786, or local, or local:4 for 4 processes here"
