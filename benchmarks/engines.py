@@ -4,8 +4,8 @@
 
 `jax.jit` is `jax.jit(jax.grad(f))` of the function as one writes it in JAX, CasADi the virtual machine of its SX, and autograd the
 function of NumPy with autograd's `numpy`. All are made ready before, take and give arrays of NumPy in f64, and agree. Times are the
-least of as many turns as some seconds allow, from 5 to 301, in which each comes once, in an order that is drawn; ratios are medians of
-those of the turns. (The threads of BLAS keep a core busy for a while after a product, which would count for whoever comes next.)
+least of as many turns as some seconds allow, from 5 to 301, in which each comes once, in an order that is drawn; ratios are medians
+of those of the turns. (The threads of BLAS keep a core busy for a while after a product, which would count for whoever comes next.)
 """
 
 from __future__ import annotations

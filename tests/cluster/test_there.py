@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import tidu_cli as tidu
-from tests.cluster.clusters import elementwise, needs_dask, products, same, values
+from tests.cluster.clusters import elementwise, needs_dask, same, values
 
 pytestmark = needs_dask
 N = 23
