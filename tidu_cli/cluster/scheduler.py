@@ -19,6 +19,7 @@ from tidu_cli import __version__
 from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.cluster.package import require_dask
 from tidu_cli.errors import ArgumentError, EvaluationError, counted
+from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -50,6 +51,7 @@ def connected(scheduler: str | Client) -> Iterator[Client]:
     require_dask()
     from distributed import Client
 
+    watch("connecting")
     with ExitStack() as stack:
         client = scheduler if isinstance(scheduler, Client) else stack.enter_context(_started(require_scheduler(scheduler)))
         _require_workers(client)
