@@ -29,9 +29,9 @@ def test_without_dask(command, monkeypatch):
 
 
 def test_without_zarr(tmp_path, monkeypatch):
-    """It is not told when all is computed."""
+    """It is told before anything is computed."""
     monkeypatch.setattr("tidu_cli.formats.chunks.zarrs.find_spec", lambda name: None)
-    monkeypatch.setattr("tidu_cli.cluster.run.run_chunk", None)
+    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", None)
     assert told(*EVAL, "-o", tmp_path / "z.zarr").endswith("error: zarr needs a package: pip install 'tidu[dask]'")
     assert os.listdir(tmp_path) == []
 
