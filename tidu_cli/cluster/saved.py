@@ -12,9 +12,8 @@ from tidu_cli.cluster.held import digest, tensor_at
 from tidu_cli.cluster.run import Batch, parts
 from tidu_cli.cluster.work import Values
 from tidu_cli.errors import DocumentError, EvaluationError, TiduError
-from tidu_cli.formats.chunks.sinks import Manifest, Sink, kept
+from tidu_cli.formats.chunks.sinks import Manifest, Sink, kept, require_place
 from tidu_cli.formats.chunks.sources import changed
-from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.evaluate import outward
@@ -40,11 +39,9 @@ class Saved:
         self._arrays = [(o.key, path, t) for o in batch.graph.outputs for path, t in leaves(o.type)]
         arrays = {_name(key, path): (_dtype(t).str, t.shape) for key, path, t in self._arrays}
         if len(arrays) < len(self._arrays):
-            raise DocumentError(f"two outputs would be called alike in {out}; choose some with --output")
-        if streamed and out.lower().endswith(".npy") and len(arrays) != 1:
-            raise DocumentError(
-                f"npy holds one array, and there are {len(arrays)} ({listed(list(arrays))}); choose one, or write npz"
-            )
+            raise DocumentError(f"two outputs would be called alike in {out}; choose some of them")
+        if streamed:
+            require_place(out, arrays)
         size, chunk = (batch.n_groups, 1) if batch.job.reduction else (batch.plan.size, batch.plan.chunk)
         self.sink = Sink.create(out, Manifest(arrays, size, chunk, _identity(batch)), resume=resume)
         self.again: dict[str, str] = {}
@@ -55,7 +52,10 @@ class Saved:
         times: dict[str, float] = {}
         stale = {k: reason for k in done if (reason := self._change(k, times))}
         if stale and len(stale) == len(done):
-            raise EvaluationError(f"{self.sink.folder}: {stale[done[0]]} since; remove it, or choose another output")
+            folder = self.sink.folder
+            raise EvaluationError(
+                f"{folder}: nothing in it is of use, as {stale[done[0]]}; remove {folder}, or choose another output"
+            )
         for k in stale:
             self.sink.discard(k)
         reasons = {**dict.fromkeys(self.sink.damaged, "what there was is damaged"), **stale}
@@ -70,7 +70,7 @@ class Saved:
                 if file not in times:
                     times[file] = changed(file)
                 if times[file] > self.sink.written(k):
-                    return f"input {key}: {file} has been changed"
+                    return f"{file}, of input {key}, has been changed since"
         return ""
 
     def fill(self, client: Client | None) -> None:

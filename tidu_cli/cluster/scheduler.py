@@ -136,10 +136,11 @@ def kept(client: Client, parcel: Parcel, job: Job) -> Iterator[None]:
     """
     from tidu_cli.cluster.plugin import Keeping
 
-    if (before := _documents.get(client)) != parcel.name:
+    mine = f"{parcel.name}-{client.id}"  # as other clients may map the same document, and end before
+    if (before := _documents.get(client)) != mine:
         _unregister(client, before)
-        client.register_plugin(Keeping(parcel), name=parcel.name)
-        _documents[client] = parcel.name
+        client.register_plugin(Keeping(parcel), name=mine)
+        _documents[client] = mine
     client.register_plugin(Keeping(job), name=job.name)
     try:
         yield
@@ -147,7 +148,7 @@ def kept(client: Client, parcel: Parcel, job: Job) -> Iterator[None]:
         _unregister(client, job.name)
 
 
-_documents: WeakKeyDictionary[Client, str] = WeakKeyDictionary()
+_documents: WeakKeyDictionary[Client, str] = WeakKeyDictionary()  # what the plugin of its latest document is called
 
 
 def _unregister(client: Client, name: str | None) -> None:

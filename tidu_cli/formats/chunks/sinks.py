@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from tidu_cli.errors import DocumentError, worded
 from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
 from tidu_cli.formats.replacing import replace
+from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +60,20 @@ class Manifest:
         return min((k + 1) * self.chunk, self.size) - k * self.chunk
 
 
+def require_place(path: str, arrays: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+    """Raises DocumentError if `finish` could not put these arrays, with their dtypes, together at a path."""
+    suffix = _suffix(path)
+    if suffix == ".npy" and len(arrays) != 1:
+        raise DocumentError(f"npy holds one array, and there are {len(arrays)} ({listed(list(arrays))}); choose one, or write npz")
+    if suffix == ".zarr":
+        from tidu_cli.formats.chunks.zarrs import require_zarr
+
+        require_zarr()
+        for name, (dtype, _) in arrays.items():
+            if "V" in dtype:
+                raise DocumentError(f"zarr holds no bf16, which {name} is of; write npz, or convert it to f32 before")
+
+
 class Sink:
     """The place of the chunks of an output, of which only their writer and one client need know."""
 
@@ -94,6 +109,8 @@ class Sink:
                 os.mkdir(sink.folder)
             replace(place, lambda file: file.write(told.encode()))
         except OSError as error:
+            with suppress(OSError):
+                os.rmdir(sink.folder)
             raise DocumentError(f"{sink.folder}: {error.strerror}") from None
         return sink
 
@@ -108,7 +125,8 @@ class Sink:
             raise DocumentError(f"{place}: is damaged; remove {self.folder}, and begin anew") from None
         if differing:
             raise DocumentError(
-                f"{self.folder}: holds what another run has done: the {differing[0]} differs; remove it, or choose another output"
+                f"{self.folder}: holds what another run has done: the {differing[0]} differs; remove "
+                f"{self.folder}, or choose another output"
             )
 
     def write(self, k: int, arrays: Arrays) -> None:
@@ -146,7 +164,7 @@ class Sink:
 
     def finish(self) -> None:
         """Put the output together, a chunk at a time, and remove the chunks. Raises DocumentError."""
-        suffix = os.path.splitext(self.path.rstrip("/"))[1].lower()
+        suffix = _suffix(self.path)
         try:
             if suffix == ".zarr":
                 _write_zarr(self)
@@ -196,7 +214,7 @@ class Sink:
         dtype, shape = self.manifest.arrays[name]
         header = {"descr": dtype, "fortran_order": False, "shape": (self.manifest.size, *shape)}
         npy.write_array_header_1_0(file, header)
-        return sum(file.write(part.data) for part in self.parts(name))
+        return sum(file.write(_numbers(part)) for part in self.parts(name))
 
     def _write_npz(self, file: BinaryIO) -> int:
         from zipfile import ZipFile, ZipInfo
@@ -211,6 +229,10 @@ class Sink:
 
 
 _WORDS = {"arrays": "choice of outputs", "size": "number of items", "chunk": "size of chunks", "version": "version of tidu"}
+
+
+def _suffix(path: str) -> str:
+    return os.path.splitext(path.rstrip("/"))[1].lower()
 
 
 def _differs(what: str, ours: Any, theirs: Any) -> bool:
@@ -230,6 +252,11 @@ def _size(manifest: Manifest, k: int, name: str) -> int:
     return manifest.items(k) * math.prod(shape) * np.dtype(dtype).itemsize
 
 
+def _numbers(array: NDArray[Any]) -> memoryview:
+    """What a contiguous array holds, of any dtype: those of times give no buffers."""
+    return array.reshape(-1).view("u1").data
+
+
 def _packed(manifest: Manifest, k: int, arrays: Arrays) -> bytes:
     """The numbers of a chunk's arrays one after the other."""
     import numpy as np
@@ -240,7 +267,7 @@ def _packed(manifest: Manifest, k: int, arrays: Arrays) -> bytes:
         due = (manifest.items(k), *shape)
         if array.shape != due or array.dtype.str != dtype:
             raise DocumentError(f"chunk {k}: {name} is {array.dtype}{list(array.shape)}, and {dtype}{list(due)} is due")
-        out.write(array.data if array.size else b"")
+        out.write(_numbers(array))
     return out.getvalue()
 
 
