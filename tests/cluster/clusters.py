@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import time
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -97,3 +99,24 @@ def slow(seconds):
         return evaluate_batch(*args, **options)
 
     work.evaluate_batch = run if seconds else evaluate_batch
+
+
+def poison(value):
+    """A plugin of workers that die of items of this value."""
+    from distributed import WorkerPlugin
+
+    from tidu_cli.cluster import work
+
+    def run(graph, values, *args, **options):
+        if any(np.any(x == value) for x in values.values()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return evaluate_batch(graph, values, *args, **options)
+
+    class Poison(WorkerPlugin):
+        def setup(self, worker):
+            work.evaluate_batch = run
+
+        def teardown(self, worker):
+            work.evaluate_batch = evaluate_batch
+
+    return Poison()
