@@ -81,7 +81,13 @@ def _started(scheduler: str) -> Iterator[Client]:
         if local := _LOCAL.fullmatch(scheduler):
             n = int(local[1]) if local[1] else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
             with _out_of_reach_of_interrupts():
-                cluster = LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL + 1)
+                cluster = LocalCluster(
+                    n_workers=n,
+                    threads_per_worker=1,
+                    silence_logs=logging.CRITICAL + 1,
+                    dashboard_address="127.0.0.1:0",  # None is Dask's own port, which another cluster here may have
+                    scheduler_kwargs={"dashboard": False},
+                )
             address = stack.enter_context(cluster)
         try:
             if isinstance(address, str):
