@@ -134,7 +134,8 @@ def _instance(types: Any, expected: str, *, optional: bool = True) -> Check:
 
 mapping = _instance(Mapping, "a dict, by keys such as 'x'")
 text = _instance(str, "text")
-_flag = _instance(bool, "True or False")
+flag = _instance(bool, "True or False")
+result_file = _instance((str, PurePath), "the name of a file, text or a Path")
 _file = _instance((str, PurePath), "the name of a file, text or a Path", optional=False)
 formula_text = _instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
 a_function = _instance(Callable, "a function of NumPy arrays", optional=False)
@@ -284,12 +285,12 @@ CHECKS: Mapping[str, Check] = {
             "weights",
             "rules",
         ),
-        _flag,
+        flag,
     ),
     **dict.fromkeys(("pass_number", "order", "length", "opset", "seed"), _count),
     "tangent": _tangents,
     "by": text,
-    "weights": _flag,
+    "weights": flag,
     "cast": text,
     "cut": several_names,
     "dims": _sizes,

@@ -35,7 +35,7 @@ ELSEWHERE = {
     "static": "parts", "closure": "parts", "numeric": "parts", "all": "parts",
     "dim": "load_onnx", "input-type": "load_onnx", "input": "trace, formula",
     "dtype": "of primitives", "against": "of models of ONNX", "engine": "evaluate, compile", "device": "evaluate, compile",
-    "scheduler": "Compiled.map", "chunk": "Compiled.map", "reduce": "Compiled.map",
+    "scheduler": "Compiled.map", "resume": "Compiled.map", "chunk": "Compiled.map", "reduce": "Compiled.map",
 }  # fmt: skip
 """Options that no argument of the command's own function is for, and what is."""
 

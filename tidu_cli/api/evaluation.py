@@ -7,8 +7,21 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_key, at_least_one, axes_by_key, by_key, checked, mapping, one_of, size, values_by_key
+from tidu_cli.arguments import (
+    a_key,
+    at_least_one,
+    axes_by_key,
+    by_key,
+    checked,
+    flag,
+    mapping,
+    one_of,
+    result_file,
+    size,
+    values_by_key,
+)
 from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, called_in_python, did_you_mean
+from tidu_cli.formats.suffixes import format_of, is_chunked
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
@@ -17,6 +30,8 @@ from tidu_cli.runtime.engines.contract import Runnable
 from tidu_cli.transforms.materialize import materialize
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from distributed import Client
     from numpy.typing import NDArray
 
@@ -118,7 +133,9 @@ class Compiled:
         with called_in_python():
             return self._called(inputs, out, max_memory, more)
 
-    @checked(inputs=values_by_key, batch=axes_by_key, chunk=at_least_one, reduce=one_of("sum", "mean"))
+    @checked(
+        inputs=values_by_key, batch=axes_by_key, chunk=at_least_one, reduce=one_of("sum", "mean"), out=result_file, resume=flag
+    )
     def map(
         self,
         inputs: Mapping[Any, Any],
@@ -127,6 +144,8 @@ class Compiled:
         reduce: str | None = None,
         chunk: int | None = None,
         max_memory: int | str | None = None,
+        out: str | Path | None = None,
+        resume: bool = False,
     ) -> dict[str, Any]:
         """The values of the outputs for each item of a batch, by the text of their keys, evaluated in chunks of items.
 
@@ -138,6 +157,11 @@ class Compiled:
         items, by default as many as make a second of work. Results follow from the chunks alone, bit for bit, and not from who
         computes them.
 
+        An input may be a Path: that of a file .npy or .npz, or a directory of zarr or of numbered such files; each chunk's part of
+        it is read by the process that needs it. With `out`, a .zarr directory or a .npz or .npy file, results are written there,
+        chunk by chunk, and none are returned but what `reduce` gives. Chunks that are done are kept in OUT.partial until all are,
+        and with `resume` one goes on from them.
+
         Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
         results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
         """
@@ -146,17 +170,22 @@ class Compiled:
 
         if self._head is None:
             raise ArgumentError("map needs the graph; write compile(document).map(...)")
+        if resume and out is None:
+            raise ArgumentError("resume=True goes on from what is beside out; give the 'out' of the run that broke off")
+        if out is not None and (not is_chunked(str(out)) or (reduce and format_of(str(out)) == "zarr")):
+            places = "a .npz or .npy file" if reduce else "a .zarr directory, or a .npz or .npy file"
+            raise ArgumentError(f"'{out}': results are written to {places}")
         given = _nested({a_key(key): value for key, value in inputs.items()}, self._keys)
         for key in batch.keys() - self._keys:
             raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
-        how = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
+        how: dict[str, Any] = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
         if any(map(is_dask_array, given.values())):
-            for name, value in (("scheduler", scheduler), ("chunk", chunk)):
+            for name, value in (("scheduler", scheduler), ("chunk", chunk), ("out", out), ("resume", resume or None)):
                 if value is not None:
                     raise ArgumentError(f"arrays of Dask's have chunks, and whoever wants them computes them; leave out '{name}'")
             found = lazily(self._head, given, batch, **how)
         else:
-            found = mapped(self._head, given, batch, scheduler, chunk=chunk, **how)
+            found = mapped(self._head, given, batch, scheduler, None if out is None else str(out), resume, chunk=chunk, **how)
         return {str(key): value for key, value in found.items()}
 
     def _called(

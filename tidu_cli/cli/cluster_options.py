@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.messages import detail, error
+from tidu_cli.cli.messages import detail, error, note
 from tidu_cli.errors import counted
+from tidu_cli.formats.suffixes import is_chunked
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from tidu_cli.cluster.run import Batch
+    from tidu_cli.cluster.saved import Saved
     from tidu_cli.graph.graph import Graph
     from tidu_cli.graph.keys import Key
     from tidu_cli.graph.types import Type
@@ -47,6 +50,12 @@ def reduce_option(function: F) -> F:
     return click.option("--reduce", "reduction", type=click.Choice(("sum", "mean")), help=text)(function)
 
 
+def resume_option(function: F) -> F:
+    """The option --resume."""
+    text = "Go on from what a run has done that broke off, in OUT.partial beside OUT."
+    return click.option("--resume", is_flag=True, help=text)(function)
+
+
 @dataclass(frozen=True)
 class Spread:
     """What the options say."""
@@ -54,9 +63,23 @@ class Spread:
     scheduler: str | None = None
     chunk: int | None = None
     reduction: str | None = None
+    resume: bool = False
+    out: str | None = None
 
     def __bool__(self) -> bool:
-        return any((self.scheduler, self.chunk, self.reduction))
+        return any((self.scheduler, self.chunk, self.reduction, self.resume))
+
+    def require_out(self) -> None:
+        """Raises UsageError for --resume without a file beside which something may be."""
+        if self.resume and not self._is_file():
+            raise click.UsageError("--resume goes on from what is beside OUT; give the -o OUT of the run that broke off")
+
+    def _is_file(self) -> bool:
+        from tidu_cli.formats.files import STDOUT
+
+        if self.out is None or self.out in STDOUT:
+            return False
+        return not os.path.exists(self.out) or os.path.isfile(self.out) or os.path.isdir(self.out)
 
     def batch(self, graph: Graph, values: Mapping[Key, object], axes: Mapping[Key, int], engine: Choice) -> Batch:
         """What is to be evaluated. Raises EvaluationError."""
@@ -66,8 +89,39 @@ class Spread:
         return batch_of(graph, values, axes, chunk=self.chunk, reduction=self.reduction, plugins=plugins, engine=engine)
 
     @contextmanager
-    def client(self) -> Iterator[Client | None]:
-        """The cluster, for as long as the block goes on; None for this process. Raises EvaluationError."""
+    def evaluating(self, batch: Batch, *, streamed: bool = False) -> Iterator[tuple[Client | None, Saved | None]]:
+        """The cluster, None for this process, and what is on disk of the results, for as long as the block goes on.
+
+        Where Ctrl-C ends the block, what is under way elsewhere is cancelled. Raises EvaluationError, DocumentError.
+        """
+        saved = self._saved(batch, streamed)
+        try:
+            with interruptible(), nullcontext() if saved is None else saved.open(), self._client() as client:
+                detail(f"{counted(len(batch.plan), 'chunk')} of {counted(batch.plan.chunk, 'item')}")
+                yield client, saved
+            if streamed:
+                detail(f"wrote {self.out}")
+        except KeyboardInterrupt:
+            from tidu_cli.formats.chunks.sinks import kept
+
+            error(f"interrupted{'' if saved is None or not saved.is_begun() else f'; {kept()}'}")
+            raise
+
+    def _saved(self, batch: Batch, streamed: bool) -> Saved | None:
+        if not self._is_file():
+            return None
+        from tidu_cli.cluster.saved import Saved
+
+        saved = Saved(batch, str(self.out), streamed=streamed, resume=self.resume)
+        if saved.done:
+            what = "sum" if self.reduction else "chunk"
+            detail(f"going on from {counted(len(saved.done), what)} of {len(saved.sink.manifest)} in {saved.sink.folder}")
+        for name, reason in list(saved.again.items())[:_TOLD]:
+            note(f"{name} is done again: {reason}")
+        return saved
+
+    @contextmanager
+    def _client(self) -> Iterator[Client | None]:
         if self.scheduler is None:
             yield None
             return
@@ -76,44 +130,56 @@ class Spread:
 
         require_dask()
         silence()
-        try:
-            with interruptible(), connected(self.scheduler) as client:
-                n = sum(client.nthreads().values())
-                detail(f"{counted(n, 'thread')} at {client.scheduler_info()['address']}")
-                yield client
-        except KeyboardInterrupt:
-            error("interrupted")
-            raise
+        with connected(self.scheduler) as client:
+            n = sum(client.nthreads().values())
+            detail(f"{counted(n, 'thread')} at {client.scheduler_info()['address']}")
+            yield client
 
 
-def spread_values(batch: Batch, spread: Spread) -> tuple[dict[Key, Any], dict[Key, Type]]:
-    """The values of a batch, and their types. Raises EvaluationError."""
-    from tidu_cli.cluster.collecting import collected
-    from tidu_cli.cluster.run import results, total
+_TOLD = 6  # how many chunks that are done again notes tell of
+
+
+def spread_values(batch: Batch, spread: Spread, emit: Callable[[Mapping[Key, Any], Mapping[Key, Type]], None]) -> None:
+    """Give the values of a batch and their types to `emit`, or write them as they come, where OUT is put together of chunks.
+
+    Raises EvaluationError, DocumentError.
+    """
+    from tidu_cli.cluster.collecting import put_together
+    from tidu_cli.cluster.run import parts
 
     types = batch.types
-    with spread.client() as client:
-        detail(f"{counted(len(batch.plan), 'chunk')} of {counted(batch.plan.chunk, 'item')}")
-        values = total(batch, client) if spread.reduction else collected(results(batch, client), batch.plan, types)
-    return values, types
+    streamed = not spread.reduction and is_chunked(spread.out)
+    with spread.evaluating(batch, streamed=streamed) as (client, saved):
+        if saved is None:
+            emit(put_together(batch, parts(batch, client)), types)
+        elif streamed:
+            saved.fill(client)
+        else:
+            emit(put_together(batch, saved.filled(client)), types)
 
 
-def spread_matrix(run: Pipeline, values: Mapping[Key, object], spread: Spread, engine: EngineOf) -> dict[Key, Any]:
-    """The values of the matrix that a pipeline derives, by chunks of its columns or rows. Raises EvaluationError."""
+def spread_matrix(
+    run: Pipeline, values: Mapping[Key, object], spread: Spread, engine: EngineOf, emit: Callable[[Mapping[Key, Any]], None]
+) -> None:
+    """Give the values of the matrix that a pipeline derives to `emit`, by chunks of its columns or rows.
+
+    Raises as `spread_values`.
+    """
     from tidu_cli.cluster.matrices import blocks_of
     from tidu_cli.cluster.plan import Plan
-    from tidu_cli.cluster.run import results
+    from tidu_cli.cluster.run import parts
 
     assert run.linear is not None
     head = run.linear.head
     graph = run.stages[-1].transform(run.linear, **run.stages[-1].options).head
     blocks = blocks_of(graph, run.document.head, head.inputs, head.outputs)
     if not blocks.units:
-        return blocks.collected((), Plan(0, 1))
+        emit(blocks.collected((), Plan(0, 1)))
+        return
     batch = spread.batch(graph, {**values, **blocks.units}, dict.fromkeys(blocks.units, 0), engine(graph))
-    with spread.client() as client:
-        detail(f"{counted(len(batch.plan), 'chunk')} of {counted(batch.plan.chunk, 'item')}")
-        return blocks.collected(results(batch, client), batch.plan)
+    with spread.evaluating(batch) as (client, saved):
+        found = parts(batch, client) if saved is None else saved.filled(client)
+        emit(blocks.collected(found, batch.plan))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.cluster.held import Held, held
 from tidu_cli.cluster.job import Job, parcel_of
 from tidu_cli.cluster.tasks import FAN_IN
-from tidu_cli.cluster.work import Failure, Values, keep, run_chunk
+from tidu_cli.cluster.work import Failure, Values, forget, keep, run_chunk
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key
@@ -38,7 +38,7 @@ def lazily(
     Raises EvaluationError for inputs that do not fit, and for records among the outputs.
     """
     import dask.array as da
-    from dask import delayed
+    from dask.delayed import delayed
 
     if reduction:
         require_reducible(graph.outputs, reduction)
@@ -111,10 +111,13 @@ def _array(da: Any, part: Any, type_: Any, *batch: int) -> Any:
 
 def _run_block(parcel: Any, job: Any, index: int, start: int, n: int, slices: Any, keys: list[Key], *blocks: Any) -> Values:
     """A chunk of which some inputs are given as blocks. Raises EvaluationError."""
-    keep(parcel)
+    keep(parcel)  # for good, as other blocks and later arrays are of the same document
     keep(job)
     given = {**slices, **{key: Held(block, n, start) for key, block in zip(keys, blocks, strict=True)}}
-    found = run_chunk(job.name, index, start, start + n, given)
+    try:
+        found = run_chunk(job.name, index, start, start + n, given)
+    finally:
+        forget(job.name)
     if isinstance(found, Failure):
         raise EvaluationError(found.reason)
     return found

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidu_cli import __version__
+from tidu_cli.cluster.plan import Items
 from tidu_cli.errors import worded
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import limits
 from tidu_cli.runtime.engines.choosing import PLAIN, Choice
+from tidu_cli.watching import listening
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Parcel:
 class Job:
     """How the document of a parcel is run: the inputs that have items, and the values of all others.
 
-    `memory` is the limit that the user set, None for each worker's own; `name` is what tasks call it.
+    `items` are those that every worker can read by itself; others come with the tasks. `memory` is the limit that the user set,
+    None for each worker's own; `name` is what tasks call it.
     """
 
     document: str
@@ -41,11 +44,13 @@ class Job:
     engine: Choice = PLAIN
     max_memory: int | None = None
     memory: int | None = field(default_factory=lambda: limits().memory)
+    items: Mapping[Key, Items] = field(default_factory=dict)
     in_python: bool = field(default_factory=lambda: worded("", "python") == "python")
     name: str = field(default_factory=lambda: f"tidu-{os.urandom(8).hex()}")
 
 
 def parcel_of(graph: Graph, plugins: tuple[str, ...] = ()) -> Parcel:
     """A self-contained graph on its way."""
-    data = format_document(Document((graph,), graph.cases), "msgpack")
+    with listening(None):
+        data = format_document(Document((graph,), graph.cases), "msgpack")
     return Parcel(f"tidu-document-{hashlib.sha256(data).hexdigest()[:32]}", data, plugins)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from tidu_cli.cluster.held import tensor_at
 from tidu_cli.cluster.plan import Items, Plan
 from tidu_cli.cluster.work import Values
 from tidu_cli.graph.graph import Graph, Input, Output
@@ -28,6 +29,10 @@ class Units:
     def read(self, start: int, stop: int) -> Any:
         """Those from `start` to `stop`."""
         return self._of(self.type, self.first, start, stop)
+
+    def identity(self) -> str:
+        """What says which these are."""
+        return f"{self.type} from {self.first} of {self.size}"
 
     def _of(self, type_: Type, first: int, start: int, stop: int) -> Any:
         import numpy as np
@@ -77,9 +82,7 @@ class Blocks:
                     continue
                 low, high = max(start, unit.first), min(stop, unit.first + unit.type.size)
                 if low < high:
-                    value = values[image.key]
-                    for name in image.path:
-                        value = value[int(name) if isinstance(value, tuple) else name]
+                    value = tensor_at(values[image.key], image.path)
                     rows = value[low - start : high - start].reshape(high - low, image.type.size)
                     self._put(block, rows, low - unit.first, unit.type.size)
         return dict(blocks)

@@ -29,6 +29,9 @@ class Items(Protocol):
     def read(self, start: int, stop: int) -> Any:
         """Those from `start` to `stop`, with the batch as their first axis."""
 
+    def identity(self) -> str:
+        """What says which items these are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.cluster.filed import filed, is_place
 from tidu_cli.cluster.held import Held, held
 from tidu_cli.cluster.job import Job, Parcel, parcel_of
 from tidu_cli.cluster.plan import Items, Plan, bytes_per_item, common_size, planned
 from tidu_cli.cluster.tasks import FAN_IN, GROUP, Tasks, chunk_tasks, run_here, sum_tasks
 from tidu_cli.cluster.work import Failure, Values, forget, keep
 from tidu_cli.errors import EvaluationError
-from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.limits import limits
@@ -47,9 +48,30 @@ class Batch:
             return {o.key: o.type for o in self.graph.outputs}
         return {o.key: batch_type(f"output {o.key}", o.type, self.plan.size) for o in self.graph.outputs}
 
+    @property
+    def n_groups(self) -> int:
+        """How many groups of chunks are added up by themselves, where sums are wanted."""
+        return max(-(-len(self.plan) // GROUP), 1)
+
+    def group(self, g: int) -> tuple[int, int]:
+        """The chunks of a group: the first, and the last."""
+        return g * GROUP, max(min((g + 1) * GROUP, len(self.plan)) - 1, 0)
+
+    def part_range(self, k: int) -> tuple[int, int]:
+        """The items of a chunk or, where sums are wanted, of a group: the first, and the one after the last."""
+        first, last = self.group(k) if self.job.reduction else (k, k)
+        return self.plan.range(first)[0], self.plan.range(last)[1]
+
+    def part_name(self, k: int) -> str:
+        """How messages call a chunk or a group."""
+        if not self.job.reduction:
+            return self.plan.name(k)
+        (first, last), (start, stop) = self.group(k), self.part_range(k)
+        return f"the sum of chunks {first} to {last} (items {start} to {stop - 1})"
+
     def given(self, start: int, stop: int) -> dict[Key, Items]:
-        """The items from `start` to `stop`, or where they lie, to be sent."""
-        return {key: items.part(start, stop) if isinstance(items, Held) else items for key, items in self.items.items()}
+        """The items from `start` to `stop` that are at hand, to be sent."""
+        return {key: items.part(start, stop) for key, items in self.items.items() if isinstance(items, Held)}
 
     def width(self, n_threads: int) -> int:
         """How many chunks are under way at once: what they hold is half of the memory allowed, or less."""
@@ -68,9 +90,10 @@ def batch_of(
     plugins: tuple[str, ...] = (),
     **how: Any,
 ) -> Batch:
-    """A graph's evaluation for a batch, as `evaluate_batch` takes it; inputs of `axes` may be `Items`, whose axis is known.
+    """A graph's evaluation for a batch, as `evaluate_batch` takes it.
 
-    `how` are other fields of `Job`. Raises EvaluationError.
+    Inputs of `axes` may also be `Items`, whose axis is known, or places in files, see `filed`, where workers read them. `how` are
+    other fields of `Job`. Raises EvaluationError.
     """
     if reduction:
         require_reducible(graph.outputs, reduction)
@@ -84,10 +107,18 @@ def batch_of(
         if i.key not in axes or is_zero_seed(i.key, i.type, value):
             shared[i.key] = value
         else:
-            items[i.key] = value if hasattr(value, "read") else held(i, axes[i.key], value)
+            items[i.key] = _items(i, axes[i.key], value)
     plan = planned(graph, tuple(items), common_size(items), reduction, chunk)
     parcel = parcel_of(graph, plugins)
-    return Batch(graph, parcel, Job(parcel.name, tuple(items), shared, reduction, **how), plan, items)
+    elsewhere = {key: x for key, x in items.items() if not isinstance(x, Held)}
+    return Batch(graph, parcel, Job(parcel.name, tuple(items), shared, reduction, items=elsewhere, **how), plan, items)
+
+
+def _items(declared: Input, axis: int, value: Any) -> Items:
+    if is_place(value):
+        return filed(declared, axis, value)
+    found: Items = value if hasattr(value, "read") else held(declared, axis, value)
+    return found
 
 
 def results(batch: Batch, client: Client | None, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
@@ -104,21 +135,40 @@ def results(batch: Batch, client: Client | None, todo: Iterable[int] | None = No
         yield k, values
 
 
+def sums(batch: Batch, client: Client | None, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
+    """The sum of each group of `todo`, by default of all, with its index, in the order in which they are done.
+
+    Raises as `results`.
+    """
+    groups = list(range(batch.n_groups) if todo is None else todo)
+    done = telling("evaluating", sum(stop - start for start, stop in map(batch.part_range, groups)), "item")
+    for g, values in _run(batch, client, sum_tasks(batch.job.name, batch.plan, batch.given, groups)):
+        start, stop = batch.part_range(g)
+        done(stop - start)
+        yield g, values
+
+
+def parts(batch: Batch, client: Client | None, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
+    """What a batch's results come of: `results`, or `sums` where these are wanted."""
+    return (sums if batch.job.reduction else results)(batch, client, todo)
+
+
 def total(batch: Batch, client: Client | None) -> Values:
     """The sum or mean over all items. It depends on the chunks alone, and not on who did them or when."""
-    plan = batch.plan
-    n_groups = -(-len(plan) // GROUP)
-    done = telling("evaluating", plan.size, "item")
+    return summed_up(batch, sums(batch, client))
+
+
+def summed_up(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
+    """The sum or mean over all items, of the sums of groups in any order."""
     early: dict[int, Values] = {}
     partial, taken = Partial(FAN_IN), 0
-    for g, values in _run(batch, client, sum_tasks(batch.job.name, plan, batch.given, range(n_groups))):
-        done(plan.range(min((g + 1) * GROUP, len(plan)) - 1)[1] - plan.range(g * GROUP)[0])
+    for g, values in found:
         early[g] = values
         while taken in early:
             partial.take(early.pop(taken))
             taken += 1
-    found: Values = partial.total()
-    return divided(found, plan.size) if batch.job.reduction == "mean" else found
+    total: Values = partial.total()
+    return divided(total, batch.plan.size) if batch.job.reduction == "mean" and batch.plan.size else total
 
 
 def _run(batch: Batch, client: Client | None, tasks: Tasks) -> Iterator[tuple[int, Values]]:

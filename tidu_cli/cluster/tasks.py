@@ -47,7 +47,7 @@ def sum_tasks(name: str, plan: Plan, given: Callable[[int, int], Mapping[Key, It
     """Tasks that add up the chunks of each group, whose sum is wanted."""
     for g in groups:
         tops: list[Any] = []
-        chunks = iter(range(g * GROUP, min((g + 1) * GROUP, len(plan))))
+        chunks = iter(range(g * GROUP, min((g + 1) * GROUP, max(len(plan), 1))))
         while some := list(islice(chunks, FAN_IN)):
             parts = []
             for k in some:

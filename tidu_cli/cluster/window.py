@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,7 @@ class Window:
     def _taken(self) -> Iterator[tuple[int, Any]]:
         """Wait for a task, and give its result if it is wanted."""
         future = self._next()
+        self._await_again(future)
         task = self._under_way.pop(future)
         if future.status != "finished":
             raise task_failure(future, None if task.chunk is None else self.told(task.chunk), self.told)
@@ -95,6 +97,16 @@ class Window:
             yield task.wanted, result
             return
         self._chunks -= task.chunk is not None
+
+    def _await_again(self, future: Future[Any]) -> None:
+        """Wait for a task whose worker died with the result: another one does it now."""
+        from distributed import wait
+
+        while future.status in ("lost", "pending"):
+            with suppress(TimeoutError, asyncio.CancelledError), self.client.as_current():
+                wait(future, timeout=_LOOK)
+            if self.client.status != "running":
+                raise SchedulerLostError
 
     def _next(self) -> Future[Any]:
         while True:

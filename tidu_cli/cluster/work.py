@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -34,20 +35,26 @@ Values = dict[Key, Any]
 """What a chunk gives, by output: values as `evaluate` gives them."""
 
 _kept: dict[str, Any] = {}  # parcels and jobs, by name
+_wanted: Counter[str] = Counter()  # how many keep each
 _graphs: dict[str, Graph] = {}
 _lock = threading.Lock()
 _threads = threading.local()
 
 
 def keep(thing: Parcel | Job) -> None:
-    """Have a parcel or a job at hand for tasks that name it."""
-    _kept[thing.name] = thing
+    """Have a parcel or a job at hand for tasks that name it, until it is forgotten as often as it is kept."""
+    with _lock:
+        _kept[thing.name] = thing
+        _wanted[thing.name] += 1
 
 
 def forget(name: str) -> None:
-    """Let go of it."""
-    _kept.pop(name, None)
-    _graphs.pop(name, None)
+    """Let go of it, unless others keep it, too."""
+    with _lock:
+        _wanted[name] -= 1
+        if _wanted[name] <= 0:
+            for table in (_wanted, _kept, _graphs):
+                table.pop(name, None)
 
 
 def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, Items]) -> Values | Failure:
@@ -64,7 +71,7 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
         ):
             graph, runs = _ready(job.document)
             values = dict(job.shared)
-            for key, items in given.items():
+            for key, items in (*job.items.items(), *given.items()):
                 values[key] = items.read(start, stop)
             axes = dict.fromkeys(job.batched, 0)
             found, _ = evaluate_batch(

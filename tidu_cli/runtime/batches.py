@@ -187,17 +187,23 @@ def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_me
 
 def as_batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
     """A batch of values of a type, as arrays whose first axis it is, and its size. Raises EvaluationError that names the place."""
-    sizes = dict.fromkeys(_sizes(place, type_, axis, value))
-    if len(sizes) != 1:
-        raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
-    (size,) = sizes
-    batch_type(place, type_, size)
+    size = batch_size(place, type_, axis, value)
 
     def with_batch(t: TensorType) -> TensorType:
         at = axis % (t.rank + 1)
         return t.with_shape((*t.shape[:at], size, *t.shape[at:]))
 
     return each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
+
+
+def batch_size(place: str, type_: Type, axis: int, value: object) -> int:
+    """How many values of a type a batch of them holds, or what has its shapes. Raises EvaluationError that names the place."""
+    sizes = dict.fromkeys(_sizes(place, type_, axis, value))
+    if len(sizes) != 1:
+        raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
+    (size,) = sizes
+    batch_type(place, type_, size)
+    return size
 
 
 def batch_type(place: str, type_: Type, size: int) -> Type:

@@ -6,15 +6,18 @@ A run that would not fit is refused at the start with a reason, and not killed b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Document, Graph, column
 from tidu_cli.graph.link import link
 from tidu_cli.limits import format_size, limits, more_than
-from tidu_cli.runtime.engines.contract import Runnable
 from tidu_cli.runtime.liveness import Liveness
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
+
+if TYPE_CHECKING:
+    from tidu_cli.runtime.engines.contract import Runnable
 
 _SHOWN = 3  # how many of the largest values a refusal names
 

@@ -105,7 +105,7 @@ def test_damaged_chunks_are_done_again(tmp_path):
         (replace(MANIFEST, size=11), "the number of items differs"),
         (replace(MANIFEST, identity={"document": "a", "input x": "c"}), "the input x differs"),
         (replace(MANIFEST, identity={"document": "z", "input x": "b"}), "the document differs"),
-        (replace(MANIFEST, arrays={"y": ("<f8", (5, 2))}), "the outputs differs"),
+        (replace(MANIFEST, arrays={"y": ("<f8", (5, 2))}), "the choice of outputs differs"),
     ],
 )
 def test_another_run_is_not_resumed(other, words, tmp_path):
@@ -165,3 +165,10 @@ def test_a_full_disk_keeps_what_is_done(tmp_path):
     assert not os.path.exists(path)
     sink.finish()
     require_whole(path)
+
+
+def test_without_zarr_nothing_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr("tidu_cli.formats.chunks.zarrs.find_spec", lambda name: None)
+    with pytest.raises(DocumentError, match=r"zarr needs a package: pip install 'tidu\[dask\]'"):
+        Sink.create(str(tmp_path / "y.zarr"), MANIFEST)
+    assert not list(tmp_path.iterdir())

@@ -10,9 +10,10 @@ import pytest
 import tidu_cli as tidu
 from benchmarks.generate import SHAPES
 from tidu_cli.errors import EvaluationError, UnknownNameError
-from tidu_cli.runtime.engines import choosing
 from tidu_cli.runtime.engines.choosing import ENGINES, MANY, Choice, chosen, default_engine
 from tidu_cli.runtime.engines.preparing import prepared
+
+FIND_SPEC = importlib.util.find_spec
 
 
 def loop(body, start, length):
@@ -32,8 +33,7 @@ def lacking(monkeypatch):
     """Makes packages look as if they were not installed."""
 
     def lack(*packages):
-        real = importlib.util.find_spec
-        monkeypatch.setattr(choosing, "find_spec", lambda name: None if name in packages else real(name))
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in packages else FIND_SPEC(name))
 
     return lack
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ import click
 
 from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
-from tidu_cli.cli.cluster_options import Spread, chunk_option, scheduler_option, spread_matrix
+from tidu_cli.cli.cluster_options import Spread, chunk_option, resume_option, scheduler_option, spread_matrix
 from tidu_cli.cli.engine_options import chosen_engine, engine_options, engine_words
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
@@ -70,9 +70,10 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             from tidu_cli.transforms import shorthands
 
             settings, files = given.pop("settings"), given.pop("files")
-            spread = Spread(given.pop("scheduler", None), given.pop("chunk", None))
+            spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)
             if spread and not (settings or files):
-                raise click.UsageError("--scheduler and --chunk are for values; give them with --set or --inputs")
+                raise click.UsageError("--scheduler, --chunk and --resume are for values; give them with --set or --inputs")
+            spread.require_out()
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen in _OF_VALUES:
@@ -96,12 +97,14 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 from tidu_cli.formats.values import write_values
                 from tidu_cli.runtime.evaluate import evaluate
 
+                def write(values: Mapping[Key, Any]) -> None:
+                    emit_bytes(write_values(values, chosen, {o.key: o.type for o in head.outputs}), out)
+
                 head, values = run.document.head, given_values(run.document, settings, files)
                 if spread:
-                    values = spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device))
+                    spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device), write)
                 else:
-                    values = evaluate(head, values, engine=chosen_engine(head, engine, device))
-                emit_bytes(write_values(values, chosen, {o.key: o.type for o in run.document.head.outputs}), out)
+                    write(evaluate(head, values, engine=chosen_engine(head, engine, device)))
 
         decorated: Any = command
         for option in reversed((*options, *_SHARED)):
@@ -186,6 +189,7 @@ def hvp(**given: Any) -> dict[str, Any]:
     holomorphic_option,
     scheduler_option,
     chunk_option,
+    resume_option,
 )
 def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     """Derive the Jacobian, in one pass.
@@ -204,7 +208,13 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     return given | {"reverse": None if mode is None else mode == "reverse"}
 
 
-@_shorthand("tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2", wrt_option, scheduler_option, chunk_option)
+@_shorthand(
+    "tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
+    wrt_option,
+    scheduler_option,
+    chunk_option,
+    resume_option,
+)
 def hessian(**given: Any) -> dict[str, Any]:
     """Derive the Hessian of a real number, in one pass.
 

@@ -31,7 +31,7 @@ class Located:
         import numpy as np
 
         require_whole(self)
-        index = (slice(None),) * axis + (slice(start, stop),)
+        index = (slice(None),) * axis + (slice(start, stop),) if self.shape else ()
         if not math.prod(self.shape):
             return np.empty(self.shape, native(self.dtype))[index].copy()
         try:
@@ -40,6 +40,10 @@ class Located:
             raise DocumentError(f"{self.path}: {error}") from None
         part = whole[index]
         return np.array(part, native(self.dtype), order="C")
+
+    def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
+        """As `Source` says."""
+        return (self.path,)
 
 
 @dataclass(frozen=True)
@@ -53,18 +57,29 @@ class Compressed:
 
     def read(self, start: int, stop: int, axis: int = 0) -> NDArray[Any]:
         """As `Source` says."""
+        import zipfile
+        import zlib
+
         import numpy as np
 
         if axis:
             raise DocumentError(
                 f"{self.path}: {self.member} is compressed, and is read in parts of its first axis alone; write it with np.savez"
             )
+        shape = (min(stop, self.shape[0]) - start, *self.shape[1:]) if self.shape else ()
         row = math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
-        with _member(self.path, self.member) as file:
-            _header(file, f"{self.path}: {self.member}")
-            file.seek(start * row, os.SEEK_CUR)
-            data = file.read((min(stop, self.shape[0]) - start) * row)
-        return np.frombuffer(data, self.dtype).reshape(min(stop, self.shape[0]) - start, *self.shape[1:]).astype(native(self.dtype))
+        try:
+            with _member(self.path, self.member) as file:
+                _header(file, f"{self.path}: {self.member}")
+                file.seek(start * row, os.SEEK_CUR)
+                data = file.read(math.prod(shape[:1]) * row)
+            return np.frombuffer(data, self.dtype).reshape(shape).astype(native(self.dtype))
+        except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+            raise DocumentError(f"{self.path}: {self.member} is damaged: {error}") from None
+
+    def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
+        """As `Source` says."""
+        return (self.path,)
 
 
 def native(dtype: Any) -> Any:

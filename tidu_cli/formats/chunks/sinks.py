@@ -13,11 +13,14 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import DocumentError, worded
+from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
 from tidu_cli.formats.replacing import replace
+from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,8 +29,13 @@ Arrays = Mapping[str, "NDArray[Any]"]
 
 SUFFIX = ".partial"
 MANIFEST = "manifest.json"
+_CHUNK = ".chunk"
 _CHECKSUM = 4
-_KEPT = "what is done is kept, go on with --resume"
+
+
+def kept() -> str:
+    """How one goes on from the chunks that are there."""
+    return f"what is done is kept, go on with {worded('--resume', 'resume=True')}"
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,29 @@ class Manifest:
         return min((k + 1) * self.chunk, self.size) - k * self.chunk
 
 
+def require_place(path: str, arrays: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+    """Raises DocumentError if `finish` could not put these arrays, with their dtypes, together at a path."""
+    suffix = _suffix(path)
+    if suffix == ".npy" and len(arrays) != 1:
+        raise DocumentError(f"npy holds one array, and there are {len(arrays)} ({listed(list(arrays))}); choose one, or write npz")
+    if suffix == ".zarr":
+        from tidu_cli.formats.chunks.zarrs import require_zarr
+
+        require_zarr()
+        for name, (dtype, _) in arrays.items():
+            if "V" in dtype:
+                raise DocumentError(f"zarr holds no bf16, which {name} is of; write npz, or convert it to f32 before")
+
+
 class Sink:
     """The place of the chunks of an output, of which only their writer and one client need know."""
 
     def __init__(self, path: str, manifest: Manifest) -> None:
         self.path, self.manifest = path, manifest
         self.folder = path.rstrip("/") + SUFFIX
+        self.damaged: list[int] = []
+        """The chunks that were not whole when `done` looked."""
+        self._sound: set[int] = set()
 
     @classmethod
     def create(cls, path: str, manifest: Manifest, *, resume: bool = False) -> Sink:
@@ -67,19 +92,25 @@ class Sink:
         at the output's name, which is not written over.
         """
         sink = cls(path, manifest)
+        if path.rstrip("/").lower().endswith(".zarr"):
+            require_zarr()
         if os.path.isdir(path):
             raise DocumentError(f"{path}: there is a directory; remove it, or choose another name")
         told = json.dumps(asdict(manifest), indent=1)
         place = os.path.join(sink.folder, MANIFEST)
         if os.path.exists(place):
             if not resume:
-                raise DocumentError(f"{sink.folder}: holds what a run has done that broke off: go on with --resume, or remove it")
+                way = worded("--resume", "resume=True")
+                raise DocumentError(f"{sink.folder}: holds what a run has done that broke off: go on with {way}, or remove it")
             sink._require_same(place, told)
             return sink
         try:
-            os.makedirs(sink.folder, exist_ok=True)
+            with suppress(FileExistsError):
+                os.mkdir(sink.folder)
             replace(place, lambda file: file.write(told.encode()))
         except OSError as error:
+            with suppress(OSError):
+                os.rmdir(sink.folder)
             raise DocumentError(f"{sink.folder}: {error.strerror}") from None
         return sink
 
@@ -88,15 +119,14 @@ class Sink:
         try:
             with open(place, encoding="utf-8") as file:
                 theirs = json.load(file)
-            differing = [name for name in ours if theirs[name] != ours[name]]
-            if differing == ["identity"]:
-                differing = [what for what in {**ours["identity"], **theirs["identity"]} if _differs(what, ours, theirs)]
+            differing = [what for what in {**ours["identity"], **theirs["identity"]} if _differs(what, ours, theirs)]
+            differing += [_WORDS[name] for name in _WORDS if theirs[name] != ours[name]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise DocumentError(f"{place}: is damaged; remove {self.folder}, and begin anew") from None
         if differing:
             raise DocumentError(
-                f"{self.folder}: holds what another run has done: the {_WORDS.get(differing[0], differing[0])} differs; "
-                "remove it, or choose another output"
+                f"{self.folder}: holds what another run has done: the {differing[0]} differs; remove "
+                f"{self.folder}, or choose another output"
             )
 
     def write(self, k: int, arrays: Arrays) -> None:
@@ -105,47 +135,67 @@ class Sink:
         try:
             replace(self._file(k), lambda file: file.write(data + _checksum(data, k)))
         except OSError as error:
-            raise DocumentError(f"chunk {k}: {self.folder}: {error.strerror}; {_KEPT}") from None
+            raise DocumentError(f"chunk {k}: {self.folder}: {error.strerror}; {kept()}") from None
 
     def done(self) -> list[int]:
         """The chunks that are there and whole; others are removed."""
-        found = []
-        for k in range(len(self.manifest)):
-            try:
-                with open(self._file(k), "rb") as file:
-                    data = file.read()
-            except OSError:
-                continue
-            if len(data) == self._bytes(k) and _checksum(data[:-_CHECKSUM], k) == data[-_CHECKSUM:]:
-                found.append(k)
-            else:
-                os.unlink(self._file(k))
+        there = [k for k in range(len(self.manifest)) if os.path.exists(self._file(k))]
+        found = [k for k in there if self._is_whole(k)]
+        self.damaged = sorted(set(there) - set(found))
+        for k in self.damaged:
+            self.discard(k)
         return found
+
+    def written(self, k: int) -> float:
+        """When a chunk that is there was written."""
+        return os.stat(self._file(k)).st_mtime
+
+    def discard(self, k: int) -> None:
+        """Remove a chunk that is there."""
+        os.unlink(self._file(k))
+
+    def is_empty(self) -> bool:
+        """Whether no chunk is there, whole or not."""
+        return not os.path.isdir(self.folder) or not any(name.endswith(_CHUNK) for name in os.listdir(self.folder))
+
+    def remove(self) -> None:
+        """Remove all chunks, and the manifest."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def finish(self) -> None:
         """Put the output together, a chunk at a time, and remove the chunks. Raises DocumentError."""
+        suffix = _suffix(self.path)
         try:
-            if self.path.endswith(".zarr"):
+            if suffix == ".zarr":
                 _write_zarr(self)
-            elif self.path.endswith(".npz"):
+            elif suffix == ".npz":
                 replace(os.path.realpath(self.path), self._write_npz)
             else:
                 (name,) = self.manifest.arrays
                 replace(os.path.realpath(self.path), lambda file: self._write_npy(file, name))
         except OSError as error:
-            raise DocumentError(f"{self.path}: {error.strerror or error}; {_KEPT}") from None
-        shutil.rmtree(self.folder, ignore_errors=True)
+            raise DocumentError(f"{self.path}: {error.strerror or error}; {kept()}") from None
+        self.remove()
 
     def _file(self, k: int) -> str:
-        return os.path.join(self.folder, f"{k}.chunk")
+        return os.path.join(self.folder, f"{k}{_CHUNK}")
 
     def _bytes(self, k: int) -> int:
         return sum(_size(self.manifest, k, name) for name in self.manifest.arrays) + _CHECKSUM
 
+    def _is_whole(self, k: int) -> bool:
+        with open(self._file(k), "rb") as file:
+            data = file.read()
+        return len(data) == self._bytes(k) and _checksum(data[:-_CHECKSUM], k) == data[-_CHECKSUM:]
+
     def part(self, k: int, name: str) -> NDArray[Any]:
-        """One array of a chunk that is there."""
+        """One array of a chunk that is there. Raises DocumentError if it has been damaged since, OSError."""
         import numpy as np
 
+        if k not in self._sound:
+            if not self._is_whole(k):
+                raise DocumentError(f"chunk {k}: {self._file(k)}: is damaged; {kept()}, which does it again")
+            self._sound.add(k)
         names = list(self.manifest.arrays)
         before = sum(_size(self.manifest, k, other) for other in names[: names.index(name)])
         dtype, shape = self.manifest.arrays[name]
@@ -164,7 +214,7 @@ class Sink:
         dtype, shape = self.manifest.arrays[name]
         header = {"descr": dtype, "fortran_order": False, "shape": (self.manifest.size, *shape)}
         npy.write_array_header_1_0(file, header)
-        return sum(file.write(part.data) for part in self.parts(name))
+        return sum(file.write(_numbers(part)) for part in self.parts(name))
 
     def _write_npz(self, file: BinaryIO) -> int:
         from zipfile import ZipFile, ZipInfo
@@ -178,7 +228,11 @@ class Sink:
         return file.tell()
 
 
-_WORDS = {"arrays": "outputs", "size": "number of items", "chunk": "size of chunks", "version": "version of tidu"}
+_WORDS = {"arrays": "choice of outputs", "size": "number of items", "chunk": "size of chunks", "version": "version of tidu"}
+
+
+def _suffix(path: str) -> str:
+    return os.path.splitext(path.rstrip("/"))[1].lower()
 
 
 def _differs(what: str, ours: Any, theirs: Any) -> bool:
@@ -198,6 +252,11 @@ def _size(manifest: Manifest, k: int, name: str) -> int:
     return manifest.items(k) * math.prod(shape) * np.dtype(dtype).itemsize
 
 
+def _numbers(array: NDArray[Any]) -> memoryview:
+    """What a contiguous array holds, of any dtype: those of times give no buffers."""
+    return array.reshape(-1).view("u1").data
+
+
 def _packed(manifest: Manifest, k: int, arrays: Arrays) -> bytes:
     """The numbers of a chunk's arrays one after the other."""
     import numpy as np
@@ -208,13 +267,11 @@ def _packed(manifest: Manifest, k: int, arrays: Arrays) -> bytes:
         due = (manifest.items(k), *shape)
         if array.shape != due or array.dtype.str != dtype:
             raise DocumentError(f"chunk {k}: {name} is {array.dtype}{list(array.shape)}, and {dtype}{list(due)} is due")
-        out.write(array.data if array.size else b"")
+        out.write(_numbers(array))
     return out.getvalue()
 
 
 def _write_zarr(sink: Sink) -> None:
-    from tidu_cli.formats.chunks.zarrs import new_group
-
     temporary = os.path.join(sink.folder, "output.zarr")
     shutil.rmtree(temporary, ignore_errors=True)
     manifest = sink.manifest

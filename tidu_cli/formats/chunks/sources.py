@@ -5,9 +5,11 @@ A source is small, and says where the array lies: it travels to other processes,
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tidu_cli.errors import DocumentError, UnknownNameError, counted, did_you_mean
 from tidu_cli.formats.chunks.npy import located, members_of, native
 from tidu_cli.graph.select import listed
+from tidu_cli.limits import require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +35,13 @@ class Source(Protocol):
         """Its dtype, in NumPy's words: "<f8"."""
 
     def read(self, start: int, stop: int, axis: int = 0) -> NDArray[Any]:
-        """Its entries from `start` to `stop` along an axis, in memory of their own. Raises DocumentError naming the file."""
+        """Its entries from `start` to `stop` along an axis, in memory of their own. Raises DocumentError naming the file.
+
+        Of a single number, which has no axis, it.
+        """
+
+    def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
+        """The files, or directories of them, that these entries lie in."""
 
 
 def source_of(path: str) -> Source:
@@ -108,6 +117,36 @@ def _of_directory(path: str) -> dict[str, Source]:
     return found
 
 
+def absolute(source: Source) -> Source:
+    """The same array for processes that work in other directories."""
+    if isinstance(source, Joined):
+        return replace(source, parts=tuple(map(absolute, source.parts)))
+    return replace(source, path=os.path.abspath(source.path))  # type: ignore[type-var, attr-defined]
+
+
+def whole(source: Source) -> NDArray[Any]:
+    """All of an array. Raises LimitError if memory does not hold it, DocumentError."""
+    import numpy as np
+
+    (file, *_) = source.files(0, 1)
+    require("memory", math.prod(source.shape) * np.dtype(source.dtype).itemsize, file)
+    return source.read(0, source.shape[0] if source.shape else 1)
+
+
+def changed(file: str) -> float:
+    """When a file was last changed, or put where it is; of a directory, the last of those in it. Raises DocumentError."""
+    try:
+        found = os.stat(file)
+        times = [found.st_mtime, found.st_ctime]
+        for folder, _, names in os.walk(file):
+            for name in names:
+                found = os.stat(os.path.join(folder, name))
+                times += found.st_mtime, found.st_ctime
+    except OSError as error:
+        raise DocumentError(f"{error.filename or file}: {error.strerror}") from None
+    return max(times)
+
+
 @dataclass(frozen=True)
 class Joined:
     """Arrays one after the other along their first axis; the k-th begins at entry `starts[k]`."""
@@ -123,10 +162,19 @@ class Joined:
 
         if axis:
             return np.concatenate([part.read(start, stop, axis) for part in self.parts])
-        ends = pairwise(self.starts)
-        chosen = [(p, a, min(b, stop)) for p, (a, b) in zip(self.parts, ends, strict=True) if a < stop and b > start]
-        found = [p.read(max(start, a) - a, b - a) for p, a, b in chosen]
+        found = [part.read(max(start, a) - a, min(b, stop) - a) for part, a, b in self._holding(start, stop)]
         return np.concatenate(found) if found else np.empty((0, *self.shape[1:]), native(self.dtype))
+
+    def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
+        """As `Source` says."""
+        chosen = self.parts if axis else [part for part, _, _ in self._holding(start, stop)]
+        return tuple(file for part in chosen for file in part.files(0, 0))
+
+    def _holding(self, start: int, stop: int) -> list[tuple[Source, int, int]]:
+        """The parts with entries from `start` to `stop`, and where each begins and ends."""
+        first = bisect_right(self.starts, start) - 1
+        last = min(bisect_left(self.starts, stop), len(self.parts))
+        return [(self.parts[k], self.starts[k], self.starts[k + 1]) for k in range(first, last)]
 
 
 def joined(path: str, parts: list[Source], names: list[str]) -> Source:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +28,19 @@ class ZarrSource:
         """As `Source` says."""
         import numpy as np
 
-        array = _opened(self.path)
+        index = (slice(None),) * axis + (slice(start, stop),) if self.shape else ()
         try:
-            part = (array[self.member] if self.member else array)[(slice(None),) * axis + (slice(start, stop),)]
+            part = _opened(os.path.join(self.path, self.member))[index]
+        except DocumentError:
+            raise
         except Exception as error:  # as many kinds as zarr has codecs and stores
             reason = " ".join(str(error).split()) or type(error).__name__
             raise DocumentError(f"{self.path}: {self.member or 'the array'}, entries {start} to {stop - 1}: {reason}") from None
         return np.array(part, native(self.dtype))
+
+    def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
+        """As `Source` says."""
+        return (os.path.join(self.path, self.member),)
 
 
 def zarr_sources(path: str) -> Iterator[tuple[str, ZarrSource]]:
@@ -61,7 +67,6 @@ def require_zarr() -> None:
         raise DocumentError("zarr needs a package: pip install 'tidu[dask]'")
 
 
-@lru_cache(maxsize=16)
 def _opened(path: str) -> Any:
     require_zarr()
     import zarr

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean
 from tidu_cli.graph.closed import closed_graphs
@@ -16,7 +14,9 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.runtime.engines.contract import EngineModule
+
+if TYPE_CHECKING:
+    from tidu_cli.runtime.engines.contract import EngineModule
 
 AUTO, NUMPY = "auto", "numpy"
 
@@ -24,8 +24,7 @@ VARIABLE = "TIDU_ENGINE"
 """The environment variable that names the engine where nothing else does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(NamedTuple):
     """An engine other than NumPy: its name, the package that it needs, and the extra of tidu's that brings that."""
 
     name: str
@@ -34,6 +33,8 @@ class Engine:
 
     def installed(self) -> bool:
         """Whether its package is there, which is not imported for that."""
+        from importlib.util import find_spec  # slow to import
+
         return find_spec(self.package) is not None
 
     def takes(self, graph: Graph) -> bool:
@@ -44,7 +45,7 @@ class Engine:
         """Its functions. Raises EvaluationError that says what to install."""
         if not self.installed():
             raise EvaluationError(f"the engine {self.name} needs the package {self.package}: pip install 'tidu[{self.extra}]'")
-        return cast(EngineModule, cast(Any, import_module(f"tidu_cli.runtime.engines.{self.name}.engine")))
+        return cast("EngineModule", cast(Any, import_module(f"tidu_cli.runtime.engines.{self.name}.engine")))
 
 
 ENGINES: Mapping[str, Engine] = {e.name: e for e in (Engine("native", "llvmlite", "native"), Engine("xla", "jax", "jax"))}
@@ -65,8 +66,7 @@ def require_engine(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Which engine runs a graph, on which of its devices (None for its own choice), and why, in a few words.
 
     It may be replaced by NumPy where `automatic`.
