@@ -138,6 +138,15 @@ def test_other_devices_are_refused():
         program(s.graph(y=s.apply("sin", 0)), BUILTIN, None, "gpu")
 
 
+def test_more_numbers_than_instructions_can_name_are_refused(monkeypatch):
+    s = Sketch(x="f64[100]")
+    graph = s.graph(y=s.apply("sin", 0))
+    assert native(graph).layout.n_words == 201
+    monkeypatch.setattr("tidu_cli.runtime.engines.native.program.MOST_WORDS", 200)
+    with pytest.raises(EvaluationError, match="graph 'f' takes 201 numbers, and the engine native has room for 200: choose the"):
+        native(graph)
+
+
 def test_only_the_outputs_asked_for_are_computed():
     s = Sketch(x="f64[]", z="f64[]")
     graph = s.graph(a=s.apply("sin", 0), b=s.apply("cos", 1))
