@@ -39,3 +39,8 @@ def chosen_engine(graph: Graph, engine: str, device: str | None) -> Choice:
     choice = chosen(graph, engine, device=device)
     detail(f"engine {choice.name}, {choice.reason}")
     return choice
+
+
+def engine_words(engine: str, device: str | None) -> list[str]:
+    """The options as words of a command that says the same."""
+    return [*(["--engine", engine] if engine != "auto" else []), *(["--device", device] if device else [])]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.errors import EvaluationError
+from tidu_cli.errors import EvaluationError, counted
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -30,7 +30,7 @@ def task_failure(future: Future[Any], name: str | None, told: Callable[[int], st
         found = re.search(r"-chunk-(\d+)$", str(error.task))
         which = told(int(found[1])) if found else name or "a sum of chunks"
         return EvaluationError(
-            f"{which}: {error.allowed_failures + 1} workers died on it, and so it is given up; it may need more memory "
+            f"{which}: {counted(error.allowed_failures + 1, 'worker')} died on it, and so it is given up; it may need more memory "
             "than they have: take smaller chunks"
         )
     reason = " ".join(str(error).split()) or type(error).__name__

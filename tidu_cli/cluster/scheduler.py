@@ -35,7 +35,8 @@ def require_scheduler(text: str) -> str:
     if not isinstance(text, str):
         told = type(text).__name__
         raise ArgumentError(f"argument 'scheduler' takes an address, 'local' or a distributed.Client, not a value of type {told}")
-    if _LOCAL.fullmatch(text) or re.fullmatch(r"([a-z+]+://)?[^\s/:]+:[0-9]+|[a-z+]+://\S+|\[[0-9a-f:]+\]:[0-9]+", text):
+    address = r"([a-z+]+://)?[^\s/:]+:[0-9]+|[a-z+]+://\S+|\[[0-9a-f:]+\]:[0-9]+"
+    if _LOCAL.fullmatch(text) or (re.fullmatch(address, text) and not text.startswith("local:")):
         return text
     raise EvaluationError(
         f"'{text}' is no scheduler: write its address, such as tcp://head:8786, or local, or local:4 for 4 processes here"
@@ -80,7 +81,13 @@ def _started(scheduler: str) -> Iterator[Client]:
         if local := _LOCAL.fullmatch(scheduler):
             n = int(local[1]) if local[1] else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
             with _out_of_reach_of_interrupts():
-                cluster = LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL + 1)
+                cluster = LocalCluster(
+                    n_workers=n,
+                    threads_per_worker=1,
+                    silence_logs=logging.CRITICAL + 1,
+                    dashboard_address="127.0.0.1:0",  # None is Dask's own port, which another cluster here may have
+                    scheduler_kwargs={"dashboard": False},
+                )
             address = stack.enter_context(cluster)
         try:
             if isinstance(address, str):

@@ -62,7 +62,7 @@ def evaluate_batch(
     Inputs of `axes` have one more axis than declared, the batch, at the place that `axes` says; -1 is the last one. They say how
     many items there are, also where no output depends on them. The others are shared by all items. All else is as in `evaluate`.
     `chunk` items go through at once; by default as many as fit into cache. Where the arithmetic is elementwise the results are bit
-    for bit those of the items one by one on the same engine; sums and products of matrices may be added in another order. Raises
+    for bit those of the items one by one, but on XLA; sums and products of matrices may be added in another order. Raises
     EvaluationError for axes that are not there and batches of different sizes, and MissingRuleError.
 
     With the `reduction` "sum" or "mean" the outputs are those of all items together, see `sums`, and of their declared types.
@@ -89,12 +89,12 @@ def evaluate_batch(
     if min(size_of.values()) < size:
         told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
         raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
+    types = {o.key: o.type if reduction else batch_type(f"output {o.key}", o.type, size) for o in graph.outputs}
     asked = (frozenset(size_of), size, chunk, max_memory, engine)
     if asked not in runs:
         runs[asked] = _ready(graph, set(size_of), size, chunk, max_memory, vectorize, engine)
     run, chunk = runs[asked]
     n_chunks = -(-size // chunk)
-    types = {o.key: o.type if reduction else batch_type(f"output {o.key}", o.type, size) for o in graph.outputs}
     found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
     partial = Partial()
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
@@ -129,8 +129,9 @@ def _ready(
         if found is not None:
             return found
     else:
-        items = _chunk(size, chunk, estimate_memory(plain_program(graph)).peak, 1, max_memory)
-        run = ENGINES[engine.name].module().batch(graph, keys, items)
+        per_item = sum(t.nbytes for t in (*[i.type for i in graph.inputs if i.key in keys], *[o.type for o in graph.outputs]))
+        items = _chunk(size, chunk, per_item, MOST_BYTES // max(per_item, 1), max_memory)
+        run = ENGINES[engine.name].module().batch(graph, keys, items, max_memory)
         if run is not None:
             return run, items
     return _vectorized(graph, keys, size, chunk, max_memory, vectorize, engine)

@@ -12,12 +12,13 @@ from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, storage_dtype, unit_of
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.choosing import PLAIN, Choice
-from tidu_cli.runtime.engines.contract import Runnable
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tidu_cli.runtime.engines.contract import Runnable
 
 
 def evaluate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
 import resource
 from itertools import pairwise
@@ -119,3 +121,23 @@ def test_a_part_of_a_large_file_takes_no_more_memory_than_itself(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert source.read(2**24, 2**24 + 10).tolist() == [0.0] * 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**14  # in kB: 16 MB of 256
+
+
+class Call:
+    """What calls a function where it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, ("called",)
+
+
+@pytest.mark.parametrize("dtype", ["<f8", "|O"])
+def test_a_zarr_array_that_is_pickled_is_refused_and_not_unpickled(tmp_path, monkeypatch, dtype):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "evil.zarr"
+    folder.mkdir()
+    declared = {"shape": [4], "chunks": [4], "dtype": dtype, "fill_value": None, "order": "C", "compressor": None, "zarr_format": 2}
+    (folder / ".zarray").write_text(json.dumps(declared | {"filters": [{"id": "pickle", "protocol": 5}]}))
+    (folder / "0").write_bytes(pickle.dumps(Call()))
+    with pytest.raises(TiduError, match=r"evil\.zarr: "):
+        source_of("evil.zarr").read(0, 4)
+    assert not (tmp_path / "called").exists()

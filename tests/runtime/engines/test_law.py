@@ -15,6 +15,7 @@ from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.engines.choosing import ENGINES
+from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
@@ -76,17 +77,29 @@ def test_edges(engine, document, data):
     require(engine, head, {i.key: np.asarray(data.draw(st.sampled_from(EDGES))) for i in head.inputs})
 
 
-@ENGINE
+SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False)
+
+
 @settings(max_examples=60)
-@given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False), seeds, st.integers(1, 40))
-def test_batches_are_items_one_by_one(engine, document, seed, size):
-    """Bit for bit on the same engine."""
+@given(SCALARS, seeds, st.integers(1, 40))
+def test_batches_are_items_one_by_one(document, seed, size):
+    """Bit for bit."""
     rng = np.random.default_rng(seed)
     head = materialize(document).head
-    if ENGINES[engine].module().refusal(head, BUILTIN) is not None:
+    if ENGINES["native"].module().refusal(head, BUILTIN) is not None:
         return
     batch = {str(i.key): rng.uniform(0.1, 0.9, size) for i in head.inputs}
-    together = tidu.evaluate(document, batch, batch=dict.fromkeys(batch, 0), engine=engine)
+    together = tidu.evaluate(document, batch, batch=dict.fromkeys(batch, 0), engine="native")
     for k in range(size):
-        alone = tidu.evaluate(document, {key: x[k] for key, x in batch.items()}, engine=engine)
+        alone = tidu.evaluate(document, {key: x[k] for key, x in batch.items()}, engine="native")
         assert {key: y[k].tobytes() for key, y in together.items()} == {key: y.tobytes() for key, y in alone.items()}
+
+
+@pytest.mark.jax
+@settings(max_examples=60)
+@given(SCALARS, seeds, st.integers(1, 40))
+def test_batches_are_graphs_of_arrays(document, seed, size):
+    """XLA has one program for a number and another for many, whose products it may contract otherwise."""
+    head = materialize(document).head
+    batched, _ = vectorized(head, [i.key for i in head.inputs], size)
+    require("xla", batched, values_for(batched, seed))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,11 +12,14 @@ from hypothesis import strategies as st
 from benchmarks.generate import SHAPES
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
+from tests.runtime.native.anything import any_graph
+from tests.runtime.test_plans import bits
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.engines.native.engine import program, refusal
+from tidu_cli.runtime.plans.program import plain_program
 
 X = Key("x")
 
@@ -90,7 +95,7 @@ def test_results_that_are_inputs_or_constants_are_the_callers_own(dtype):
 
 def test_steps_without_an_opcode_are_numpys():
     s = Sketch(x="f64[]", h="f16[]", z="c128[]")
-    y = s.apply("lgamma", s.apply("sin", 0))
+    y = s.apply("polygamma", s.apply("sin", 0), 0)
     h = s.apply("exp", 1)
     z = s.apply("exp", s.apply("mul", 2, 2))
     y = s.apply("mul", s.apply("add", s.apply("sub", y, 0), s.apply("cos", 0)), y)
@@ -105,8 +110,8 @@ def test_reductions_of_small_arrays():
     outputs = {
         "sum": s.apply("reduce_sum", 0, axes=[0, 2]), "product": s.apply("reduce_prod", 0, axes=[1]),
         "most": s.apply("reduce_max", 0, axes=[0, 1, 2]), "least": s.apply("reduce_min", 0, axes=[2]),
-        "n": s.apply("reduce_sum", 1, axes=[0]), "all": s.apply("reduce_and", 2, axes=[0]), "any": s.apply("reduce_or", 2, axes=[0]),
-        "odd": s.apply("reduce_xor", 1, axes=[0]),
+        "n": s.apply("reduce_sum", 1, axes=[0]), "odd": s.apply("reduce_xor", 1, axes=[0]),
+        "all": s.apply("reduce_and", 2, axes=[0]), "any": s.apply("reduce_or", 2, axes=[0]),
     }  # fmt: skip
     graph, rng = s.graph(**outputs), np.random.default_rng(0)
     inputs = {X: rng.normal(size=(2, 3, 4)), Key("n"): rng.integers(-9, 9, 5).astype("i4"), Key("b"): np.array([True, False, True])}
@@ -139,3 +144,11 @@ def test_only_the_outputs_asked_for_are_computed():
     made = program(graph, BUILTIN, [1], None)
     assert [str(i.key) for i in made.inputs] == ["z"]
     assert len(made.code) == 2 and made.run({Key("z"): np.array(0.0)}) == [1.0]
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32 - 1))
+def test_loops_and_branches_of_any_dtypes_give_the_same_bits(seed):
+    graph, values = any_graph(Random(seed))
+    if refusal(graph, BUILTIN) is None:
+        assert bits(native(graph).run(values)) == bits(plain_program(graph).run(values))

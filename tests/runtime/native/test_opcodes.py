@@ -8,7 +8,9 @@ import pytest
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
 from tidu_cli.graph.keys import Key
+from tidu_cli.runtime.engines.native import compiling
 from tidu_cli.runtime.engines.native.machine import TABLE
+from tidu_cli.runtime.engines.native.opcodes import special
 from tidu_cli.runtime.engines.native.opcodes.table import FLOATS, INTEGERS
 
 FLOAT_EDGES = [
@@ -31,7 +33,7 @@ FLOAT_EDGES = [
     1e-3,
     1e3,
 ]
-N_RANDOM = 60
+N_RANDOM = 400
 
 
 def edges(dtype):
@@ -95,3 +97,19 @@ def test_an_opcode_gives_what_numpy_gives(signature):
             program = native(graph)
             assert not program.layout.escapes
             assert_agrees(graph, {Key(f"x{k}"): v for k, v in enumerate(part)}, made=program)
+
+
+def test_functions_that_scipy_does_not_export_are_called_through_python(monkeypatch):
+    from scipy.special import cython_special
+
+    table = [signature for signature in special.TABLE if signature.result == "f64"]
+    other = {"gammainc": cython_special.__pyx_capi__["gammaln"]}  # which has another signature
+    monkeypatch.setattr(cython_special, "__pyx_capi__", other)
+    try:
+        compiling._give_special_functions.__wrapped__("run")
+        assert set(compiling._CALLBACKS) == set(special.FUNCTIONS)
+        for signature in table:
+            test_an_opcode_gives_what_numpy_gives(signature)
+    finally:
+        monkeypatch.undo()
+        compiling._give_special_functions.__wrapped__("run")

@@ -22,7 +22,7 @@ import click
 from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
 from tidu_cli.cli.cluster_options import Spread, chunk_option, resume_option, scheduler_option, spread_matrix
-from tidu_cli.cli.engine_options import chosen_engine, engine_options
+from tidu_cli.cli.engine_options import chosen_engine, engine_options, engine_words
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     KEY,
@@ -90,7 +90,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             given["wrt"] = _wrt(document, given["wrt"])
             run: Pipeline = getattr(shorthands, arguments.__name__)(document, **arguments(**given))
             if tell:
-                emit_text(_commands(run, document, file, settings, files, out, format_))
+                emit_text(_commands(run, document, file, settings, files, engine_words(engine, device), out, format_))
             elif not evaluates:
                 emit(run.document, out, format_, came_in)
             else:
@@ -258,9 +258,15 @@ def _wrt(document: Document, wrt: Key | tuple[Key, ...]) -> Key | list[Key]:
 
 
 def _commands(
-    run: Pipeline, document: Document, file: str, settings: Sequence[str], files: Sequence[str], *result: str | None
+    run: Pipeline,
+    document: Document,
+    file: str,
+    settings: Sequence[str],
+    files: Sequence[str],
+    how: Sequence[str],
+    *result: str | None,
 ) -> str:
-    """The commands that do the same to a document; `result` is what -o and --format say."""
+    """The commands that do the same to a document; `how` says what evaluates, and `result` is what -o and --format say."""
     out, format_ = result
     commands = [["tidu", *_words(stage)] for stage in run.stages]
     if kind_of(file, settings) == "file":
@@ -269,7 +275,7 @@ def _commands(
         commands.insert(0, words_of(document, file, settings, files))
         settings = values_of(settings)
     if settings or files:
-        commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files)])
+        commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files), *how])
     commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]
     return " | ".join(" ".join(map(_quoted, command)) for command in commands)
 

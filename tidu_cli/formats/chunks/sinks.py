@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from tidu_cli.errors import DocumentError, worded
+from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
 from tidu_cli.formats.replacing import replace
 from tidu_cli.graph.select import listed
 
@@ -91,6 +92,8 @@ class Sink:
         at the output's name, which is not written over.
         """
         sink = cls(path, manifest)
+        if path.rstrip("/").lower().endswith(".zarr"):
+            require_zarr()
         if os.path.isdir(path):
             raise DocumentError(f"{path}: there is a directory; remove it, or choose another name")
         told = json.dumps(asdict(manifest), indent=1)
@@ -269,8 +272,6 @@ def _packed(manifest: Manifest, k: int, arrays: Arrays) -> bytes:
 
 
 def _write_zarr(sink: Sink) -> None:
-    from tidu_cli.formats.chunks.zarrs import new_group
-
     temporary = os.path.join(sink.folder, "output.zarr")
     shutil.rmtree(temporary, ignore_errors=True)
     manifest = sink.manifest

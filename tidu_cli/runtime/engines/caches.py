@@ -21,9 +21,12 @@ def cache_directory() -> Path:
 
 
 def cached(name: str) -> bytes | None:
-    """What a file holds, None if there is none or it is damaged."""
+    """What a file holds, None if there is none, if it is damaged, or if another user's: what is kept is code."""
     try:
-        data = (cache_directory() / name).read_bytes()
+        with open(cache_directory() / name, "rb") as file:
+            if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
+                return None
+            data = file.read()
     except (OSError, RuntimeError):  # there is no home
         return None
     found, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]

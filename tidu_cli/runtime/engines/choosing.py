@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean
 from tidu_cli.graph.closed import closed_graphs
@@ -16,7 +14,9 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.runtime.engines.contract import EngineModule
+
+if TYPE_CHECKING:
+    from tidu_cli.runtime.engines.contract import EngineModule
 
 AUTO, NUMPY = "auto", "numpy"
 
@@ -24,8 +24,7 @@ VARIABLE = "TIDU_ENGINE"
 """The environment variable that names the engine where nothing else does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(NamedTuple):
     """An engine other than NumPy: its name, the package that it needs, and the extra of tidu's that brings that."""
 
     name: str
@@ -34,6 +33,8 @@ class Engine:
 
     def installed(self) -> bool:
         """Whether its package is there, which is not imported for that."""
+        from importlib.util import find_spec  # slow to import
+
         return find_spec(self.package) is not None
 
     def takes(self, graph: Graph) -> bool:
@@ -44,7 +45,7 @@ class Engine:
         """Its functions. Raises EvaluationError that says what to install."""
         if not self.installed():
             raise EvaluationError(f"the engine {self.name} needs the package {self.package}: pip install 'tidu[{self.extra}]'")
-        return cast(EngineModule, cast(Any, import_module(f"tidu_cli.runtime.engines.{self.name}.engine")))
+        return cast("EngineModule", cast(Any, import_module(f"tidu_cli.runtime.engines.{self.name}.engine")))
 
 
 ENGINES: Mapping[str, Engine] = {e.name: e for e in (Engine("native", "llvmlite", "native"), Engine("xla", "jax", "jax"))}
@@ -65,8 +66,7 @@ def require_engine(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Which engine runs a graph, on which of its devices (None for its own choice), and why, in a few words.
 
     It may be replaced by NumPy where `automatic`.
@@ -86,14 +86,19 @@ MANY = 1000
 """How often a graph will be run, as far as one knows: evaluated once, or compiled to be called."""
 
 WORTHWHILE = 3e-2
-"""The seconds that an engine has to save for `auto` to take it: about what NumPy takes for 50,000 calls."""
+"""The seconds that an engine has to save for `auto` to take it."""
 
-_NUMPY_CALL, _NATIVE_STEP, _XLA_STEP = 0.5e-6, 0.01e-6, 0.1e-6
-"""Seconds that a small operation takes (docs/performance.md, Engines)."""
+_NUMPY_PLAN, _NATIVE_PLAN, _XLA_PLAN = 0.4e-6, 0.35e-6, 1e-3
+"""Seconds for each node before a first run: to lay it out, or for XLA to compile it."""
 
-_NATIVE_START = 0.1
-_XLA_START, _XLA_NODE = 1.5, 1e-3
-"""Seconds before a first run: to load the engine; of XLA also for each node, to compile it."""
+_NATIVE_START, _XLA_START = 0.1, 1.0
+"""Seconds to load an engine."""
+
+_NUMPY_CALL, _NUMPY_NUMBER, _NUMPY_TURN = 0.7e-6, 0.1e-6, 0.04e-6
+"""Seconds of a small operation: of one on arrays, one on numbers, and one on numbers in a loop, which is a function of Python."""
+
+_NATIVE_NUMBER, _XLA_CALL, _XLA_RUN = 0.01e-6, 0.02e-6, 20e-6
+"""Likewise in other engines, and what a run of XLA's takes by itself. All these are of docs/performance.md, Engines."""
 
 
 def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FEW) -> Choice:
@@ -108,11 +113,12 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
     if device not in (None, "cpu"):
         return Choice("xla", f"as it has the device {device}", device)
     work = _work(graph)
-    best = Choice(NUMPY, f"{work.calls:,} operations, {work.scalars:,} of them of single numbers")
-    seconds = runs * work.calls * _NUMPY_CALL - WORTHWHILE
+    best = Choice(NUMPY, f"{work.calls:,} operations, {work.numbers:,} of them of single numbers")
+    seconds = graph.n_nodes * _NUMPY_PLAN + runs * work.seconds - WORTHWHILE
+    of_arrays = (work.calls - work.numbers) * _NUMPY_CALL
     estimates = {
-        "native": _NATIVE_START + runs * (work.scalars * _NATIVE_STEP + (work.calls - work.scalars) * _NUMPY_CALL),
-        "xla": _XLA_START + graph.n_nodes * _XLA_NODE + runs * work.calls * _XLA_STEP,
+        "native": _NATIVE_START + graph.n_nodes * _NATIVE_PLAN + runs * (work.numbers * _NATIVE_NUMBER + of_arrays),
+        "xla": _XLA_START + graph.n_nodes * _XLA_PLAN + runs * (_XLA_RUN + work.calls * _XLA_CALL),
     }
     for engine, estimate in estimates.items():
         if estimate < seconds and ENGINES[engine].takes(graph):
@@ -121,25 +127,30 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
 
 
 class _Work(NamedTuple):
-    """How many operations a run makes, and how many of these take and give single numbers."""
+    """How many operations a run makes, how many of these take and give single numbers, and the seconds that NumPy takes."""
 
     calls: int
-    scalars: int
+    numbers: int
+    seconds: float
 
 
 _TURNS = 100
 """How often a loop runs of which only its run can tell."""
 
 
-def _work(graph: Graph) -> _Work:
-    calls = scalars = 0
+def _work(graph: Graph, number: float = _NUMPY_NUMBER) -> _Work:
+    """The work of a run, where an operation on numbers takes NumPy so many seconds."""
+    calls, numbers, seconds = 0, 0, 0.0
     for code, n in Counter(graph.code).items():
         case = graph.cases[code]
-        inner = [_work(closed.graph) for closed in closed_graphs(case.attrs)]
+        inner = [_work(closed.graph, _NUMPY_TURN) for closed in closed_graphs(case.attrs)]
         if inner:
             turns = n * (getattr(case.attrs, "length", _TURNS) if "cond" not in case.op else 1)
-            calls, scalars = calls + turns * sum(w.calls for w in inner), scalars + turns * sum(w.scalars for w in inner)
+            calls += turns * sum(w.calls for w in inner)
+            numbers += turns * sum(w.numbers for w in inner)
+            seconds += turns * sum(w.seconds for w in inner)
         calls += n
-        if all(isinstance(t, TensorType) and not t.shape for t in (*case.operands, *case.results)):
-            scalars += n
-    return _Work(calls, scalars)
+        of_numbers = all(isinstance(t, TensorType) and not t.shape for t in (*case.operands, *case.results))
+        numbers += n * of_numbers
+        seconds += n * (number if of_numbers else _NUMPY_CALL)
+    return _Work(calls, numbers, seconds)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.runtime.engines.choosing import ENGINES, NUMPY, PLAIN, Choice
-from tidu_cli.runtime.engines.contract import Runnable
 from tidu_cli.runtime.memory import fits
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import compile_graph, plain_program
+
+if TYPE_CHECKING:
+    from tidu_cli.runtime.engines.contract import Runnable
 
 
 def prepared(

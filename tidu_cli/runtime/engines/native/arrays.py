@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array
-from tidu_cli.runtime.engines.native.layout import MOST_ELEMENTS, Entry, Place, Rows, Words, computing, joined
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.engines.native.layout import MOST_ELEMENTS, Entry, Layout, Lowered, Place, Rows, Words, computing, joined
 from tidu_cli.runtime.engines.native.machine import OPCODES
 from tidu_cli.runtime.engines.native.opcodes.table import Signature
 from tidu_cli.runtime.engines.native.selecting import elementwise, is_native
-
-if TYPE_CHECKING:
-    from tidu_cli.runtime.engines.native.lowering import Lowering
-
-Lowered = tuple[Rows, Sequence[Place]]
 
 MOVES = frozenset({
     "broadcast_in_dim", "reshape", "transpose", "stop_gradient", "optimization_barrier", "slice", "split", "concatenate",
@@ -37,13 +33,14 @@ FOLDS: Mapping[str, str] = {
 """Reductions, and the operation of two elements that each repeats."""
 
 
-def moved(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def moved(layout: Layout, primitives: PrimitiveSet, case: Case, reads: Sequence[Place]) -> Lowered | None:
     """A case that only moves elements, or a constant."""
     if case.op == "constant":
-        type_, literal = case.results[0], case.attrs
+        literal: Any = case.attrs
+        (type_,) = case.results
         if not isinstance(type_, TensorType) or not is_native(type_) or type_.size > MOST_ELEMENTS:
             return None
-        return joined([]), [lowering.layout.constant(type_, literal_array(np, literal.value))]  # type: ignore[attr-defined]
+        return joined([]), [layout.constant(type_, literal_array(np, literal.value))]
     types = (*case.operands, *case.results)
     if case.op not in MOVES or any(isinstance(p, Entry) for p in reads) or not all(map(is_native, types)):
         return None
@@ -51,31 +48,31 @@ def moved(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | N
         return None
     # The kernel is run on the numbers of words themselves.
     operands, results = (tuple([t.with_dtype("i64") for t in some]) for some in (case.operands, case.results))  # type: ignore[union-attr]
-    kernel = lowering.primitives[case.op].evaluation.kernel(np, case.attrs, operands, results)  # type: ignore[arg-type]
+    kernel = primitives[case.op].evaluation.kernel(np, case.attrs, operands, results)
     found = kernel(*reads)
     return joined([]), [np.asarray(x, np.int64) for x in (found if len(results) > 1 else (found,))]
 
 
-def expanded(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def expanded(layout: Layout, case: Case, reads: Sequence[Place]) -> Lowered | None:
     """A case that computes element by element, or folds elements together."""
     (result,) = case.results if len(case.results) == 1 else (None,)
     words = [p for p in reads if not isinstance(p, Entry)]
     if not isinstance(result, TensorType) or len(words) < len(reads) or not all(map(is_native, (*case.operands, result))):
         return None
     if case.op in FOLDS:
-        return _folded(lowering, case, words[0])
+        return _folded(layout, case, words[0])
     choice = elementwise(case)
     if choice is None or result.size > MOST_INSTRUCTIONS:
         return None
     if choice.last is not None:
-        words.append(np.asarray(lowering.layout.number("f64", choice.last), np.int64))
-    target = lowering.layout.new(result)
+        words.append(np.asarray(layout.number("f64", choice.last), np.int64))
+    target = layout.new(result)
     assert not isinstance(target, Entry)
     shaped = [np.broadcast_to(w, result.shape) for w in words]
     return computing(choice.opcode, shaped, target), [target]
 
 
-def _folded(lowering: Lowering, case: Case, words: Words) -> Lowered | None:
+def _folded(layout: Layout, case: Case, words: Words) -> Lowered | None:
     attrs: Any = case.attrs
     (operand,), (result,) = case.operands, case.results
     assert isinstance(operand, TensorType) and isinstance(result, TensorType)
@@ -88,7 +85,7 @@ def _folded(lowering: Lowering, case: Case, words: Words) -> Lowered | None:
     parts: list[Rows] = []
     found = columns[:, 0]
     for k in range(1, columns.shape[1]):
-        target = lowering.layout.new(replace(result, shape=(result.size,)))
+        target = layout.new(replace(result, shape=(result.size,)))
         assert not isinstance(target, Entry)
         parts.append(computing(opcode, [found, columns[:, k]], target))
         found = target

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from tidu_cli.errors import EvaluationError, TransformError
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.columns.blocks import array_of, counts
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
@@ -14,8 +15,10 @@ from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.contract import Run
 from tidu_cli.runtime.engines.native.batches import batched
+from tidu_cli.runtime.engines.native.loops import LOOPS
 from tidu_cli.runtime.engines.native.program import NativeProgram, native_program
 from tidu_cli.runtime.engines.native.scope import is_own
+from tidu_cli.runtime.memory import allowed_bytes, check_memory
 
 
 def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
@@ -27,7 +30,10 @@ def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
     if 2 * sum(int(n[number]) for number in others) <= graph.n_nodes:
         return None
     node = int(np.flatnonzero(np.isin(array_of(graph.code), others))[0])
-    return f"{graph.describe(node)} has no native instruction, as most nodes of this graph: choose the engine numpy, or xla"
+    case = cases[int(graph.code[node])]
+    lacking = next((inner.op for inner in cases_within([case]) if inner.op not in LOOPS and not is_own(inner)), case.op)
+    what = f"{graph.describe(node)} has no native instruction{f' for {lacking}' if lacking != case.op else ''}"
+    return f"{what}, as most nodes of this graph: choose the engine numpy, or xla"
 
 
 def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | None, device: str | None) -> NativeProgram:
@@ -43,9 +49,11 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
     return native_program(graph, primitives, chosen)
 
 
-def batch(graph: Graph, keys: Collection[Key], size: int) -> Run | None:
+def batch(graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Run | None:
     """A run over items of the inputs `keys`, on all cores; None if NumPy is needed, which takes many items at once."""
     primitives = vocabulary(graph.cases)
     if refusal(graph, primitives) is not None:
         return None
-    return batched(native_program(graph, primitives, graph.outputs), keys)
+    made = native_program(graph, primitives, graph.outputs)
+    check_memory(made, max_memory)
+    return batched(made, keys, size, allowed_bytes(max_memory))

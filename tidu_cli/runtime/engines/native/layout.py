@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidu_cli.errors import LimitError
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.native.machine import FIELDS
@@ -22,8 +23,11 @@ Words = NDArray[np.int64]
 Rows = NDArray[np.int32]
 """Instructions, one beside the other."""
 
-MOST_ELEMENTS = 2**16
-"""An array of more is kept as it is, unless its elements are asked for one by one."""
+MOST_ELEMENTS = 2**24
+"""An array of more is kept as it is."""
+
+MOST_WORDS = 2**31 - 1
+"""Fields of instructions hold the numbers of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,9 @@ class Entry:
 
 
 Place = Words | Entry
+
+Lowered = tuple[Rows, Sequence[Place]]
+"""The instructions of a step, and where its results are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,11 @@ class Layout:
     """Whether all values of inputs go through the same instructions."""
 
     def block(self, dtype: str, n: int) -> int:
-        """The first of the words of so many new numbers that lie side by side."""
+        """The first of the words of so many new numbers that lie side by side. Raises LimitError."""
         begin = self.n_words
         self.n_words += n * width(dtype)
+        if self.n_words > MOST_WORDS:
+            raise LimitError("the engine native has no room for so many numbers: choose the engine numpy, or xla")
         return begin
 
     def new(self, type_: Type) -> Place:
@@ -91,6 +100,17 @@ class Layout:
         return int(place)
 
 
+def index_of(words: Words) -> int | slice | Words:
+    """What picks these words: a number, a slice where they are evenly spaced, else all of their numbers in a row."""
+    if not words.ndim:
+        return int(words)
+    flat = words.reshape(-1)
+    step = int(flat[1] - flat[0]) if flat.size > 1 else 1
+    if flat.size and step > 0 and np.array_equal(flat, np.arange(flat[0], flat[0] + step * flat.size, step)):
+        return slice(int(flat[0]), int(flat[-1]) + 1, step)
+    return flat
+
+
 def rows(opcode: int | Any, left: Any = 0, right: Any = 0, target: Any = 0) -> Rows:
     """Instructions of these opcodes and fields, arrays of numbers or numbers."""
     fields = np.broadcast_arrays(*[np.asarray(x).reshape(-1) for x in (opcode, left, right, target)])
@@ -104,10 +124,9 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 def computing(opcode: int, reads: Sequence[Words], target: Words) -> Rows:
     """The instructions of an opcode for each element of operands of one shape."""
-    first, second, third = [*reads, *[np.zeros(1, np.int64)] * (3 - len(reads))]
-    found = rows(opcode, first, second, target)
+    found = rows(opcode, reads[0], reads[1] if len(reads) > 1 else 0, target)
     if len(reads) < 3:
         return found
     pairs = np.zeros((len(found), 2, FIELDS), np.int32)
-    pairs[:, 0], pairs[:, 1, 1] = found, third.reshape(-1)
+    pairs[:, 0], pairs[:, 1, 1] = found, reads[2].reshape(-1)
     return pairs.reshape(-1, FIELDS)

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tidu_cli.graph.graph import Case
+from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType
-from tidu_cli.runtime.engines.native.layout import Entry, Layout, Place, Rows, Words, joined, rows
+from tidu_cli.runtime.engines.native.layout import Entry, Layout, Lowered, Place, Rows, Words, joined, rows
 from tidu_cli.runtime.engines.native.machine import COPY, JUMP, JUMP_BACK, JUMP_UNLESS, LOAD, OPCODES, STORE
 from tidu_cli.runtime.engines.native.opcodes.table import Signature
 from tidu_cli.runtime.engines.native.selecting import width
 
-if TYPE_CHECKING:
-    from tidu_cli.runtime.engines.native.lowering import Lowering
+LowerGraph = Callable[[Graph, Sequence[Place]], Lowered]
+"""From a closed graph and where its inputs are to its instructions, and where its outputs are."""
 
-Lowered = tuple[Rows, Sequence[Place]]
-Lower = Callable[["Lowering", Case, Sequence[Place]], "Lowered | None"]
+Lower = Callable[[Layout, LowerGraph, Case, Sequence[Place]], Lowered | None]
 
 _ADD = OPCODES[Signature("add", ("i64", "i64"), "i64")]
 _LESS = OPCODES[Signature("lt", ("i64", "i64"), "bool")]
 
 
-def _scan(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
     attrs: Any = case.attrs
-    layout, n, end, length = lowering.layout, attrs.num_consts, attrs.num_consts + attrs.num_carry, attrs.length
+    n, end, length = attrs.num_consts, attrs.num_consts + attrs.num_carry, attrs.length
     places = _words_of([*reads, *[layout.new(t) for t in case.results]])
     if places is None:
         return None
@@ -46,7 +45,7 @@ def _scan(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | N
         index, first = counters.index(stack, length), stack.reshape(length, -1)[0]
         loads += [rows(LOAD, first + part, index, item.reshape(-1) + part) for part in range(width(dtypes[k]))]
         slices.append(item)
-    inner, found = lowering.graph(attrs.body.graph, [*operands[:n], *carry, *slices])
+    inner, found = lower(attrs.body.graph, [*operands[:n], *carry, *slices])
     values = _words_of(found)
     if values is None:
         return None
@@ -59,29 +58,28 @@ def _scan(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | N
     return joined([*parts, counters.start(), body, counters.repeat(len(body))]), results
 
 
-def _while(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def _while(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
     attrs: Any = case.attrs
-    lowering.layout.uniform = False
-    places = _words_of([*reads, *[lowering.layout.new(t) for t in case.results]])
+    layout.uniform = False
+    places = _words_of([*reads, *[layout.new(t) for t in case.results]])
     if places is None:
         return None
     of_condition, of_body, begin = attrs.split(places[: len(reads)])
     carry = places[len(reads) :]
     dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
-    test, (holds,) = lowering.graph(attrs.condition.graph, [*of_condition, *carry])
-    inner, found = lowering.graph(attrs.body.graph, [*of_body, *carry])
+    test, (holds,) = lower(attrs.condition.graph, [*of_condition, *carry])
+    inner, found = lower(attrs.body.graph, [*of_body, *carry])
     values = _words_of(found)
     if values is None:
         return None
-    start = copies(lowering.layout, list(zip(dtypes, begin, carry, strict=True)))
-    body = joined([inner, copies(lowering.layout, list(zip(dtypes, values, carry, strict=True)))])
+    start = copies(layout, list(zip(dtypes, begin, carry, strict=True)))
+    body = joined([inner, copies(layout, list(zip(dtypes, values, carry, strict=True)))])
     leave = rows(JUMP_UNLESS, _words(holds), 0, len(body) + 2)
     return joined([start, test, leave, body, rows(JUMP_BACK, 0, 0, -len(test) - 1 - len(body))]), carry
 
 
-def _cond(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def _cond(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
     attrs: Any = case.attrs
-    layout = lowering.layout
     layout.uniform = False
     places = _words_of([*reads, *[layout.new(t) for t in case.results]])
     if places is None:
@@ -90,7 +88,7 @@ def _cond(lowering: Lowering, case: Case, reads: Sequence[Place]) -> Lowered | N
     dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
     bodies = []
     for branch in attrs.branches:
-        inner, found = lowering.graph(branch.graph, operands)
+        inner, found = lower(branch.graph, operands)
         values = _words_of(found)
         if values is None:
             return None

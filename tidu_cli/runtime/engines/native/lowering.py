@@ -127,9 +127,9 @@ class _Columns:
     def _lowered(self, step: int) -> Rows:
         case = self.steps.graph.cases[int(self.steps.code[step])]
         reads = [self.place(v) for v in self.steps.reads(step)]
-        found = moved(self.lowering, case, reads) or expanded(self.lowering, case, reads)
+        found = moved(self.layout, self.lowering.primitives, case, reads) or expanded(self.layout, case, reads)
         if found is None and case.op in LOOPS:
-            found = LOOPS[case.op](self.lowering, case, reads)
+            found = LOOPS[case.op](self.layout, self.lowering.graph, case, reads)
         if found is None:
             results = [self.layout.new(t) for t in case.results]
             found = self.lowering.escape(case, reads, results), results
@@ -154,7 +154,7 @@ class _Columns:
         found = np.zeros((steps.n_steps if start is None else int(start[-1]), FIELDS), np.int32)
         for block in blocks(0, steps.n_steps):
             code = steps.code[block]
-            own = slice(None)
+            own: Any = slice(None)
             at: Any = block
             if start is not None:
                 own = np.flatnonzero(self.opcode[code] >= 0)

@@ -13,28 +13,31 @@ a batch: an instruction is fetched once for all of them. Doubles and bools are c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 
-from tidu_cli.runtime.engines.native.opcodes import complexes, conversions, floats, integers
+from tidu_cli.runtime.engines.native.opcodes import complexes, conversions, floats, integers, special
 from tidu_cli.runtime.engines.native.opcodes.table import PARTS, TYPES, WORD, Emit, Emitter, Signature, Value
 
-TABLE: dict[Signature, Emit] = {**floats.TABLE, **integers.TABLE, **conversions.TABLE, **complexes.TABLE}
+TABLE: dict[Signature, Emit] = {**floats.TABLE, **integers.TABLE, **conversions.TABLE, **complexes.TABLE, **special.TABLE}
 
-JUMP, JUMP_BACK, JUMP_UNLESS, COPY, LOAD, STORE, CALL = range(len(TABLE), len(TABLE) + 7)
+JUMP, JUMP_BACK, JUMP_UNLESS, COPY, LOAD, STORE = range(len(TABLE), len(TABLE) + 6)
 """Opcodes of control: a jump by `target` instructions, one back that takes fuel, and one unless the word `left` holds true; the
 word `left` copied to `target`; the word `left` + i copied to `target`, and the word `left` copied to `target` + i, where i is the
-number in the word `right`. CALL gives `target` a function of three doubles in the words `left`, `right` and, of the instruction
-that follows, `left`; its address is in the word `right` of that. Functions of fewer do not look at the others."""
+number in the word `right`."""
 
 FUEL = 0
 """The word that says how many jumps back there may be."""
 
+SPECIAL = range(len(TABLE) - len(special.TABLE), len(TABLE))
+"""The opcodes that call functions of SciPy's."""
+
 OPCODES = {signature: number for number, signature in enumerate(TABLE)}
 """The opcodes by what they compute."""
 
-STOP, ESCAPE = CALL + 1, CALL + 2
+STOP, ESCAPE = STORE + 1, STORE + 2
 """What stands for an opcode in the end, and where the machine hands over."""
 
 N_OPCODES = ESCAPE + 1
@@ -49,6 +52,8 @@ _SHORT = ir.IntType(32)
 _INSTRUCTIONS = _SHORT.as_pointer()
 _WHOLE = frozenset({"f64", "bool"})
 """The dtypes whose numbers are computed with in vectors; a bool is written as one of 64 bits."""
+
+_CALLING = floats.CALLING | special.OPERATIONS
 
 _MANY = frozenset({"f64", "f32", "i64", "i32", "bool", "c128"})
 """The dtypes of `run_many`. With those that are rare it would take twice the time to compile."""
@@ -77,15 +82,17 @@ class _Machine:
         self.functions: dict[str, Any] = {}
         self.step = ir.FunctionType(WORD, [_INSTRUCTIONS, WORD.as_pointer(), WORD])
         self.table = ir.GlobalVariable(module, ir.ArrayType(self.step.as_pointer(), N_OPCODES), f"{name}_table")
-        self.function = self.registers = self.width = None
+        self.function: Any = None
+        self.registers: Any = None
+        self.width: Any = None
 
     def write(self) -> None:
         """Write all of it."""
         steps = [self._stop()] * N_OPCODES
         for number, (signature, emit) in enumerate(TABLE.items()):
             if not self.many or for_many(signature):
-                steps[number] = self._opcode(lambda b, place, s=signature, e=emit: self._compute(b, place, s, e))
-        for number, rule in ((COPY, self._copy), (LOAD, self._load), (STORE, self._store), (CALL, self._call)):
+                steps[number] = self._opcode(partial(self._compute, signature, emit))
+        for number, rule in ((COPY, self._copy), (LOAD, self._load), (STORE, self._store)):
             steps[number] = self._opcode(rule)
         for number, jump in ((JUMP, self._jump), (JUMP_BACK, self._jump_back), (JUMP_UNLESS, self._jump_unless)):
             b, place = self._begun()
@@ -140,11 +147,11 @@ class _Machine:
         """The place of a word in the registers."""
         return b.gep(self.registers, [b.add(b.mul(number, self.width), item) if self.many else number])
 
-    def _compute(self, b: Any, place: Value, signature: Signature, emit: Emit) -> int:
+    def _compute(self, signature: Signature, emit: Emit, b: Any, place: Value) -> int:
         reads = [self._field(b, place, k) for k in (1, 2, 5)[: len(signature.operands)]]
         target = self._field(b, place, 3)
 
-        whole = self.many and _WHOLE.issuperset((*signature.operands, signature.result)) and signature.op not in floats.CALLING
+        whole = self.many and _WHOLE.issuperset((*signature.operands, signature.result)) and signature.op not in _CALLING
         read, write = (self._read_vector, self._write_vector) if whole else (self._read, self._write)
 
         def body(b: Any, item: Value) -> None:
@@ -258,16 +265,3 @@ class _Machine:
 
         self._for_each_item(b, body)
         return 1
-
-    def _call(self, b: Any, place: Value) -> int:
-        reads, address, target = [self._field(b, place, k) for k in (1, 2, 5)], self._field(b, place, 6), self._field(b, place, 3)
-        double = TYPES["f64"]
-        type_ = ir.FunctionType(double, [double, double, double, _SHORT])
-
-        def body(b: Any, item: Value) -> None:
-            function = b.inttoptr(b.load(self._word(b, address, item)), type_.as_pointer())
-            values = [self._read(b, number, item, "f64") for number in reads]
-            self._write(b, target, item, b.call(function, [*values, ir.Constant(_SHORT, 0)]), "f64")
-
-        self._for_each_item(b, body)
-        return 2

@@ -42,7 +42,8 @@ class XlaProgram:
         del once
         given = self._given(inputs)
         try:
-            with jax.enable_x64(True):  # in this thread, until the arrays are there: of users' JAX nothing changes
+            # In this thread, until the arrays are there: of users' JAX nothing changes.
+            with jax.enable_x64(True), jax.disable_jit(False), jax.debug_nans(False), jax.debug_infs(False):
                 found = [np.array(y) for y in self.executable(*given)]
         except (MemoryError, jax.errors.JaxRuntimeError) as error:
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
@@ -64,7 +65,8 @@ class XlaProgram:
 
     @cached_property
     def _has_records(self) -> bool:
-        return not all(isinstance(end.type, TensorType) for end in (*self.graph.inputs, *self.graph.outputs))
+        types = [i.type for i in self.graph.inputs] + [o.type for o in self.graph.outputs]
+        return not all(isinstance(t, TensorType) for t in types)
 
     def nbytes(self) -> int:
         """About how many bytes a run takes, with inputs and results: what XLA says, and the results once more."""

@@ -23,6 +23,7 @@ Emit = Callable[..., Value]
 """From an `Emitter` and the values of the operands to that of the result."""
 
 WORD = ir.IntType(64)
+_SHORT = ir.IntType(32)
 PARTS = {"c128": "f64", "c64": "f32"}
 TYPES: dict[str, Any] = {
     "f64": ir.DoubleType(), "f32": ir.FloatType(), "bool": ir.IntType(1),
@@ -61,6 +62,16 @@ class Emitter:
         wide = [v if v.type == double else self.b.fpext(v, double) for v in values]
         found = self.b.call(self._function(name, double, [double] * len(wide)), wide)
         return found if values[0].type == double else self.b.fptrunc(found, values[0].type)
+
+    def special(self, name: str, *values: Value) -> Value:
+        """A call of one of SciPy's functions of doubles, whose address the variable `special_NAME` of the module holds."""
+        double, module = TYPES["f64"], self.b.module
+        if name not in self._functions:
+            self._functions[name] = ir.GlobalVariable(module, WORD, f"special_{name}")
+            self._functions[name].initializer = ir.Constant(WORD, 0)
+        type_ = ir.FunctionType(double, [double] * len(values) + [_SHORT])
+        function = self.b.inttoptr(self.b.load(self._functions[name]), type_.as_pointer())
+        return self.b.call(function, [*values, ir.Constant(_SHORT, 0)])  # the last one is Cython's
 
     def _function(self, name: str, result: Any, types: list[Any]) -> Any:
         if name not in self._functions:
