@@ -24,9 +24,6 @@ from tidu_cli.runtime.plans.steps import needed_steps
 FUEL_EACH = 10**6
 """How many jumps back until Python may look for signals."""
 
-MOST_WORDS = 2**31
-"""The words that instructions can name."""
-
 
 @dataclass(frozen=True, eq=False)
 class NativeProgram:
@@ -156,17 +153,11 @@ def _cells(words: Any, dtype: str, place: Words) -> tuple[Any, Any]:
 
 
 def native_program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[Output]) -> NativeProgram:
-    """The program that computes these outputs of a self-contained graph. Linear in its size.
-
-    Raises EvaluationError for one of more numbers than instructions can name.
-    """
+    """The program that computes these outputs of a self-contained graph. Linear in its size. Raises LimitError."""
     steps, lowering = needed_steps(graph, outputs), Lowering(primitives)
     inputs = tuple([graph.inputs[k] for k in steps.inputs])
     given = tuple([lowering.layout.new(i.type) for i in inputs])
     code, found = lowering.steps(steps, given)
-    if lowering.layout.n_words > MOST_WORDS:
-        told = f"{lowering.layout.n_words:,} numbers, and the engine native has room for {MOST_WORDS:,}"
-        raise EvaluationError(f"graph '{graph.name}' takes {told}: choose the engine numpy, or xla")
     return NativeProgram(
         graph=Graph(graph.name, graph.inputs, graph.outputs, graph.cases),
         primitives=primitives,
