@@ -88,7 +88,8 @@ class Window:
         self._await_again(future)
         task = self._under_way.pop(future)
         if future.status != "finished":
-            raise task_failure(future, None if task.chunk is None else self.told(task.chunk), self.told)
+            name = None if task.chunk is None else self.told(task.chunk)
+            raise task_failure(future, name, list(self._under_way), self.told)
         if task.wanted is not None:
             try:
                 result = future.result()

@@ -129,10 +129,9 @@ def _ready(
         if found is not None:
             return found
     else:
-        alone = plain_program(graph)
-        check_memory(alone, max_memory)
-        items = _chunk(size, chunk, estimate_memory(alone).peak, 1, max_memory)
-        run = ENGINES[engine.name].module().batch(graph, keys, items)
+        per_item = sum(t.nbytes for t in (*[i.type for i in graph.inputs if i.key in keys], *[o.type for o in graph.outputs]))
+        items = _chunk(size, chunk, per_item, MOST_BYTES // max(per_item, 1), max_memory)
+        run = ENGINES[engine.name].module().batch(graph, keys, items, max_memory)
         if run is not None:
             return run, items
     return _vectorized(graph, keys, size, chunk, max_memory, vectorize, engine)

@@ -68,8 +68,7 @@ def _written_out(program: Program) -> Graph:
 
 def check_memory(program: Runnable, limit: int | None) -> None:
     """Raise EvaluationError if a run would take more than `limit` bytes; None means what `limits` say."""
-    allowed = limits().bytes() if limit is None else limit
-    needed = program.nbytes()
+    allowed, needed = allowed_bytes(limit), program.nbytes()
     if needed > allowed and not isinstance(program, Program):
         what = f"{program.n_steps} values, most of them scalars" if isinstance(program, GroupedProgram) else "as its engine runs it"
         raise _too_much(needed, what, allowed)
@@ -88,4 +87,9 @@ def _too_much(needed: int, what: str, allowed: int) -> EvaluationError:
 
 def fits(program: GroupedProgram, limit: int | None) -> bool:
     """Whether a run takes no more than `limit` bytes; None means what `limits` say."""
-    return program.nbytes() <= (limits().bytes() if limit is None else limit)
+    return program.nbytes() <= allowed_bytes(limit)
+
+
+def allowed_bytes(limit: int | None) -> int:
+    """The bytes that a limit allows; None means what `limits` say."""
+    return limits().bytes() if limit is None else limit

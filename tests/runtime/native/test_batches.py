@@ -20,7 +20,7 @@ MANY = [s for s in TABLE if for_many(s)]
 
 
 def same(x, y):
-    return (x.dtype, x.shape) == (y.dtype, y.shape) and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
+    return (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes())
 
 
 def assert_each(graph, keys, inputs, size):

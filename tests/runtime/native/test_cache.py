@@ -7,9 +7,12 @@ import subprocess
 import sys
 import zlib
 
+import llvmlite
+import llvmlite.binding as llvm
 import pytest
 
 from tidu_cli.runtime.engines import caches
+from tidu_cli.runtime.engines.native import compiling
 
 SCRIPT = """
 import numpy as np
@@ -76,3 +79,24 @@ def test_the_directory_is_the_users(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert caches.cached("a") is None
     assert caches.cache_directory() == tmp_path / "tidu"
+
+
+def test_other_processors_and_libraries_have_files_of_their_own(monkeypatch):
+    here = ("x86_64-linux", "zen4", "+avx2")
+    names = {compiling._identity(llvm, *here), compiling._identity(llvm, "x86_64-linux", "zen4", "+avx2,+fma")}
+    names.add(compiling._identity(llvm, "aarch64-linux", *here[1:]))
+    assert compiling._identity(llvm, *here) in names
+    monkeypatch.setattr(llvmlite, "__version__", "0.0.0")
+    names.add(compiling._identity(llvm, *here))
+    monkeypatch.undo()
+    monkeypatch.setattr(llvm, "llvm_version_info", (99, 0, 0))
+    names.add(compiling._identity(llvm, *here))
+    assert len(names) == 5
+
+
+def test_the_file_is_of_the_source_of_the_machine(monkeypatch):
+    monkeypatch.setattr(compiling.Path, "read_bytes", lambda path: path.name.encode())
+    before = compiling._identity(llvm)
+    for changed in ("compiling.py", "machine.py", "floats.py", "special.py", "table.py"):
+        monkeypatch.setattr(compiling.Path, "read_bytes", lambda path, c=changed: b"new" if path.name == c else path.name.encode())
+        assert compiling._identity(llvm) != before, changed

@@ -60,5 +60,8 @@ class EngineModule(Protocol):
         `device` is what the user asked for, None for the engine's choice.
         """
 
-    def batch(self, graph: Graph, keys: Collection[Key], size: int) -> Run | None:
-        """A run over `size` items of the inputs `keys` at once; None if the graph is to be vectorized, and run as any other."""
+    def batch(self, graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Run | None:
+        """A run over `size` items of the inputs `keys` at once; None if the graph is to be vectorized, and run as any other.
+
+        Raises EvaluationError if one item would take more than `max_memory` bytes; None means what `limits` say.
+        """

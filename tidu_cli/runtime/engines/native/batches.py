@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from threading import Event
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,130 +19,141 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.contract import Run
 from tidu_cli.runtime.engines.native.compiling import machine
-from tidu_cli.runtime.engines.native.layout import Entry, Place, Words
+from tidu_cli.runtime.engines.native.layout import Entry, Place, Words, index_of
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, LANES, TABLE, for_many
 from tidu_cli.runtime.engines.native.program import FUEL_EACH, NativeProgram
+from tidu_cli.runtime.engines.native.selecting import width
 
-CACHE_BYTES = 2**20
+CACHE_BYTES = 2**21
 """What registers should take, where they can."""
 
-FEWEST_LANES, MOST_LANES = 32, 128
+FEWEST_LANES, MOST_LANES = 32, 4096
 """With fewer items in a block, what Python does for each block counts; more gain nothing."""
 
 MOST_BYTES = 2**27
 """What the registers of all threads should take at most. Where there are so many words that few items fit, each goes alone."""
 
 
-def batched(program: NativeProgram, keys: Collection[Key], size: int) -> Run | None:
-    """The run of a program over up to `size` items of the inputs `keys`; None if it needs more than the machine."""
+def batched(program: NativeProgram, keys: Collection[Key], size: int, room: int) -> Run | None:
+    """The run of a program over up to `size` items of the inputs `keys`, whose registers take at most `room` bytes.
+
+    None if it needs more than the machine.
+    """
     ends = [(i.type, p) for i, p in zip(program.inputs, program.input_places, strict=True)]
     ends += [(o.type, p) for o, p in zip(program.outputs, program.output_places, strict=True) if p is not None]
     if program.layout.escapes or any(isinstance(p, Entry) for _, p in ends):
         return None
-    return _Batch(program, keys, size).run
+    return _Batch(program, keys, size, room).run
 
 
 class _Batch:
     """The threads and registers that a batch runs on."""
 
-    def __init__(self, program: NativeProgram, keys: Collection[Key], size: int) -> None:
+    def __init__(self, program: NativeProgram, keys: Collection[Key], size: int, room: int) -> None:
         self.program, self.keys = program, set(keys)
-        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.width = self._width(8 * program.layout.n_words, size)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        bytes_each = 8 * program.layout.n_words
+        self.width = self._lanes(bytes_each, size, cores, min(room, MOST_BYTES) // cores)
+        self.threads = max(min(cores, room // (bytes_each * self.width)), 1)
+        self.idle: list[_Registers] = []
+        cells = [(i.key, _cell(i.type, p)) for i, p in zip(program.inputs, program.input_places, strict=True)]
+        self.given, self.shared = ([c for c in cells if (c[0] in keys) == each] for each in (True, False))
+        made = zip(program.outputs, program.output_places, strict=True)
+        self.made = [(k, _cell(o.type, p)) for k, (o, p) in enumerate(made) if p is not None]
         self.machine = machine("run_many" if self.width > 1 else "run", program.code)
 
-    def _width(self, bytes_each: int, size: int) -> int:
-        """How many items go together; where they may part ways, each goes its own."""
+    def _lanes(self, bytes_each: int, size: int, cores: int, room: int) -> int:
+        """How many items go together in a thread's room; where they may part ways, each goes its own."""
         if not self.program.layout.uniform or not _all_for_many(self.program.code):
             return 1
         worthwhile = min(max(CACHE_BYTES // bytes_each, FEWEST_LANES), MOST_LANES)
-        share = size if bytes_each < CACHE_BYTES else -(-size // self.threads)  # of a long program, whose runs take milliseconds
-        lanes = min(worthwhile, MOST_BYTES // (bytes_each * self.threads), share + LANES - 1) // LANES * LANES
+        share = size if bytes_each < CACHE_BYTES else -(-size // cores)  # of a long program, whose runs take milliseconds
+        lanes = min(worthwhile, room // bytes_each, share + LANES - 1) // LANES * LANES
         return max(lanes, 1)
 
     def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
         """The values of the outputs for each item."""
         size = max([len(inputs[i.key]) for i in self.program.inputs if i.key in self.keys], default=1)
-        found = [_room(o.type, size) for o in self.program.outputs]
+        found = [np.zeros((size, *o.type.shape), numpy_dtype(np, o.type.dtype)) for o in self.program.outputs]  # type: ignore[union-attr]
         per_task = self.width * max(1, -(-size // (self.width * self.threads * 4)))
         begins = range(0, size, per_task)
+        stopped = Event()
 
         def task(begin: int) -> None:
-            words = self._registers(inputs)
+            registers = self.idle.pop() if self.idle else _Registers(self.program, self.width)
+            for key, cell in self.shared:
+                registers.put(cell, np.asarray(inputs[key])[None])
             for first in range(begin, min(begin + per_task, size), self.width):
-                self._block(words, inputs, found, first, min(first + self.width, size))
+                self._block(registers, inputs, found, slice(first, min(first + self.width, size)), stopped)
+            self.idle.append(registers)
 
         if len(begins) == 1:
             task(0)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
+            return found
+        with ThreadPoolExecutor(self.threads) as pool:
+            try:
                 list(pool.map(task, begins))
+            except BaseException:
+                stopped.set()
+                raise
         return found
 
-    def _registers(self, inputs: Mapping[Key, Any]) -> NDArray[Any]:
-        """Registers with what is the same for all items."""
-        words = np.zeros((self.program.layout.n_words, self.width), np.int64)
-        for type_, constant, value in self.program.layout.constants:
-            _put(words, type_, constant, np.asarray(value)[None], self.width)
-        for i, place in zip(self.program.inputs, self.program.input_places, strict=True):
-            if i.key not in self.keys:
-                _put(words, i.type, _words(place), np.asarray(inputs[i.key])[None], self.width)
-        return words
-
-    def _block(self, words: NDArray[Any], inputs: Mapping[Key, Any], found: list[Any], begin: int, end: int) -> None:
-        program = self.program
-        for i, given in zip(program.inputs, program.input_places, strict=True):
-            if i.key in self.keys:
-                _put(words, i.type, _words(given), inputs[i.key][begin:end], end - begin)
-        words[FUEL] = FUEL_EACH
-        at = 0
-        while program.code[at := self.machine(program.code.ctypes.data, at, words.ctypes.data, self.width), 0] == JUMP_BACK:
+    def _block(self, registers: _Registers, inputs: Mapping[Key, Any], found: list[Any], items: slice, stopped: Event) -> None:
+        for key, cell in self.given:
+            registers.put(cell, inputs[key][items])
+        code, words, at = self.program.code, registers.words, 0
+        while not stopped.is_set():
             words[FUEL] = FUEL_EACH
-        for o, place, array in zip(program.outputs, program.output_places, found, strict=True):
-            if place is not None:
-                array[begin:end] = _get(words, o.type, _words(place), end - begin)
+            at = self.machine(code.ctypes.data, at, words.ctypes.data, self.width)
+            if code[at, 0] != JUMP_BACK:
+                break
+        for number, cell in self.made:
+            registers.get(cell, found[number][items])
+
+
+class _Cell(NamedTuple):
+    """What picks the rows of registers where the numbers of a value are, for each part that those of the dtype have."""
+
+    dtype: str
+    parts: tuple[int | slice | Words, ...]
+
+
+def _cell(type_: Type, place: Place) -> _Cell:
+    assert isinstance(type_, TensorType) and not isinstance(place, Entry)
+    return _Cell(type_.dtype, tuple([index_of(place + k) for k in range(width(type_.dtype))]))
+
+
+class _Registers:
+    """The registers of one thread: a row of items for each word, which holds the constants of a program."""
+
+    def __init__(self, program: NativeProgram, lanes: int) -> None:
+        self.words = np.zeros((program.layout.n_words, lanes), np.int64)
+        self.views = {"bool": self.words}
+        for type_, place, value in program.layout.constants:
+            self.put(_cell(type_, place), np.asarray(value)[None])
+
+    def _numbers(self, dtype: str) -> NDArray[Any]:
+        """The registers as numbers of a dtype."""
+        if dtype not in self.views:
+            view = self.words.view("f8" if dtype == "c128" else numpy_dtype(np, dtype))
+            self.views[dtype] = view[:, :: view.shape[1] // self.words.shape[1]]
+        return self.views[dtype]
+
+    def put(self, cell: _Cell, values: NDArray[Any]) -> None:
+        """Set the value for each item; of one value for all."""
+        numbers, n = self._numbers(cell.dtype), len(values) if len(values) > 1 else None
+        columns = values if values.ndim == 1 else values.reshape(len(values), -1).T
+        for at, part in zip(cell.parts, (columns.real, columns.imag) if len(cell.parts) > 1 else (columns,), strict=True):
+            numbers[at, :n] = part
+
+    def get(self, cell: _Cell, values: NDArray[Any]) -> None:
+        """Fill in the value of each item."""
+        numbers = self._numbers(cell.dtype)
+        columns = values if values.ndim == 1 else values.reshape(len(values), -1).T
+        for at, part in zip(cell.parts, (columns.real, columns.imag) if len(cell.parts) > 1 else (columns,), strict=True):
+            part[...] = numbers[at, : len(values)] & 1 if cell.dtype == "bool" else numbers[at, : len(values)]
 
 
 def _all_for_many(code: NDArray[Any]) -> bool:
     missing = [number for number, signature in enumerate(TABLE) if not for_many(signature)]
     return not np.isin(code[:, 0], missing).any()
-
-
-def _words(place: Place | None) -> Words:
-    assert place is not None and not isinstance(place, Entry)
-    return place
-
-
-def _room(type_: Type, size: int) -> NDArray[Any]:
-    assert isinstance(type_, TensorType)
-    return np.zeros((size, *type_.shape), numpy_dtype(np, type_.dtype))
-
-
-def _numbers(words: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """The registers as numbers of a dtype, by word and item."""
-    if dtype == "bool":
-        return words
-    view = words.view("f8" if dtype == "c128" else numpy_dtype(np, dtype))
-    return view[:, :: view.shape[1] // words.shape[1]]
-
-
-def _put(words: NDArray[Any], type_: Type, place: Words, values: NDArray[Any], n: int) -> None:
-    assert isinstance(type_, TensorType)
-    numbers, at = _numbers(words, type_.dtype), place.reshape(-1)
-    columns = np.reshape(values, (len(values), -1)).T
-    if type_.dtype == "c128":
-        numbers[at, :n], numbers[at + 1, :n] = columns.real, columns.imag
-    else:
-        numbers[at, :n] = columns
-
-
-def _get(words: NDArray[Any], type_: Type, place: Words, n: int) -> NDArray[Any]:
-    assert isinstance(type_, TensorType)
-    numbers, at = _numbers(words, type_.dtype), place.reshape(-1)
-    columns = numbers[at, :n]
-    if type_.dtype == "bool":
-        columns = columns & 1 != 0
-    elif type_.dtype == "c128":
-        columns = columns + 0j
-        columns.imag = numbers[at + 1, :n]
-    return columns.T.reshape(n, *place.shape)

@@ -18,6 +18,7 @@ from tidu_cli.runtime.engines.native.batches import batched
 from tidu_cli.runtime.engines.native.loops import LOOPS
 from tidu_cli.runtime.engines.native.program import NativeProgram, native_program
 from tidu_cli.runtime.engines.native.scope import is_own
+from tidu_cli.runtime.memory import allowed_bytes, check_memory
 
 
 def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
@@ -48,9 +49,11 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
     return native_program(graph, primitives, chosen)
 
 
-def batch(graph: Graph, keys: Collection[Key], size: int) -> Run | None:
+def batch(graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Run | None:
     """A run over items of the inputs `keys`, on all cores; None if NumPy is needed, which takes many items at once."""
     primitives = vocabulary(graph.cases)
     if refusal(graph, primitives) is not None:
         return None
-    return batched(native_program(graph, primitives, graph.outputs), keys, size)
+    made = native_program(graph, primitives, graph.outputs)
+    check_memory(made, max_memory)
+    return batched(made, keys, size, allowed_bytes(max_memory))

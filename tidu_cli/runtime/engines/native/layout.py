@@ -100,6 +100,17 @@ class Layout:
         return int(place)
 
 
+def index_of(words: Words) -> int | slice | Words:
+    """What picks these words: a number, a slice where they are evenly spaced, else all of their numbers in a row."""
+    if not words.ndim:
+        return int(words)
+    flat = words.reshape(-1)
+    step = int(flat[1] - flat[0]) if flat.size > 1 else 1
+    if flat.size and step > 0 and np.array_equal(flat, np.arange(flat[0], flat[0] + step * flat.size, step)):
+        return slice(int(flat[0]), int(flat[-1]) + 1, step)
+    return flat
+
+
 def rows(opcode: int | Any, left: Any = 0, right: Any = 0, target: Any = 0) -> Rows:
     """Instructions of these opcodes and fields, arrays of numbers or numbers."""
     fields = np.broadcast_arrays(*[np.asarray(x).reshape(-1) for x in (opcode, left, right, target)])

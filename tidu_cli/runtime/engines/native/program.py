@@ -15,7 +15,7 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.native.compiling import machine
-from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, Words, joined, rows
+from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, Words, index_of, joined, rows
 from tidu_cli.runtime.engines.native.lowering import Lowering
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, STOP
 from tidu_cli.runtime.plans.interpreter import entering, owned
@@ -145,17 +145,11 @@ def _nothing() -> None:
 
 def _cells(words: Any, dtype: str, place: Words) -> tuple[Any, Any]:
     """The registers as numbers of a dtype, and which of these are at a place: a number, or an array of them."""
-    if dtype == "bool":
-        return words, int(place) if not place.ndim else place
-    view = words.view("f8" if dtype == "c128" else numpy_dtype(np, dtype))
-    at = place * (len(view) // len(words))
-    if not at.ndim:
-        return view, int(at)
-    flat = at.reshape(-1)
-    step = int(flat[1] - flat[0]) if flat.size > 1 else 1
-    if at.size and step > 0 and np.array_equal(flat, np.arange(flat[0], flat[0] + step * flat.size, step)):
-        return view[flat[0] : flat[-1] + 1 : step].reshape(at.shape), ...
-    return view, at
+    view = words if dtype == "bool" else words.view("f8" if dtype == "c128" else numpy_dtype(np, dtype))
+    at = index_of(place * (len(view) // len(words)))
+    if isinstance(at, int):
+        return view, at
+    return (view[at].reshape(place.shape), ...) if isinstance(at, slice) else (view, at.reshape(place.shape))
 
 
 def native_program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[Output]) -> NativeProgram:

@@ -46,9 +46,9 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
         raise EvaluationError(f"the engine xla cannot run it: {str(error).splitlines()[0]}: choose the engine numpy") from None
 
 
-def batch(graph: Graph, keys: Collection[Key], size: int) -> Run | None:
+def batch(graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Run | None:
     """None: graphs are vectorized by tidu's rules."""
-    del graph, keys, size
+    del graph, keys, size, max_memory
     return None
 
 

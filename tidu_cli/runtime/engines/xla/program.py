@@ -42,7 +42,8 @@ class XlaProgram:
         del once
         given = self._given(inputs)
         try:
-            with jax.enable_x64(True):  # in this thread, until the arrays are there: of users' JAX nothing changes
+            # In this thread, until the arrays are there: of users' JAX nothing changes.
+            with jax.enable_x64(True), jax.disable_jit(False), jax.debug_nans(False), jax.debug_infs(False):
                 found = [np.array(y) for y in self.executable(*given)]
         except (MemoryError, jax.errors.JaxRuntimeError) as error:
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
