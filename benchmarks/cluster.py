@@ -10,13 +10,9 @@ scheduler takes, with chunks of one small item.
 
 from __future__ import annotations
 
-import os
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
 import argparse
 import multiprocessing
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -125,6 +121,8 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, default=25, metavar="N", help="blocks of 1,000 points to a chunk [default: 25]")
     parser.add_argument("--turns", type=int, default=7, metavar="N")
     o = parser.parse_args()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"  # of the processes that are started
     with tempfile.TemporaryDirectory() as folder, connected(f"local:{PROCESSES}") as client:
         scaling(client, Path(folder), o.dimensions, o.components, o.points, o.chunk, o.turns)
         tasks(client, 2000)
