@@ -1,4 +1,4 @@
-"""What dies on the way: workers, the scheduler, a chunk, or the one who asks. Results are complete and right, or one line says why."""
+"""What dies on the way: workers, the scheduler, or a chunk. Results are complete and right, or one line says why."""
 
 from __future__ import annotations
 

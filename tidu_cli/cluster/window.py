@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ RETRIES = 2
 
 _RECOUNT = 10.0  # seconds between looks how wide the window may be, as workers come and go
 _LOOK = 0.5  # seconds between looks whether the scheduler is still there, while nothing comes
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class Window:
@@ -86,11 +88,12 @@ class Window:
         self._await_again(future)
         task = self._under_way.pop(future)
         if future.status != "finished":
-            raise task_failure(future, None if task.chunk is None else self.told(task.chunk), self.told)
+            name = None if task.chunk is None else self.told(task.chunk)
+            raise task_failure(future, name, list(self._under_way), self.told)
         if task.wanted is not None:
             try:
                 result = future.result()
-            except (asyncio.CancelledError, OSError) as error:  # it went with its worker or the scheduler as it was fetched
+            except (*_CANCELLED, OSError) as error:  # it went with its worker or the scheduler as it was fetched
                 raise SchedulerLostError from error
             future.release()
             self._chunks -= task.chunk is not None
@@ -103,7 +106,7 @@ class Window:
         from distributed import wait
 
         while future.status in ("lost", "pending"):
-            with suppress(TimeoutError, asyncio.CancelledError), self.client.as_current():
+            with suppress(TimeoutError, *_CANCELLED), self.client.as_current():
                 wait(future, timeout=_LOOK)
             if self.client.status != "running":
                 raise SchedulerLostError
