@@ -35,7 +35,7 @@ def task_failure(
         errors = [error, *(other.exception() for other in others if other.status == "error")]
         found = [int(match[1]) for e in filter(_is_killed, errors) if (match := re.search(r"-chunk-(\d+)$", str(e.task)))]
         which = told(min(found)) if found else name or "a sum of chunks"
-        if len(found) > 1 and max(found) > min(found):
+        if found and max(found) > min(found):
             which += f", or one up to {told(max(found))}"
         return EvaluationError(
             f"{which}: {counted(error.allowed_failures + 1, 'worker')} died on it, and so it is given up; it may need more memory "
