@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import time
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 
 import tidu_cli as tidu
+from tidu_cli.runtime.batches import evaluate_batch
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="needs dask and distributed: pip install 'tidu[dask]'")
 
@@ -21,9 +25,9 @@ def started(n):
         pytest.skip("needs dask and distributed: pip install 'tidu[dask]'")
     from distributed import LocalCluster
 
-    with LocalCluster(
-        n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL + 1
-    ) as cluster:
+    quiet = logging.CRITICAL + 1
+    no_page = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    with LocalCluster(n_workers=n, threads_per_worker=1, silence_logs=quiet, **no_page) as cluster:
         yield cluster
 
 
@@ -57,3 +61,62 @@ def bits(value):
         return tuple(map(bits, value))
     array = np.asarray(value)
     return array.dtype, array.shape, array.tobytes()
+
+
+# What follows runs on workers, which import this module.
+
+KEPT = []
+"""The names of what this worker was given, since `watch_keeping`."""
+
+
+def watch_keeping():
+    from tidu_cli.cluster import plugin, work
+
+    KEPT.clear()
+    plugin.keep = lambda thing: KEPT.append(thing.name) or work.keep(thing)
+
+
+def unwatch_keeping():
+    from tidu_cli.cluster import plugin, work
+
+    plugin.keep = work.keep
+    return list(KEPT)
+
+
+def left_over():
+    """The names of what this worker still has."""
+    from tidu_cli.cluster import work
+
+    return sorted(work._kept), sorted(work._graphs)
+
+
+def slow(seconds):
+    """Have each chunk take so long at least."""
+    from tidu_cli.cluster import work
+
+    def run(*args, **options):
+        time.sleep(seconds)
+        return evaluate_batch(*args, **options)
+
+    work.evaluate_batch = run if seconds else evaluate_batch
+
+
+def poison(value):
+    """A plugin of workers that die of items of this value."""
+    from distributed import WorkerPlugin
+
+    from tidu_cli.cluster import work
+
+    def run(graph, values, *args, **options):
+        if any(np.any(x == value) for x in values.values()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return evaluate_batch(graph, values, *args, **options)
+
+    class Poison(WorkerPlugin):
+        def setup(self, worker):
+            work.evaluate_batch = run
+
+        def teardown(self, worker):
+            work.evaluate_batch = evaluate_batch
+
+    return Poison()

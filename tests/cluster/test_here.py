@@ -113,7 +113,7 @@ def test_records(chunk):
 
 def test_results_that_memory_does_not_hold():
     document = tidu.trace(lambda x: {"y": x + np.zeros(10**4)}, x="f64[]")
-    with limited(Limits(memory=10**6)), pytest.raises(LimitError, match="results of all items: .*out='out.zarr'"):
+    with limited(Limits(memory=10**6)), pytest.raises(LimitError, match=r"results of all items: .*out='out.zarr'"):
         tidu.compile(document).map({"x": np.zeros(1000)}, {"x": 0})
     with limited(Limits(memory=10**6)):
         assert tidu.compile(document).map({"x": np.ones(1000)}, {"x": 0}, chunk=1, reduce="sum")["y"][0] == 1000

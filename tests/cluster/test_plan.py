@@ -14,6 +14,7 @@ from tidu_cli.cluster.run import AHEAD, batch_of
 from tidu_cli.cluster.tasks import FAN_IN, GROUP, chunk_tasks, sum_tasks
 from tidu_cli.cluster.work import add_up, run_chunk
 from tidu_cli.errors import EvaluationError
+from tidu_cli.formats.chunks.sources import source_of
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import Limits, limited
 
@@ -67,6 +68,14 @@ def test_what_is_under_way_fits_in_memory(threads, chunk, reduction, memory):
     assert 1 <= width <= AHEAD * threads
     assert width == 1 or width * chunk * per_item <= memory // 2
     assert width == AHEAD * threads or (width + 1) * chunk * per_item > memory // 2
+
+
+def test_items_that_workers_read_take_no_memory_here(tmp_path):
+    np.save(tmp_path / "x.npy", values(100)["x"])
+    at = {Key("x"): source_of(str(tmp_path / "x.npy")), Key("y"): values(100)["y"]}
+    with limited(Limits(memory=2 * 8 * 10 * 5)):
+        found = batch_of(elementwise().head, at, {Key("x"): 0, Key("y"): 0}, chunk=10, reduction="sum")
+        assert found.width(10) == 5
 
 
 @given(plans, st.data())

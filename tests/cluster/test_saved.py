@@ -69,6 +69,8 @@ def test_of_any_types_over_two_runs(tmp_path_factory, graphs, data, seed):
 @pytest.mark.parametrize("suffix", ["npz", "zarr", "npy"])
 @pytest.mark.parametrize("type_", ["f64[2]", "f32[]", "bf16[3]", "c64[2,2]", "i8[2]", "bool[]", "datetime[ms][]"])
 def test_streams_what_memory_would_hold(type_, suffix, tmp_path):
+    if suffix == "zarr":
+        pytest.importorskip("zarr")
     sketch = Sketch({"x": parse_type(type_)})
     f = tidu.compile(document(sketch.build("f", {"y": sketch.inputs[0]})), engine="numpy")
     rng = np.random.default_rng(1)
@@ -179,9 +181,9 @@ def test_nothing_is_written_over(run, tmp_path):
 
 
 def test_where_nothing_is_done_nothing_stays(tmp_path):
-    np.save(tmp_path / "x.npy", np.full((5, 2), 2**53 + 1))
+    np.save(tmp_path / "x.npy", np.arange(3)[:, None] // [3, 2] * (2**53 + 1))
     with pytest.raises(TiduError, match=r"chunk 0 .* is no f64 unless it is rounded$"):
-        F.map({"x": tmp_path / "x.npy", "w": W}, {"x": 0}, out=tmp_path / "y.npz", chunk=1)
+        F.map({"x": tmp_path / "x.npy", "w": W}, {"x": 0}, out=tmp_path / "y.npz", chunk=3)
     with pytest.raises(TiduError, match="npy holds one array, and there are 2 "):
         F.map({"x": X, "w": W}, {"x": 0}, out=tmp_path / "y.npy")
     assert os.listdir(tmp_path) == ["x.npy"]

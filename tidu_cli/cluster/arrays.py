@@ -16,7 +16,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.evaluate import outward, require_given
-from tidu_cli.runtime.inputs import value_of_input
+from tidu_cli.runtime.inputs import input_value, value_of_input
 from tidu_cli.runtime.plans.program import needed_inputs
 from tidu_cli.runtime.sums import added, divided, require_reducible
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def is_dask_array(value: object) -> bool:
-    """Whether it is an array of Dask's, which is not imported for that."""
+    """Whether it is an array of Dask's, or a record with such a field. Dask is not imported for that."""
+    if isinstance(value, Mapping | tuple):
+        return any(map(is_dask_array, value.values() if isinstance(value, Mapping) else value))
     return type(value).__module__.startswith("dask.array") and hasattr(value, "__dask_graph__")
 
 
@@ -84,19 +86,23 @@ def lazily(
 def _by_items(declared: Input, axes: Mapping[Key, int], x: Any) -> Any:
     """An array of Dask's whose first axis is the batch, the only one along which it has several blocks."""
     import dask.array as da
+    import numpy as np
 
     key, type_ = declared.key, declared.type
     if key not in axes:
         raise EvaluationError(
             f"input {key} is an array of Dask's without a batch; give batch={{{str(key)!r}: 0}}, or its compute()"
         )
-    if not isinstance(type_, TensorType) or x.ndim != type_.rank + 1 or not -x.ndim <= axes[key] < x.ndim:
+    if not isinstance(type_, TensorType):
+        raise EvaluationError(f"input {key} is of {type_}, and arrays of Dask's hold no records; compute() them before")
+    if x.ndim != type_.rank + 1 or not -x.ndim <= axes[key] < x.ndim:
         raise EvaluationError(f"input {key}: expected a batch of {type_} along axis {axes[key]}, got an array of shape {x.shape}")
     x = da.moveaxis(x, axes[key], 0)
     if math.isnan(sum(x.shape)):
         raise EvaluationError(f"input {key}: its blocks are of unknown sizes; call compute_chunk_sizes() on it before")
     if x.shape[1:] != type_.shape:
         raise EvaluationError(f"input {key}: expected items of {type_}, got shape {list(x.shape[1:])}")
+    input_value(f"input {key}", type_, np.zeros(type_.shape, x.dtype))  # refuses other dtypes
     return x.rechunk(dict.fromkeys(range(1, x.ndim), -1))
 
 

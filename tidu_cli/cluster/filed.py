@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from tidu_cli.formats.chunks.npy import native
 from tidu_cli.formats.chunks.sources import Source
 from tidu_cli.formats.values.places import value_at
 from tidu_cli.graph.graph import Input
-from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.runtime.batches import batch_size
-from tidu_cli.runtime.inputs import input_value, record_fields
+from tidu_cli.runtime.inputs import input_value
 
 Place = Source | Mapping[str, Any]
 """Where values lie: an array in files, of a record such a place for each field."""
@@ -55,23 +53,20 @@ def from_files(where: str, value: Any, in_parts: bool) -> Any:
 
 
 def filed(declared: Input, axis: int, place: Place) -> Filed:
-    """An input's items at a place. Raises EvaluationError where their dtype or shape does not fit."""
+    """An input's items at a place, of which the first one is read. Raises EvaluationError where it does not fit, DocumentError."""
     where = f"input {declared.key}"
     size = batch_size(where, declared.type, axis, place)
-    input_value(where, declared.type, _zero(where, declared.type, axis, place))
+    input_value(where, declared.type, _first(_read(place, axis, 0, 1)))
     return Filed(place, axis, size)
 
 
-def _zero(where: str, type_: Type, axis: int, place: Place) -> Any:
-    """An item of zeros, as its files hold them."""
+def _first(items: Any) -> Any:
+    """The first of items that were read, of zeros if there is none."""
     import numpy as np
 
-    if isinstance(type_, RecordType):
-        fields = record_fields(where, type_, place)
-        return {name: _zero(f"{where}.{name}", t, axis, fields[name]) for name, t in type_.fields if name in fields}  # type: ignore[arg-type]
-    assert not isinstance(place, Mapping)
-    at = axis % len(place.shape)
-    return np.zeros((*place.shape[:at], *place.shape[at + 1 :]), native(place.dtype))
+    if isinstance(items, dict):
+        return {name: _first(field) for name, field in items.items()}
+    return items[0] if len(items) else np.zeros(items.shape[1:], items.dtype)
 
 
 def _read(place: Place, axis: int, start: int, stop: int) -> Any:

@@ -16,6 +16,7 @@ from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import limits
 from tidu_cli.runtime.engines.choosing import PLAIN, Choice
+from tidu_cli.watching import listening
 
 
 @dataclass(frozen=True)
@@ -50,5 +51,6 @@ class Job:
 
 def parcel_of(graph: Graph, plugins: tuple[str, ...] = ()) -> Parcel:
     """A self-contained graph on its way."""
-    data = format_document(Document((graph,), graph.cases), "msgpack")
+    with listening(None):
+        data = format_document(Document((graph,), graph.cases), "msgpack")
     return Parcel(f"tidu-document-{hashlib.sha256(data).hexdigest()[:32]}", data, plugins)

@@ -76,7 +76,8 @@ class Batch:
     def width(self, n_threads: int) -> int:
         """How many chunks are under way at once: what they hold is half of the memory allowed, or less."""
         room = limits().bytes() // 2
-        chunk = self.plan.chunk * max(sum(bytes_per_item(self.graph, self.job.batched, self.job.reduction)), 1)
+        held = {key: items for key, items in self.items.items() if isinstance(items, Held)}  # others do not come by here
+        chunk = self.plan.chunk * max(sum(bytes_per_item(self.graph, held, self.job.reduction)), 1)
         return max(min(AHEAD * n_threads, room // chunk), 1)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
 import signal
+import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,7 @@ from tidu_cli import __version__
 from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.cluster.package import require_dask
 from tidu_cli.errors import ArgumentError, EvaluationError, counted
+from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,6 +52,7 @@ def connected(scheduler: str | Client) -> Iterator[Client]:
     require_dask()
     from distributed import Client
 
+    watch("connecting")
     with ExitStack() as stack:
         client = scheduler if isinstance(scheduler, Client) else stack.enter_context(_started(require_scheduler(scheduler)))
         _require_workers(client)
@@ -76,15 +81,45 @@ def _started(scheduler: str) -> Iterator[Client]:
         if local := _LOCAL.fullmatch(scheduler):
             n = int(local[1]) if local[1] else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
             with _out_of_reach_of_interrupts():
-                cluster = LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL + 1)
+                cluster = LocalCluster(
+                    n_workers=n,
+                    threads_per_worker=1,
+                    silence_logs=logging.CRITICAL + 1,
+                    dashboard_address="127.0.0.1:0",  # None is Dask's own port, which another cluster here may have
+                    scheduler_kwargs={"dashboard": False},
+                )
             address = stack.enter_context(cluster)
         try:
+            if isinstance(address, str):
+                _require_answer(address)
             client = Client(address, timeout=TIMEOUT, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise EvaluationError(
                 f"no scheduler answers at {scheduler} ({_line(error)}); `dask scheduler` starts one, and --scheduler local one here"
             ) from None
         yield stack.enter_context(client)
+
+
+def _require_answer(address: str) -> None:
+    """Raises OSError or ValueError soon where no scheduler is: a client would go on asking who never answers, or in other words."""
+    if found := re.fullmatch(r"(?:tcp://)?\[?([^/\]]+)\]?:([0-9]+)", address):
+        socket.create_connection((found[1], int(found[2])), TIMEOUT).close()
+    try:
+        with ThreadPoolExecutor(1) as pool:  # as this thread may have an event loop of its own
+            kind = pool.submit(asyncio.run, asyncio.wait_for(_identity(address), TIMEOUT)).result()
+    except TimeoutError:
+        raise ValueError(f"no answer in {TIMEOUT} s") from None
+    except MemoryError:  # for a message whose length is made of other words
+        kind = "something else"
+    if kind != "a Scheduler":
+        raise ValueError(f"it is {kind.lower()}")
+
+
+async def _identity(address: str) -> str:
+    from distributed.core import rpc
+
+    async with rpc(address) as there:
+        return f"a {(await there.identity())['type']}"
 
 
 @contextmanager
@@ -152,4 +187,5 @@ def _unregister(client: Client, name: str | None) -> None:
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    told = getattr(error, "strerror", None) or str(error)
+    return " ".join(told.split()) or type(error).__name__

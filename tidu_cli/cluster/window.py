@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ RETRIES = 2
 
 _RECOUNT = 10.0  # seconds between looks how wide the window may be, as workers come and go
 _LOOK = 0.5  # seconds between looks whether the scheduler is still there, while nothing comes
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class Window:
@@ -81,37 +83,56 @@ class Window:
         return self._room
 
     def _taken(self) -> Iterator[tuple[int, Any]]:
-        """Wait for a task, and give its result if it is wanted."""
-        future = self._next()
-        self._await_again(future)
-        task = self._under_way.pop(future)
-        if future.status != "finished":
-            raise task_failure(future, None if task.chunk is None else self.told(task.chunk), self.told)
-        if task.wanted is not None:
-            try:
-                result = future.result()
-            except (asyncio.CancelledError, OSError) as error:  # it went with its worker or the scheduler as it was fetched
-                raise SchedulerLostError from error
+        """Wait for tasks, and give the results that are wanted of those which are done by then: they are fetched together."""
+        wanted: list[tuple[Task, Future[Any]]] = []
+        failed: list[tuple[Task, Future[Any]]] = []
+        for future in self._next():
+            self._await_again(future)
+            task = self._under_way.pop(future)
+            if future.status != "finished":
+                failed.append((task, future))
+            elif task.wanted is not None:
+                wanted.append((task, future))
+            else:
+                self._chunks -= task.chunk is not None
+        yield from self._fetched(wanted)
+        if failed:
+            (task, future), *others = failed
+            name = None if task.chunk is None else self.told(task.chunk)
+            raise task_failure(future, name, [*(other for _, other in others), *self._under_way], self.told)
+
+    def _fetched(self, wanted: list[tuple[Task, Future[Any]]]) -> Iterator[tuple[int, Any]]:
+        try:
+            results = self.client.gather([future for _, future in wanted]) if wanted else []
+        except (*_CANCELLED, OSError) as error:  # they went with their workers or the scheduler as they were fetched
+            raise SchedulerLostError from error
+        for _, future in wanted:
             future.release()
+        results.reverse()
+        for task, _ in wanted:
             self._chunks -= task.chunk is not None
-            yield task.wanted, result
-            return
-        self._chunks -= task.chunk is not None
+            yield task.wanted, results.pop()  # type: ignore[misc]
 
     def _await_again(self, future: Future[Any]) -> None:
         """Wait for a task whose worker died with the result: another one does it now."""
         from distributed import wait
 
         while future.status in ("lost", "pending"):
-            with suppress(TimeoutError, asyncio.CancelledError), self.client.as_current():
+            with suppress(TimeoutError, *_CANCELLED), self.client.as_current():
                 wait(future, timeout=_LOOK)
             if self.client.status != "running":
                 raise SchedulerLostError
 
-    def _next(self) -> Future[Any]:
+    def _next(self) -> list[Future[Any]]:
+        """The tasks that are done: one at least, which is waited for."""
         while True:
             try:
-                return self._done.get(timeout=_LOOK)
+                found = [self._done.get(timeout=_LOOK)]
+                break
             except Empty:
                 if self.client.status != "running":
                     raise SchedulerLostError from None
+        with suppress(Empty):
+            while True:
+                found.append(self._done.get_nowait())
+        return found

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import resource
+import shutil
 from itertools import pairwise
 
 import numpy as np
@@ -101,6 +102,23 @@ def test_a_file_that_is_cut_off(tmp_path):
     assert "is cut off, at 5000 bytes of 8128" in refused(tmp_path / "x.npy")
     with pytest.raises(TiduError, match="is cut off"):
         source.read(0, 3)
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "compressed", "zarr", "directory"])
+@pytest.mark.parametrize("other", [np.arange(6), np.arange(6.0).reshape(3, 2), np.arange(7.0), np.arange(3.0)])
+def test_a_file_that_is_another_one_by_now(kind, other, tmp_path):
+    """As many bytes of another dtype, say, or that of the same name on another machine: it is not read as what it was."""
+    source = source_of(str(written(tmp_path, kind, np.arange(6.0))))
+    assert source.read(2, 4).tolist() == [2, 3]
+    if kind == "zarr":
+        shutil.rmtree(tmp_path / "x.zarr")
+    if kind == "directory":
+        np.save(tmp_path / "part-9.npy", other)
+    else:
+        written(tmp_path, kind, other)
+    with pytest.raises(TiduError, match=r"x.np[yz]|x.zarr|part-9") as caught:
+        source.read(2, 4)
+    assert "has been changed since the run began: it is " in str(caught.value)
 
 
 def test_chunks_that_do_not_belong_together(tmp_path):

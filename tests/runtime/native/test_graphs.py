@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,11 +12,14 @@ from hypothesis import strategies as st
 from benchmarks.generate import SHAPES
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
-from tidu_cli.errors import EvaluationError
+from tests.runtime.native.anything import any_graph
+from tests.runtime.test_plans import bits
+from tidu_cli.errors import EvaluationError, LimitError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.engines.native.engine import program, refusal
+from tidu_cli.runtime.plans.program import plain_program
 
 X = Key("x")
 
@@ -133,9 +138,27 @@ def test_other_devices_are_refused():
         program(s.graph(y=s.apply("sin", 0)), BUILTIN, None, "gpu")
 
 
+def test_more_numbers_than_instructions_can_name_are_refused(monkeypatch):
+    s = Sketch(x="f64[100]")
+    graph = s.graph(y=s.apply("sin", 0))
+    assert native(graph).layout.n_words == 201
+    monkeypatch.setattr("tidu_cli.runtime.engines.native.layout.MOST_WORDS", 200)
+    for other in (graph, SHAPES["chain"](400).head):
+        with pytest.raises(LimitError, match="the engine native has no room for so many numbers: choose the engine numpy, or xla"):
+            native(other)
+
+
 def test_only_the_outputs_asked_for_are_computed():
     s = Sketch(x="f64[]", z="f64[]")
     graph = s.graph(a=s.apply("sin", 0), b=s.apply("cos", 1))
     made = program(graph, BUILTIN, [1], None)
     assert [str(i.key) for i in made.inputs] == ["z"]
     assert len(made.code) == 2 and made.run({Key("z"): np.array(0.0)}) == [1.0]
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32 - 1))
+def test_loops_and_branches_of_any_dtypes_give_the_same_bits(seed):
+    graph, values = any_graph(Random(seed))
+    if refusal(graph, BUILTIN) is None:
+        assert bits(native(graph).run(values)) == bits(plain_program(graph).run(values))

@@ -33,7 +33,7 @@ FLOAT_EDGES = [
     1e-3,
     1e3,
 ]
-N_RANDOM = 60
+N_RANDOM = 400
 
 
 def edges(dtype):

@@ -95,7 +95,7 @@ def command(
     chosen = chosen_format(out, format_, "json")
     require_printable(out, chosen)
     if chosen == "zarr" and (reduction or not batches or not is_chunked(out)):
-        raise click.UsageError("zarr is a directory of the results of a --batch, -o OUT.zarr; write npz")
+        raise click.UsageError("zarr holds the results of a --batch, in a directory: -o OUT.zarr; write others as npz")
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")
     document = load(file, settings, files).document

@@ -25,12 +25,14 @@ class Located:
     shape: tuple[int, ...]
     fortran: bool = False
     name: str = ""
+    header: int = 0
+    """The byte at which what says its dtype and shape begins."""
 
     def read(self, start: int, stop: int, axis: int = 0) -> NDArray[Any]:
         """As `Source` says."""
         import numpy as np
 
-        require_whole(self)
+        _require_same(self)
         index = (slice(None),) * axis + (slice(start, stop),) if self.shape else ()
         if not math.prod(self.shape):
             return np.empty(self.shape, native(self.dtype))[index].copy()
@@ -70,7 +72,8 @@ class Compressed:
         row = math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
         try:
             with _member(self.path, self.member) as file:
-                _header(file, f"{self.path}: {self.member}")
+                found, _, dtype = _header(file, f"{self.path}: {self.member}")
+                require_same(self, found, dtype)
                 file.seek(start * row, os.SEEK_CUR)
                 data = file.read(math.prod(shape[:1]) * row)
             return np.frombuffer(data, self.dtype).reshape(shape).astype(native(self.dtype))
@@ -102,6 +105,28 @@ def require_whole(source: Located) -> None:
         raise DocumentError(f"{source.path}: is cut off, at {size} bytes of {due}; write it again")
 
 
+def _require_same(source: Located) -> None:
+    """Raises DocumentError if the file is not what it was when it was looked at, here or on the machine that did."""
+    try:
+        with open(source.path, "rb") as file:
+            file.seek(source.header)
+            shape, fortran, dtype = _header(file, source.path)
+            offset = file.tell()
+    except OSError as error:
+        raise DocumentError(f"{source.path}: {error.strerror}") from None
+    require_same(source, shape, dtype)
+    if (fortran, offset) != (source.fortran, source.offset):
+        raise DocumentError(f"{source.path}: has been changed since the run began")
+    require_whole(source)
+
+
+def require_same(source: Any, shape: tuple[int, ...], dtype: str) -> None:
+    """Raises DocumentError unless an array is still of the dtype and shape that it was of."""
+    if (dtype, shape) != (source.dtype, source.shape):
+        told = f"{dtype}{list(shape)}, and {source.dtype}{list(source.shape)} is due"
+        raise DocumentError(f"{source.files(0, 0)[0]}: has been changed since the run began: it is {told}")
+
+
 def located(path: str) -> Located:
     """The array of an .npy file. Raises DocumentError, OSError."""
     with open(path, "rb") as file:
@@ -123,9 +148,10 @@ def members_of(path: str) -> Iterator[tuple[str, Located | Compressed]]:
                 name = info.filename.removesuffix(".npy")
                 with archive.open(info) as member:
                     shape, fortran, dtype = _header(member, f"{path}: {name}")
-                    header = member.tell()
+                    length = member.tell()
                 if info.compress_type == zipfile.ZIP_STORED:
-                    yield name, Located(path, _data_of(file, info.header_offset) + header, dtype, shape, fortran, name)
+                    header = _data_of(file, info.header_offset)
+                    yield name, Located(path, header + length, dtype, shape, fortran, name, header)
                 elif fortran and len(shape) > 1:
                     raise DocumentError(f"{path}: {name} is compressed and in the order of Fortran; write it with np.savez")
                 else:

@@ -65,13 +65,9 @@ def require_place(path: str, arrays: Mapping[str, tuple[str, tuple[int, ...]]]) 
     suffix = _suffix(path)
     if suffix == ".npy" and len(arrays) != 1:
         raise DocumentError(f"npy holds one array, and there are {len(arrays)} ({listed(list(arrays))}); choose one, or write npz")
-    if suffix == ".zarr":
-        from tidu_cli.formats.chunks.zarrs import require_zarr
-
-        require_zarr()
-        for name, (dtype, _) in arrays.items():
-            if "V" in dtype:
-                raise DocumentError(f"zarr holds no bf16, which {name} is of; write npz, or convert it to f32 before")
+    for name, (dtype, _) in arrays.items():
+        if suffix == ".zarr" and "V" in dtype:
+            raise DocumentError(f"zarr holds no bf16, which {name} is of; write npz, or convert it to f32 before")
 
 
 class Sink:
@@ -92,7 +88,7 @@ class Sink:
         at the output's name, which is not written over.
         """
         sink = cls(path, manifest)
-        if path.rstrip("/").lower().endswith(".zarr"):
+        if _suffix(path) == ".zarr":
             require_zarr()
         if os.path.isdir(path):
             raise DocumentError(f"{path}: there is a directory; remove it, or choose another name")

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.chunks.npy import native
+from tidu_cli.formats.chunks.npy import native, require_same
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,9 @@ class ZarrSource:
 
         index = (slice(None),) * axis + (slice(start, stop),) if self.shape else ()
         try:
-            part = _opened(os.path.join(self.path, self.member))[index]
+            array = _opened(os.path.join(self.path, self.member))
+            require_same(self, array.shape, array.dtype.str)
+            part = array[index]
         except DocumentError:
             raise
         except Exception as error:  # as many kinds as zarr has codecs and stores

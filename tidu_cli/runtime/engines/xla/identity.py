@@ -31,8 +31,9 @@ def file_name(graph: Graph, device: Any) -> str:
     of_case = case_digests(graph.cases, codes.tolist())
     for code in codes[order].tolist():
         case = graph.cases[code]
-        digest.update(of_case[code] + f"{list(map(str, case.operands))}{list(map(str, case.results))}\n".encode())
-    ends = [[str(i.type) for i in graph.inputs], [(str(o.type), o.value) for o in graph.outputs], graph.n_nodes]
+        # As repr has types: of a record str has no more than the name.
+        digest.update(of_case[code] + f"{case.operands!r}{case.results!r}\n".encode())
+    ends = [[i.type for i in graph.inputs], [(o.type, o.value) for o in graph.outputs], graph.n_nodes]
     digest.update(f"{ends}\n".encode())
     digest.update(number[inverse].tobytes())
     digest.update(array_of(graph.args).astype(np.int32, copy=False).tobytes())

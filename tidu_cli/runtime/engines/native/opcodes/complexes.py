@@ -41,6 +41,5 @@ TABLE: dict[Signature, Emit] = {
     **{Signature("real", (c,), part): lambda e, x: x[0] for c, part in PARTS.items()},
     **{Signature("imag", (c,), part): lambda e, x: x[1] for c, part in PARTS.items()},
     **{Signature("complex", (part, part), c): lambda e, x, y: (x, y) for c, part in PARTS.items()},
-    **{Signature("convert_element_type", (part,), c): lambda e, x: (x, e.constant(x, 0.0)) for c, part in PARTS.items()},
     **{Signature("select_n", ("bool", c, c), c): _select for c in COMPLEXES},
 }

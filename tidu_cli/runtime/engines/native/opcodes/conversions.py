@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tidu_cli.runtime.engines.native.opcodes.table import FLOATS, INTEGERS, SIGNED, TYPES, Emit, Emitter, Signature, Value, over
+from tidu_cli.runtime.engines.native.opcodes.table import (
+    FLOATS,
+    INTEGERS,
+    PARTS,
+    SIGNED,
+    TYPES,
+    Emit,
+    Emitter,
+    Signature,
+    Value,
+    over,
+)
 
 _REALS = (*FLOATS, *INTEGERS, "bool")
 
@@ -26,6 +37,19 @@ def _conversion(old: str, new: str) -> Emit:
     return emit
 
 
+def _to_complex(old: str, new: str) -> Emit:
+    part = _conversion(PARTS.get(old, old), PARTS[new])
+
+    def emit(e: Emitter, x: Value) -> Value:
+        if old in PARTS:
+            return part(e, x[0]), part(e, x[1])
+        real = part(e, x)
+        return real, e.constant(real, 0.0)
+
+    return emit
+
+
 TABLE: dict[Signature, Emit] = {
-    Signature("convert_element_type", (old,), new): _conversion(old, new) for old in _REALS for new in _REALS
+    **{Signature("convert_element_type", (old,), new): _conversion(old, new) for old in _REALS for new in _REALS},
+    **{Signature("convert_element_type", (old,), new): _to_complex(old, new) for old in (*_REALS, *PARTS) for new in PARTS},
 }

@@ -7,8 +7,8 @@ import math
 from tidu_cli.runtime.engines.native.opcodes.table import FLOATS, TYPES, Emit, Emitter, Signature, Value, same
 
 FUNCTIONS = {
-    "erf": 1, "erfinv": 1, "gamma": 1, "gammaln": 1, "psi": 1, "gammainc": 2, "gammaincc": 2, "betainc": 3, "i0e": 1, "i1e": 1,
-    "erfcx": 1, "erfcinv": 1, "dawsn": 1, "expi": 1, "owens_t": 2, "spence": 1,
+    "erf": 1, "erfc": 1, "erfcx": 1, "erfinv": 1, "erfcinv": 1, "dawsn": 1, "expi": 1, "spence": 1, "i0e": 1, "i1e": 1,
+    "gamma": 1, "gammaln": 1, "psi": 1, "gammainc": 2, "gammaincc": 2, "betainc": 3, "owens_t": 2,
 }  # fmt: skip
 """The names of SciPy's functions of doubles, and how many operands they have."""
 
@@ -20,6 +20,16 @@ def _plain(name: str) -> Emit:
 def _odd(name: str) -> Emit:
     """With the sign of the operand, also where that is -0."""
     return lambda e, x: e.intrinsic("llvm.copysign", e.special(name, x), x)
+
+
+def _erfc(e: Emitter, x: Value) -> Value:
+    """As `lax` has it: for great x by e^(-x^2), whose x^2 would be rounded, of an h near x whose square is exact."""
+    t = e.intrinsic("llvm.minnum", x, e.constant(x, 30.0))
+    h = e.b.fpext(e.b.fptrunc(t, TYPES["f32"]), x.type)
+    square = e.libm("exp", e.b.fneg(e.b.fmul(h, h)))
+    rest = e.libm("exp", e.b.fmul(e.b.fsub(h, t), e.b.fadd(h, t)))
+    tail = e.b.fmul(e.b.fmul(square, rest), e.special("erfcx", t))
+    return e.b.select(e.b.fcmp_ordered(">", x, e.constant(x, 1.0)), tail, e.special("erfc", x))
 
 
 def _digamma(e: Emitter, x: Value) -> Value:
@@ -46,7 +56,7 @@ def _in_double(emit: Emit) -> Emit:
 
 _UNARY: dict[str, Emit] = {
     "erf": _plain("erf"),
-    "erfc": lambda e, x: e.libm("erfc", x),
+    "erfc": _erfc,
     "erf_inv": _odd("erfinv"),
     "gamma": _plain("gamma"),
     "lgamma": _lgamma,
