@@ -101,6 +101,15 @@ def test_threads_compile_and_run():
     assert list(warnings.filters) == filters
 
 
+@pytest.mark.parametrize("n", [1, 10**5])
+def test_subnormal_numbers_are_zeros(n):
+    """XLA tells the processor so, and has no option against it: operands as well as results, as docs/howto/engines.md says."""
+    halves = tidu.trace(lambda x: (x * 0.5, x, np.log(np.abs(x))), f"f64[{n}]")
+    result, moved, log = tidu.evaluate(halves, {"x": np.full(n, -1e-310)}, engine="xla").values()
+    assert (result == 0).all() and (log == -np.inf).all()
+    np.testing.assert_array_equal(moved, -1e-310)  # no arithmetic
+
+
 FORKED = """
 import os, warnings
 warnings.simplefilter("ignore")  # JAX warns of forks

@@ -21,6 +21,8 @@ from tidu_cli.runtime.plans.interpreter import each
 ULPS = 4
 """Elementwise results, in units in the last place of themselves."""
 
+SUMS = frozenset({"add", "sub"})
+
 TERMS = 2
 """Sums and products: for each term so many units of the greatest partial result."""
 
@@ -34,7 +36,7 @@ def require_agreement(engine: str, graph: Graph, inputs: dict[Key, Any], *, fuse
     """Raises AssertionError unless each node's results are NumPy's of the same operands, to a rounding.
 
     Where products and sums are `fused`, a sum may have been made of a product that was not rounded: it is then off by units of its
-    greatest operand.
+    greatest operand. Such engines may also make zeros of subnormal numbers.
     """
     whole, primitives = with_every_value(graph), vocabulary(graph.cases)
     values = ENGINES[engine].module().program(whole, primitives, None, None).run(inputs)
@@ -67,13 +69,14 @@ def require_near(found: Any, due: Any, case: Case, operands: list[Any], what: st
     wide = "c16" if due.dtype.kind == "c" else "f8"
     a, b = found.astype(wide), due.astype(wide)
     eps = float(ml_dtypes.finfo(due.dtype).eps)
-    tiny = float(ml_dtypes.finfo(due.dtype).smallest_subnormal)
+    limits = ml_dtypes.finfo(due.dtype)
+    tiny = float(limits.smallest_normal if fused else limits.smallest_subnormal)
     with np.errstate(all="ignore"):
         size = np.abs(b)
         if case.op not in ELEMENTWISE:
             terms = max([x.size for x in operands if isinstance(x, np.ndarray)], default=1)
             allowed = TERMS * eps * (terms + ULPS) * np.abs(b[np.isfinite(b)]).max(initial=scale_of(operands))
-        elif fused or due.dtype.kind == "c":
+        elif (fused and case.op in SUMS) or due.dtype.kind == "c":
             allowed = ULPS * (
                 eps * np.maximum(size, np.max([np.abs(x).astype("f8") for x in operands if np.ndim(x) == 0] or [0])) + tiny
             )

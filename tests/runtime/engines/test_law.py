@@ -22,9 +22,10 @@ from tidu_cli.transforms.transpose import transpose
 
 ENGINE = pytest.mark.parametrize("engine", ["native", pytest.param("xla", marks=pytest.mark.jax)])
 FUSED = frozenset({"xla"})
-"""Engines that may make a sum of a product which was not rounded."""
+"""Engines that may make a sum of a product which was not rounded, and to which subnormal numbers are zeros."""
 
-EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, np.inf, -np.inf, np.nan, 5e-324, -2.2e-308, 1.7e308, 2.0**31, 2.0**63]
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, np.inf, -np.inf, np.nan, 1.7e308, 2.0**31, 2.0**63]
+SUBNORMAL = [5e-324, -2.2e-308]
 
 
 def require(engine, head, values):
@@ -74,7 +75,8 @@ def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
 def test_edges(engine, document, data):
     """NaN, infinities, zeros of both signs, subnormal numbers and others that overflow."""
     head = materialize(document).head
-    require(engine, head, {i.key: np.asarray(data.draw(st.sampled_from(EDGES))) for i in head.inputs})
+    edges = EDGES if engine in FUSED else EDGES + SUBNORMAL
+    require(engine, head, {i.key: np.asarray(data.draw(st.sampled_from(edges))) for i in head.inputs})
 
 
 SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False)
