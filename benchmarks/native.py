@@ -1,13 +1,15 @@
-"""Gradients of large graphs of scalars on the native engine and on the virtual machine of CasADi's SX, by turns.
+"""Gradients of large graphs of scalars on the native engine, on CasADi's virtual machine of SX and on NumPy, by turns.
 
-    python benchmarks/native.py [--nodes 100000 1000000]
+    python benchmarks/native.py [--nodes 1000 1000000] [--items 0]
 
-Both differentiate the same function by themselves. Times are the best of several runs; a node is one of tidu's gradient.
+tidu and CasADi differentiate the same function by themselves. Times are the best of several runs; a node is one of tidu's gradient.
+With `--items` they are evaluated at so many points, on all cores but where it says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +21,11 @@ import tidu_cli as tidu
 from benchmarks.generate import SHAPES
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.batches import Runs, evaluate_batch
+from tidu_cli.runtime.engines.choosing import Choice
 from tidu_cli.runtime.engines.native.engine import program
 from tidu_cli.runtime.plans.program import compile_graph
+from tidu_cli.transforms.batch import vectorized
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
@@ -57,7 +62,7 @@ def by_turns(*functions: Callable[[], Any], turns: int = 7) -> list[float]:
 
 
 def compare(shape: str, n: int) -> None:
-    """One line of figures."""
+    """One line of figures: a run at one point."""
     document = SHAPES[shape](n)
     keys = [i.key for i in document.head.inputs]
     graph = tidu.grad(document, keys).head
@@ -74,20 +79,50 @@ def compare(shape: str, n: int) -> None:
     buffers.set_res(0, memoryview(result))
     times = by_turns(lambda: native.run(inputs), evaluate, lambda: plain.run(inputs))
     np.testing.assert_allclose([float(v) for v in native.run(inputs)], result, rtol=1e-6, atol=1e-9)
-    each = [f"{t / graph.n_nodes * 1e6:.4f}" for t in times]
+    each = [f"{t / graph.n_nodes * 1e9:.1f}" for t in times]
     print(
         f"{shape} {n:,}: {graph.n_nodes:,} nodes, {other.n_instructions():,} instructions of CasADi's;"
-        f" native {each[0]}, CasADi {each[1]}, NumPy {each[2]} µs a node; planned in {planning:.2f} s"
+        f" native {each[0]}, CasADi {each[1]}, NumPy {each[2]} ns a node; planned in {planning:.2f} s"
+    )
+
+
+def compare_batches(shape: str, n: int, items: int) -> None:
+    """One line of figures: runs at many points."""
+    document = SHAPES[shape](n)
+    keys = [i.key for i in document.head.inputs]
+    graph = tidu.grad(document, keys).head
+    points = np.random.default_rng(0).uniform(-1, 1, (len(keys), items))
+    inputs = {i.key: np.asarray(1.0) for i in graph.inputs} | dict(zip(keys, points, strict=True))
+
+    def evaluated(engine: str) -> Callable[[], Any]:
+        runs: Runs = {}
+        choice, axes = Choice(engine, "as asked for"), dict.fromkeys(keys, 0)
+        return lambda: evaluate_batch(graph, inputs, axes, vectorized, engine=choice, runs=runs)[0]
+
+    native, other = evaluated("native"), casadi_gradient(document)
+    one, all_cores = other.map(items, "serial"), other.map(items, "thread", os.cpu_count() or 1)
+    given = casadi.DM(points)
+    times = by_turns(native, evaluated("numpy"), lambda: all_cores(given), lambda: one(given))
+    np.testing.assert_allclose(list(native().values()), np.array(one(given)), rtol=1e-6, atol=1e-9)
+    each = [f"{t / graph.n_nodes / items * 1e9:.2f}" for t in times]
+    print(
+        f"{shape} {n:,}: {graph.n_nodes:,} nodes, {items:,} items;"
+        f" native {each[0]}, NumPy on one core {each[1]}, CasADi {each[2]}, on one core {each[3]} ns a node and item"
     )
 
 
 def main() -> None:
     """Compare each shape at each size."""
     parser = argparse.ArgumentParser(description="The native engine beside CasADi.")
-    parser.add_argument("--nodes", type=int, nargs="+", default=[10**5, 10**6])
-    for n in parser.parse_args().nodes:
+    parser.add_argument("--nodes", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6])
+    parser.add_argument("--items", type=int, default=0, help="how many points at once")
+    given = parser.parse_args()
+    for n in given.nodes:
         for shape in SHAPES:
-            compare(shape, n)
+            if given.items:
+                compare_batches(shape, n, given.items)
+            else:
+                compare(shape, n)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,8 @@ def test_fields_of_records(tmp_path):
     f = tidu.compile(of_record, engine="numpy")
     found = f.map({"p": {"a": tmp_path / "p.a.npy", "b": {"c": tmp_path / "c.zarr"}}}, {"p": 0}, chunk=4)
     assert found["y"].tolist() == (X[:, 0, 0] ** 2).tolist() and found["z"].tolist() == X[:, :, 0].tolist()
+    with pytest.raises(TiduError, match="input p: some of its fields lie in files of which parts are read, and others do not"):
+        f.map({"p": {"a": tmp_path / "p.a.npy", "b": {"c": X[:, 0, 0]}}}, {"p": 0})
     folder = tmp_path / "data"
     folder.mkdir()
     np.save(folder / "p.a.npy", X[:, :, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import tidu_cli as tidu
 from tests.interpret import tree
 from tests.record_graphs import random_arguments, record_graphs
 from tests.sketch import Sketch, document, key
+from tidu_cli.cluster import work
 from tidu_cli.cluster.collecting import put_together
 from tidu_cli.cluster.run import batch_of, parts
 from tidu_cli.cluster.saved import Saved
@@ -230,3 +232,19 @@ def test_two_runs_of_one_document_side_by_side():
     next(first), next(second)
     first.close()
     assert len(list(second)) == len(batch.plan) - 1
+
+
+def test_a_run_that_is_left_is_forgotten_whatever_goes_on():
+    """Its iterator may be collected while another run holds the table of what is kept."""
+    batch = batch_of(materialize(GRAPH).head, {key("x"): X, key("w"): W}, {key("x"): 0}, chunk=CHUNK)
+    left = parts(batch, None)
+    next(left)
+
+    def collect():
+        with work._lock:
+            left.close()
+
+    thread = threading.Thread(target=collect, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive() and batch.job.name not in work._kept

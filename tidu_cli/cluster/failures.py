@@ -25,7 +25,7 @@ def task_failure(
 ) -> EvaluationError:
     """Why a task was not done; `name` is how messages call its chunk, and `told` names chunks by index.
 
-    With a worker die all tasks that it has, among `others` too: the one to blame is the first of them, which was at work.
+    With a worker die all tasks that it has, among `others` too; nobody knows which of them it was at.
     """
     if future.status in ("cancelled", "lost"):
         return SchedulerLostError()
@@ -35,6 +35,8 @@ def task_failure(
         errors = [error, *(other.exception() for other in others if other.status == "error")]
         found = [int(match[1]) for e in filter(_is_killed, errors) if (match := re.search(r"-chunk-(\d+)$", str(e.task)))]
         which = told(min(found)) if found else name or "a sum of chunks"
+        if found and max(found) > min(found):
+            which += f", or one up to {told(max(found))}"
         return EvaluationError(
             f"{which}: {counted(error.allowed_failures + 1, 'worker')} died on it, and so it is given up; it may need more memory "
             "than they have: take smaller chunks"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from tidu_cli.errors import EvaluationError
 from tidu_cli.formats.chunks.sources import Source
 from tidu_cli.formats.values.places import value_at
 from tidu_cli.graph.graph import Input
@@ -55,6 +56,10 @@ def from_files(where: str, value: Any, in_parts: bool) -> Any:
 def filed(declared: Input, axis: int, place: Place) -> Filed:
     """An input's items at a place, of which the first one is read. Raises EvaluationError where it does not fit, DocumentError."""
     where = f"input {declared.key}"
+    if not all(hasattr(source, "files") for source in _sources(place)):
+        raise EvaluationError(
+            f"{where}: some of its fields lie in files of which parts are read, and others do not; give all alike"
+        )
     size = batch_size(where, declared.type, axis, place)
     input_value(where, declared.type, _first(_read(place, axis, 0, 1)))
     return Filed(place, axis, size)

@@ -154,13 +154,8 @@ def parts(batch: Batch, client: Client | None, todo: Iterable[int] | None = None
     return (sums if batch.job.reduction else results)(batch, client, todo)
 
 
-def total(batch: Batch, client: Client | None) -> Values:
-    """The sum or mean over all items. It depends on the chunks alone, and not on who did them or when."""
-    return summed_up(batch, sums(batch, client))
-
-
 def summed_up(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
-    """The sum or mean over all items, of the sums of groups in any order."""
+    """The sum or mean over all items, of the sums of groups in any order, on which it does not depend."""
     early: dict[int, Values] = {}
     partial, taken = Partial(FAN_IN), 0
     for g, values in found:

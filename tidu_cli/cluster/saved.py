@@ -18,6 +18,7 @@ from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.runtime.inputs import value_of_input
+from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -115,6 +116,7 @@ class Saved:
         try:
             yield
             if self.streamed:
+                watch("writing")
                 self.sink.finish()
             self.sink.remove()
         except TiduError as error:

@@ -37,15 +37,15 @@ Values = dict[Key, Any]
 _kept: dict[str, Any] = {}  # parcels and jobs, by name
 _wanted: Counter[str] = Counter()  # how many keep each
 _graphs: dict[str, Graph] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # as a run that was left is forgotten whenever its iterator is collected, in whatever goes on then
 _threads = threading.local()
 
 
 def keep(thing: Parcel | Job) -> None:
     """Have a parcel or a job at hand for tasks that name it, until it is forgotten as often as it is kept."""
     with _lock:
-        _kept[thing.name] = thing
         _wanted[thing.name] += 1
+        _kept[thing.name] = thing
 
 
 def forget(name: str) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import tracemalloc
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from benchmarks.generate import SHAPES
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import native
+from tests.runtime.native.anything import any_graph
 from tests.runtime.native.test_opcodes import cases, operands
 from tidu_cli.graph.keys import Key
-from tidu_cli.runtime.engines.native.engine import batch
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.engines.native.engine import batch, refusal
 from tidu_cli.runtime.engines.native.machine import TABLE, for_many
 
 MANY = [s for s in TABLE if for_many(s)]
@@ -99,3 +104,14 @@ def test_items_may_part_ways_in_loops():
 def test_what_needs_numpy_is_left_to_vectorization():
     s = Sketch(x="f64[]")
     assert batch(s.graph(y=s.apply("polygamma", s.apply("sin", 0), 0)), {Key("x")}, 9) is None
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20))
+def test_random_graphs_give_each_item_what_it_is_alone(seed, size):
+    random = Random(seed)
+    graph, values = any_graph(random)
+    keys = {key for key in values if random.random() < 0.7} or set(values)
+    inputs = {key: np.array([np.roll(x, k) for k in range(size)]) if key in keys else x for key, x in values.items()}
+    if refusal(graph, BUILTIN) is None and not native(graph).layout.escapes:
+        assert_each(graph, keys, inputs, size)

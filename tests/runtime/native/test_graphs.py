@@ -14,7 +14,7 @@ from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
 from tests.runtime.native.anything import any_graph
 from tests.runtime.test_plans import bits
-from tidu_cli.errors import EvaluationError
+from tidu_cli.errors import EvaluationError, LimitError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
@@ -136,6 +136,16 @@ def test_other_devices_are_refused():
     s = Sketch(x="f64[]")
     with pytest.raises(EvaluationError, match="the engine native has no device 'gpu', only cpu"):
         program(s.graph(y=s.apply("sin", 0)), BUILTIN, None, "gpu")
+
+
+def test_more_numbers_than_instructions_can_name_are_refused(monkeypatch):
+    s = Sketch(x="f64[100]")
+    graph = s.graph(y=s.apply("sin", 0))
+    assert native(graph).layout.n_words == 201
+    monkeypatch.setattr("tidu_cli.runtime.engines.native.layout.MOST_WORDS", 200)
+    for other in (graph, SHAPES["chain"](400).head):
+        with pytest.raises(LimitError, match="the engine native has no room for so many numbers: choose the engine numpy, or xla"):
+            native(other)
 
 
 def test_only_the_outputs_asked_for_are_computed():

@@ -91,6 +91,9 @@ WORTHWHILE = 3e-2
 _NUMPY_PLAN, _NATIVE_PLAN, _XLA_PLAN = 0.4e-6, 0.35e-6, 1e-3
 """Seconds for each node before a first run: to lay it out, or for XLA to compile it."""
 
+_XLA_NODES = 5000
+"""With more nodes XLA takes longer for each."""
+
 _NATIVE_START, _XLA_START = 0.1, 1.0
 """Seconds to load an engine."""
 
@@ -118,7 +121,9 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
     of_arrays = (work.calls - work.numbers) * _NUMPY_CALL
     estimates = {
         "native": _NATIVE_START + graph.n_nodes * _NATIVE_PLAN + runs * (work.numbers * _NATIVE_NUMBER + of_arrays),
-        "xla": _XLA_START + graph.n_nodes * _XLA_PLAN + runs * (_XLA_RUN + work.calls * _XLA_CALL),
+        "xla": _XLA_START
+        + graph.n_nodes * _XLA_PLAN * (1 + graph.n_nodes / _XLA_NODES)
+        + runs * (_XLA_RUN + work.calls * _XLA_CALL),
     }
     for engine, estimate in estimates.items():
         if estimate < seconds and ENGINES[engine].takes(graph):

@@ -50,7 +50,7 @@ class _Batch:
     """The threads and registers that a batch runs on."""
 
     def __init__(self, program: NativeProgram, keys: Collection[Key], size: int, room: int) -> None:
-        self.program, self.keys = program, set(keys)
+        self.program = program
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         bytes_each = 8 * program.layout.n_words
         self.width = self._lanes(bytes_each, size, cores, min(room, MOST_BYTES) // cores)
@@ -73,7 +73,7 @@ class _Batch:
 
     def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
         """The values of the outputs for each item."""
-        size = max([len(inputs[i.key]) for i in self.program.inputs if i.key in self.keys], default=1)
+        size = max([len(inputs[key]) for key, _ in self.given], default=1)
         found = [np.zeros((size, *o.type.shape), numpy_dtype(np, o.type.dtype)) for o in self.program.outputs]  # type: ignore[union-attr]
         per_task = self.width * max(1, -(-size // (self.width * self.threads * 4)))
         begins = range(0, size, per_task)

@@ -64,13 +64,17 @@ class Layout:
     uniform: bool = True
     """Whether all values of inputs go through the same instructions."""
 
-    def block(self, dtype: str, n: int) -> int:
-        """The first of the words of so many new numbers that lie side by side. Raises LimitError."""
+    def take(self, n: int) -> int:
+        """The first of so many new words. Raises LimitError."""
         begin = self.n_words
-        self.n_words += n * width(dtype)
+        self.n_words += n
         if self.n_words > MOST_WORDS:
             raise LimitError("the engine native has no room for so many numbers: choose the engine numpy, or xla")
         return begin
+
+    def block(self, dtype: str, n: int) -> int:
+        """The first of the words of so many new numbers that lie side by side."""
+        return self.take(n * width(dtype))
 
     def new(self, type_: Type) -> Place:
         """A place for a value of a type."""

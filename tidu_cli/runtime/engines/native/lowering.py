@@ -71,9 +71,8 @@ class _Columns:
         self.arity = np.array(cases.arity, np.int32)
         sizes, n_rows = np.zeros(len(cases), np.int32), np.zeros(len(cases), np.int32)
         self._choose(sizes, n_rows)
-        begin, total = self._assigned(sizes)
-        self.layout.n_words += total
-        self._constants(begin)
+        self._assign(sizes)
+        self._constants()
         self._lower_others(n_rows)
 
     def _choose(self, sizes: NDArray[Any], n_rows: NDArray[Any]) -> None:
@@ -92,17 +91,14 @@ class _Columns:
                 if choice.last is not None:
                     self.last[number] = self.layout.number("f64", choice.last)
 
-    def _assigned(self, sizes: NDArray[Any]) -> tuple[int, int]:
-        """Words for the results of all regular steps, in their order. Gives the first and how many there are."""
-        begin = end = self.layout.n_words
+    def _assign(self, sizes: NDArray[Any]) -> None:
+        """Words for the results of all regular steps, in their order."""
         for block in blocks(0, self.steps.n_steps):
             taken = sizes[self.steps.code[block]]
-            after = np.cumsum(taken) + end
-            self.word[self.steps.first[block]] = np.where(taken > 0, after - taken, -1)
-            end = int(after[-1])
-        return begin, end - begin
+            begin = self.layout.take(int(taken.sum()))
+            self.word[self.steps.first[block]] = np.where(taken > 0, begin + np.cumsum(taken) - taken, -1)
 
-    def _constants(self, begin: int) -> None:
+    def _constants(self) -> None:
         cases, code = self.steps.graph.cases, self.steps.code
         steps = np.flatnonzero(self.opcode[code] == _CONSTANT)
         for step, number in zip(steps.tolist(), code[steps].tolist(), strict=True):

@@ -153,7 +153,7 @@ def _cells(words: Any, dtype: str, place: Words) -> tuple[Any, Any]:
 
 
 def native_program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[Output]) -> NativeProgram:
-    """The program that computes these outputs of a self-contained graph. Linear in its size."""
+    """The program that computes these outputs of a self-contained graph. Linear in its size. Raises LimitError."""
     steps, lowering = needed_steps(graph, outputs), Lowering(primitives)
     inputs = tuple([graph.inputs[k] for k in steps.inputs])
     given = tuple([lowering.layout.new(i.type) for i in inputs])

@@ -7,8 +7,8 @@ import math
 from tidu_cli.runtime.engines.native.opcodes.table import FLOATS, TYPES, Emit, Emitter, Signature, Value, same
 
 FUNCTIONS = {
-    "erf": 1, "erfc": 1, "erfinv": 1, "gamma": 1, "gammaln": 1, "psi": 1, "gammainc": 2, "gammaincc": 2, "betainc": 3, "i0e": 1, "i1e": 1,
-    "erfcx": 1, "erfcinv": 1, "dawsn": 1, "expi": 1, "owens_t": 2, "spence": 1,
+    "erf": 1, "erfc": 1, "erfcx": 1, "erfinv": 1, "erfcinv": 1, "dawsn": 1, "expi": 1, "spence": 1, "i0e": 1, "i1e": 1,
+    "gamma": 1, "gammaln": 1, "psi": 1, "gammainc": 2, "gammaincc": 2, "betainc": 3, "owens_t": 2,
 }  # fmt: skip
 """The names of SciPy's functions of doubles, and how many operands they have."""
 
