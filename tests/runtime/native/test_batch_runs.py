@@ -79,6 +79,15 @@ def test_chunks_of_any_size_give_the_same():
         assert {key: np.asarray(v).tobytes() for key, v in found.items()} == {key: v.tobytes() for key, v in whole.items()}
 
 
+def test_a_long_program_takes_all_items_at_once(monkeypatch):
+    sizes, real = [], batches._Batch.run
+    monkeypatch.setattr(batches._Batch, "run", lambda self, inputs: sizes.append(len(*inputs.values())) or real(self, inputs))
+    document = SHAPES["chain"](10**4)
+    (key,) = (str(i.key) for i in document.head.inputs)
+    evaluated(document, {key: np.linspace(0.1, 0.9, 50)}, (key,))
+    assert sizes == [50]
+
+
 def test_registers_take_no_more_than_memory_allows():
     graph = SHAPES["chain"](10**4).head
     (key,) = keys = {i.key for i in graph.inputs}

@@ -55,6 +55,7 @@ def _erfc(np: Any, special: Any, x: Any) -> Any:
 
 
 _LGAMMA = {1.5: -0.12078223763524522, 2.0: 0.0}
+"""The values at the centers of the series: ln(√π / 2), and 0."""
 
 
 @lru_cache

@@ -6,7 +6,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from threading import Lock
 from typing import Any
 
 from tidu_cli.graph.graph import Graph
@@ -14,9 +14,13 @@ from tidu_cli.graph.types import TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.caches import cached, keep
 from tidu_cli.runtime.engines.xla.identity import file_name
+from tidu_cli.runtime.engines.xla.settings import for_traces
 
 Executable = Any
 """`jax.stages.Compiled`: from the arrays of inputs, those of records one by one, to a tuple of those of outputs."""
+
+_COMPILING = Lock()
+"""One thread at a time: filters of warnings are the whole process's."""
 
 
 def executable(graph: Graph, device: Any) -> Executable:
@@ -39,26 +43,10 @@ def _compiled(graph: Graph, device: Any) -> Executable:
     there = jax.sharding.SingleDeviceSharding(device)
     # A processor reads the caller's arrays where they are; other devices have copies, which are ours to overwrite.
     donated = () if device.platform == "cpu" else tuple(range(len(given)))
-    with _own_settings(), warnings.catch_warnings():
+    with _COMPILING, for_traces(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that some inputs are not of use for results
         made = jax.jit(_function(graph), in_shardings=there, out_shardings=there, donate_argnums=donated, keep_unused=True)
         return made.lower(*given).compile()
-
-
-@contextmanager
-def _own_settings() -> Iterator[None]:
-    """JAX as tidu needs it, whatever its user has set, in this thread: 64 bits, and all digits of products."""
-    import jax
-
-    with ExitStack() as stack:
-        stack.enter_context(jax.enable_x64(True))
-        stack.enter_context(jax.default_matmul_precision("highest"))
-        stack.enter_context(jax.numpy_dtype_promotion("standard"))
-        stack.enter_context(jax.numpy_rank_promotion("allow"))
-        stack.enter_context(jax.disable_jit(False))
-        stack.enter_context(jax.debug_nans(False))
-        stack.enter_context(jax.debug_infs(False))
-        yield
 
 
 # A graph as a function of the arrays that its inputs hold.

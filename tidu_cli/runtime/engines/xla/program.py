@@ -16,7 +16,9 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.engines.xla.devices import require_own_process
 from tidu_cli.runtime.engines.xla.executables import Executable
+from tidu_cli.runtime.engines.xla.settings import for_runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +42,10 @@ class XlaProgram:
     def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
         """The values of `outputs`, as `Program.run` gives them, but for roundings. Raises EvaluationError when memory runs out."""
         del once
+        require_own_process()
         given = self._given(inputs)
         try:
-            # In this thread, until the arrays are there: of users' JAX nothing changes.
-            with jax.enable_x64(True), jax.disable_jit(False), jax.debug_nans(False), jax.debug_infs(False):
+            with for_runs():  # until the arrays are there
                 found = [np.array(y) for y in self.executable(*given)]
         except (MemoryError, jax.errors.JaxRuntimeError) as error:
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
