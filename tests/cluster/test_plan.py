@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from tests.cluster.clusters import elementwise, values
-from tidu_cli.cluster.plan import CHUNK_BYTES, CHUNK_NUMBERS, Plan, common_size, planned
+from tidu_cli.cluster.items.plan import CHUNK_BYTES, CHUNK_NUMBERS, Plan, common_size, planned
 from tidu_cli.cluster.run import AHEAD, batch_of
 from tidu_cli.cluster.tasks import FAN_IN, GROUP, chunk_tasks, sum_tasks
 from tidu_cli.cluster.work import add_up, run_chunk

@@ -165,7 +165,7 @@ class Compiled:
         Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
         results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
         """
-        from tidu_cli.cluster.arrays import is_dask_array, lazily
+        from tidu_cli.cluster.dask.arrays import is_dask_array, lazily
         from tidu_cli.cluster.mapping import mapped
 
         if self._head is None:

@@ -1,33 +1,12 @@
-"""The options of work that is spread over processes or machines, and how commands do it."""
+"""The options of work that is spread over processes or machines."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import click
-
-from tidu_cli.cli.messages import detail, error, note
-from tidu_cli.errors import counted
-from tidu_cli.formats.suffixes import is_chunked
-
-if TYPE_CHECKING:
-    from distributed import Client
-
-    from tidu_cli.cluster.run import Batch
-    from tidu_cli.cluster.saved import Saved
-    from tidu_cli.graph.graph import Graph
-    from tidu_cli.graph.keys import Key
-    from tidu_cli.graph.types import Type
-    from tidu_cli.runtime.engines.choosing import Choice
-    from tidu_cli.transforms.shorthands import Pipeline
-
-    EngineOf = Callable[[Graph], Choice]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,8 +35,7 @@ def resume_option(function: F) -> F:
     return click.option("--resume", is_flag=True, help=text)(function)
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """What the options say."""
 
     scheduler: str | None = None
@@ -71,133 +49,13 @@ class Spread:
 
     def require_out(self) -> None:
         """Raises UsageError for --resume without a file beside which something may be."""
-        if self.resume and not self._is_file():
+        if self.resume and not self.is_file():
             raise click.UsageError("--resume goes on from what is beside OUT; give the -o OUT of the run that broke off")
 
-    def _is_file(self) -> bool:
+    def is_file(self) -> bool:
+        """Whether results go to a file, beside which chunks may be kept."""
         from tidu_cli.formats.files import STDOUT
 
         if self.out is None or self.out in STDOUT:
             return False
         return not os.path.exists(self.out) or os.path.isfile(self.out) or os.path.isdir(self.out)
-
-    def batch(self, graph: Graph, values: Mapping[Key, object], axes: Mapping[Key, int], engine: Choice) -> Batch:
-        """What is to be evaluated. Raises EvaluationError."""
-        from tidu_cli.cluster.run import batch_of
-
-        plugins = tuple(click.get_current_context().meta.get("--plugins", ()))
-        return batch_of(graph, values, axes, chunk=self.chunk, reduction=self.reduction, plugins=plugins, engine=engine)
-
-    @contextmanager
-    def evaluating(self, batch: Batch, *, streamed: bool = False) -> Iterator[tuple[Client | None, Saved | None]]:
-        """The cluster, None for this process, and what is on disk of the results, for as long as the block goes on.
-
-        Where Ctrl-C ends the block, what is under way elsewhere is cancelled. Raises EvaluationError, DocumentError.
-        """
-        saved = self._saved(batch, streamed)
-        try:
-            with interruptible(), nullcontext() if saved is None else saved.open(), self._client() as client:
-                detail(f"{counted(len(batch.plan), 'chunk')} of {counted(batch.plan.chunk, 'item')}")
-                yield client, saved
-            if streamed:
-                detail(f"wrote {self.out}")
-        except KeyboardInterrupt:
-            from tidu_cli.formats.chunks.sinks import kept
-
-            error(f"interrupted{'' if saved is None or not saved.is_begun() else f'; {kept()}'}")
-            raise
-
-    def _saved(self, batch: Batch, streamed: bool) -> Saved | None:
-        if not self._is_file():
-            return None
-        from tidu_cli.cluster.saved import Saved
-
-        saved = Saved(batch, str(self.out), streamed=streamed, resume=self.resume)
-        if saved.done:
-            what = "sum" if self.reduction else "chunk"
-            detail(f"going on from {counted(len(saved.done), what)} of {len(saved.sink.manifest)} in {saved.sink.folder}")
-        for name, reason in list(saved.again.items())[:_TOLD]:
-            note(f"{name} is done again: {reason}")
-        return saved
-
-    @contextmanager
-    def _client(self) -> Iterator[Client | None]:
-        if self.scheduler is None:
-            yield None
-            return
-        from tidu_cli.cluster.package import require_dask
-        from tidu_cli.cluster.scheduler import connected, silence
-
-        require_dask()
-        silence()
-        with connected(self.scheduler) as client:
-            n = sum(client.nthreads().values())
-            detail(f"{counted(n, 'thread')} at {client.scheduler_info()['address']}")
-            yield client
-
-
-_TOLD = 6  # how many chunks that are done again notes tell of
-
-
-def spread_values(batch: Batch, spread: Spread, emit: Callable[[Mapping[Key, Any], Mapping[Key, Type]], None]) -> None:
-    """Give the values of a batch and their types to `emit`, or write them as they come, where OUT is put together of chunks.
-
-    Raises EvaluationError, DocumentError.
-    """
-    from tidu_cli.cluster.collecting import put_together
-    from tidu_cli.cluster.run import parts
-
-    types = batch.types
-    streamed = not spread.reduction and is_chunked(spread.out)
-    with spread.evaluating(batch, streamed=streamed) as (client, saved):
-        if saved is None:
-            emit(put_together(batch, parts(batch, client)), types)
-        elif streamed:
-            saved.fill(client)
-        else:
-            emit(put_together(batch, saved.filled(client)), types)
-
-
-def spread_matrix(
-    run: Pipeline, values: Mapping[Key, object], spread: Spread, engine: EngineOf, emit: Callable[[Mapping[Key, Any]], None]
-) -> None:
-    """Give the values of the matrix that a pipeline derives to `emit`, by chunks of its columns or rows.
-
-    Raises as `spread_values`.
-    """
-    from tidu_cli.cluster.matrices import blocks_of
-    from tidu_cli.cluster.plan import Plan
-    from tidu_cli.cluster.run import parts
-
-    assert run.linear is not None
-    head = run.linear.head
-    graph = run.stages[-1].transform(run.linear, **run.stages[-1].options).head
-    blocks = blocks_of(graph, run.document.head, head.inputs, head.outputs)
-    if not blocks.units:
-        emit(blocks.collected((), Plan(0, 1)))
-        return
-    batch = spread.batch(graph, {**values, **blocks.units}, dict.fromkeys(blocks.units, 0), engine(graph))
-    with spread.evaluating(batch) as (client, saved):
-        found = parts(batch, client) if saved is None else saved.filled(client)
-        emit(blocks.collected(found, batch.plan))
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Within the block Ctrl-C is KeyboardInterrupt, not the end of the process, so that what is under way elsewhere is cancelled.
-
-    A second one ends the process. Where interrupts are ignored, they stay so.
-    """
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

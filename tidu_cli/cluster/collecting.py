@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tidu_cli.cluster.plan import Plan
+from tidu_cli.cluster.items.plan import Plan
 from tidu_cli.cluster.run import Batch, summed_up
 from tidu_cli.cluster.work import Values
 from tidu_cli.errors import LimitError, worded

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidu_cli import __version__
-from tidu_cli.cluster.plan import Items
+from tidu_cli.cluster.items.plan import Items
 from tidu_cli.errors import worded
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.cluster.collecting import put_together
-from tidu_cli.cluster.filed import from_files
+from tidu_cli.cluster.dask.scheduler import connected
+from tidu_cli.cluster.items.filed import from_files
 from tidu_cli.cluster.run import batch_of, parts
 from tidu_cli.cluster.saved import Saved
-from tidu_cli.cluster.scheduler import connected
 from tidu_cli.cluster.work import Values
 from tidu_cli.formats.files import write_pieces
 from tidu_cli.formats.suffixes import format_of

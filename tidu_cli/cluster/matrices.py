@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from tidu_cli.cluster.held import tensor_at
-from tidu_cli.cluster.plan import Items, Plan
+from tidu_cli.cluster.items.held import tensor_at
+from tidu_cli.cluster.items.plan import Items, Plan
 from tidu_cli.cluster.work import Values
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.cluster.filed import filed, is_place
-from tidu_cli.cluster.held import Held, held
+from tidu_cli.cluster.items.filed import filed, is_place
+from tidu_cli.cluster.items.held import Held, held
+from tidu_cli.cluster.items.plan import Items, Plan, bytes_per_item, common_size, planned
 from tidu_cli.cluster.job import Job, Parcel, parcel_of
-from tidu_cli.cluster.plan import Items, Plan, bytes_per_item, common_size, planned
 from tidu_cli.cluster.tasks import FAN_IN, GROUP, Tasks, chunk_tasks, run_here, sum_tasks
 from tidu_cli.cluster.work import Failure, Values, forget, keep
 from tidu_cli.errors import EvaluationError
@@ -186,8 +186,8 @@ def _here(batch: Batch, tasks: Tasks) -> Iterator[tuple[int, Any]]:
 
 
 def _there(batch: Batch, client: Client, tasks: Tasks) -> Iterator[tuple[int, Any]]:
-    from tidu_cli.cluster.scheduler import kept
-    from tidu_cli.cluster.window import Window
+    from tidu_cli.cluster.dask.scheduler import kept
+    from tidu_cli.cluster.dask.window import Window
 
     with kept(client, batch.parcel, batch.job):
         window = Window(client, batch.job.name, lambda: batch.width(sum(client.nthreads().values())), batch.plan.name)

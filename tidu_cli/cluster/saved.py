@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli import __version__
-from tidu_cli.cluster.filed import Filed
-from tidu_cli.cluster.held import digest, tensor_at
+from tidu_cli.cluster.items.filed import Filed
+from tidu_cli.cluster.items.held import digest, tensor_at
 from tidu_cli.cluster.run import Batch, parts
 from tidu_cli.cluster.work import Values
 from tidu_cli.errors import DocumentError, EvaluationError, TiduError

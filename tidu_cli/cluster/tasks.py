@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from tidu_cli.cluster.plan import Items, Plan
+from tidu_cli.cluster.items.plan import Items, Plan
 from tidu_cli.cluster.work import add_up, run_chunk
 from tidu_cli.graph.keys import Key
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli import __version__
+from tidu_cli.cluster.items.plan import Items, chunk_name
 from tidu_cli.cluster.job import Job, Parcel
-from tidu_cli.cluster.plan import Items, chunk_name
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import TiduError, called_in_python
 from tidu_cli.formats.read import parse_document

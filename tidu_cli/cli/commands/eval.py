@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidu_cli.cli.cluster_options import Spread, chunk_option, reduce_option, resume_option, scheduler_option, spread_values
+from tidu_cli.cli.cluster_options import Spread, chunk_option, reduce_option, resume_option, scheduler_option
 from tidu_cli.cli.engine_options import chosen_engine, engine_options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
@@ -107,8 +107,11 @@ def command(
     del document  # which may be as large
     choice = chosen_engine(head, engine, device)
     if in_chunks:
-        batch = spread.batch(head, values, axes, choice)
-        spread_values(batch, spread, lambda values, types: emit_bytes(write_values(values, chosen, types), out))
+        from tidu_cli.cli.spreading import spread_values
+
+        spread_values(
+            head, values, axes, choice, spread, lambda values, types: emit_bytes(write_values(values, chosen, types), out)
+        )
         return
     if axes:
         from tidu_cli.runtime.batches import evaluate_batch

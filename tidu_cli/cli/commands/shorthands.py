@@ -21,7 +21,7 @@ import click
 
 from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
-from tidu_cli.cli.cluster_options import Spread, chunk_option, resume_option, scheduler_option, spread_matrix
+from tidu_cli.cli.cluster_options import Spread, chunk_option, resume_option, scheduler_option
 from tidu_cli.cli.engine_options import chosen_engine, engine_options, engine_words
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
@@ -102,6 +102,8 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
 
                 head, values = run.document.head, given_values(run.document, settings, files)
                 if spread:
+                    from tidu_cli.cli.spreading import spread_matrix
+
                     spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device), write)
                 else:
                     write(evaluate(head, values, engine=chosen_engine(head, engine, device)))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.cluster.failures import SchedulerLostError, task_failure
+from tidu_cli.cluster.dask.failures import SchedulerLostError, task_failure
 from tidu_cli.cluster.tasks import Task, Tasks
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.cluster.held import Held, held
+from tidu_cli.cluster.items.held import Held, held
 from tidu_cli.cluster.job import Job, parcel_of
 from tidu_cli.cluster.tasks import FAN_IN
 from tidu_cli.cluster.work import Failure, Values, forget, keep, run_chunk

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tidu_cli import __version__
+from tidu_cli.cluster.dask.package import require_dask
 from tidu_cli.cluster.job import Job, Parcel
-from tidu_cli.cluster.package import require_dask
 from tidu_cli.errors import ArgumentError, EvaluationError, counted
 from tidu_cli.watching import watch
 
@@ -163,7 +163,7 @@ def kept(client: Client, parcel: Parcel, job: Job) -> Iterator[None]:
 
     The parcel stays until the client maps another document, so that steps of an iteration do not send it again.
     """
-    from tidu_cli.cluster.plugin import Keeping
+    from tidu_cli.cluster.dask.plugin import Keeping
 
     mine = f"{parcel.name}-{client.id}"  # as other clients may map the same document, and end before
     if (before := _documents.get(client)) != mine:
