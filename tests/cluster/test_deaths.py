@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 import time
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -51,6 +52,30 @@ def test_workers_killed_in_mid_run(n, slowly):
     assert sorted(k for k, _ in found) == list(range(60)), "each chunk is there, and once"
     due = batch()
     assert same(put_together(made, iter(found)), put_together(due, parts(due, None)))
+
+
+def test_results_that_die_with_their_workers_before_they_are_taken(slowly):
+    """Those who take them are slow: what is under way is done meanwhile, and is computed again."""
+    made, found = batch(), []
+    for k, part in parts(made, slowly):
+        found.append((k, part))
+        if len(found) == 5:
+            time.sleep(0.6)
+            kill(slowly, 2)
+            time.sleep(0.2)
+    due = batch()
+    assert same(put_together(made, iter(found)), put_together(due, parts(due, None)))
+
+
+def test_results_that_are_cancelled_as_they_are_fetched(client, monkeypatch):
+    """As they are where the scheduler goes just then: Dask's error is none of asyncio's."""
+
+    def cancelled(futures, **options):
+        raise CancelledError
+
+    monkeypatch.setattr(client, "gather", cancelled)
+    with pytest.raises(EvaluationError, match="the scheduler does not answer any more"):
+        put_together(batch(), parts(batch(), client))
 
 
 def test_a_worker_killed_while_sums_are_on_it(slowly):
