@@ -1,4 +1,4 @@
-"""How commands have work done that is spread over processes or machines: what is under way ends with them, and what is done stays."""
+"""How commands have work done that is spread over processes or machines: what is under way ends with them, what is done stays."""
 
 from __future__ import annotations
 
