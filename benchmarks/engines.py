@@ -202,7 +202,7 @@ def _flat(found: Any) -> Any:
     return np.concatenate([np.ravel(x) for x in (found if isinstance(found, list | tuple) else [found])])
 
 
-HEADER = ("gradient of", *(f"{c}: ms" for c in (*ENGINES, *OTHERS)), "best / rival", "numpy / best", "auto: once/often")
+HEADER = ("gradient of", *(f"{c}: ms" for c in (*ENGINES, *OTHERS)), "ours / theirs", "numpy / ours", "auto: once/often")
 
 
 def main() -> None:
