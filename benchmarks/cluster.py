@@ -1,6 +1,6 @@
 """Weak scaling: the gradient of a Gaussian mixture summed over 10^6 points, by a cluster of two processes and without one.
 
-    python benchmarks/cluster.py [--dimensions 10] [--components 5] [--points 1000000] [--chunk 50]
+    python benchmarks/cluster.py [--dimensions 10] [--components 5] [--points 1000000] [--chunk 100]
 
 Beside the cluster two processes do half of the points each, on their own; efficiency is their time over the cluster's. Both read
 the points from files, and were warmed up before. They run by turns, and each time is the least of several; on a busy machine the
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--dimensions", type=int, default=10, metavar="D")
     parser.add_argument("--components", type=int, default=5, metavar="K")
     parser.add_argument("--points", type=int, default=10**6, metavar="N")
-    parser.add_argument("--chunk", type=int, default=50, metavar="N", help="blocks of 1,000 points to a chunk [default: 50]")
+    parser.add_argument("--chunk", type=int, default=100, metavar="N", help="blocks of 1,000 points to a chunk [default: 100]")
     parser.add_argument("--turns", type=int, default=15, metavar="N")
     o = parser.parse_args()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
