@@ -23,7 +23,7 @@ test: demo  ## the same, then the tests
 	touch $@
 
 jax: .venv/.jax  ## every primitive against JAX, which this installs; functions of JAX and modules of StableHLO
-	$(BIN)/python -m pytest -m "jax and not campaign" tests/jax tests/stablehlo tests/docs
+	$(BIN)/python -m pytest -m "jax and not campaign" tests/jax tests/stablehlo tests/runtime/engines tests/docs
 
 .venv/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,docs]'

@@ -29,10 +29,25 @@ MAY_IMPORT = {
     "build": COMMON | {"graph", "rules", "lax", "transforms", "custom"},
     "formats": COMMON | {"graph", "rules", "lax", "custom", "runtime", "build"},
     "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render"},
-    "cli": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "checking", "build"},
+    "cluster": COMMON | {"graph", "lax", "transforms", "custom", "runtime", "formats"},
+    "cli": COMMON
+    | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "checking", "build", "cluster"},
     "arguments": {"errors", "graph", "limits"},
     "api": COMMON
-    | {"arguments", "graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "build", "checking"},
+    | {
+        "arguments",
+        "graph",
+        "rules",
+        "lax",
+        "transforms",
+        "custom",
+        "runtime",
+        "render",
+        "formats",
+        "build",
+        "checking",
+        "cluster",
+    },
     "__init__": {"api"},
     "__main__": {"cli"},
 }

@@ -134,7 +134,8 @@ def _instance(types: Any, expected: str, *, optional: bool = True) -> Check:
 
 mapping = _instance(Mapping, "a dict, by keys such as 'x'")
 text = _instance(str, "text")
-_flag = _instance(bool, "True or False")
+flag = _instance(bool, "True or False")
+result_file = _instance((str, PurePath), "the name of a file, text or a Path")
 _file = _instance((str, PurePath), "the name of a file, text or a Path", optional=False)
 formula_text = _instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
 a_function = _instance(Callable, "a function of NumPy arrays", optional=False)
@@ -216,6 +217,21 @@ def whole(name: str, value: Any) -> object:
         raise _refuse(name, value, "an integer") from None
 
 
+def at_least_one(name: str, value: Any) -> Any:
+    """A check: an integer from 1 on, or None."""
+    if value is None:
+        return None
+    n = whole(name, value)
+    if isinstance(value, bool) or not isinstance(n, int) or n < 1:
+        raise _refuse(name, value, "an integer from 1 on")
+    return n
+
+
+def axes_by_key(name: str, value: Any) -> Any:
+    """A check: a dict of the numbers of axes, by keys, and not None."""
+    return {key: whole(name, axis) for key, axis in values_by_key(name, value).items()}
+
+
 def _renumbering(name: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise _refuse(name, value, "a dict from pass numbers to pass numbers, such as {1: 2}")
@@ -269,12 +285,12 @@ CHECKS: Mapping[str, Check] = {
             "weights",
             "rules",
         ),
-        _flag,
+        flag,
     ),
     **dict.fromkeys(("pass_number", "order", "length", "opset", "seed"), _count),
     "tangent": _tangents,
     "by": text,
-    "weights": _flag,
+    "weights": flag,
     "cast": text,
     "cut": several_names,
     "dims": _sizes,
@@ -285,6 +301,8 @@ CHECKS: Mapping[str, Check] = {
     "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
     "format": one_of("json", "msgpack", "onnx", "mlir", "mlirbc"),
     "nodes": one_of("list", "packed"),
+    "engine": one_of("auto", "numpy", "native", "xla"),
+    "device": text,
     "target_version": text,
     "recompute": _policies,
     "function": a_function,

@@ -6,7 +6,7 @@ of one's own) is told every few thousand items. This knows no terminal. While no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
@@ -20,8 +20,8 @@ CHUNK = 2**12
 class Listener(Protocol):
     """Who is told. Stages follow one another, and do not nest: one ends where the next begins."""
 
-    def begin(self, stage: str, total: int | None) -> None:
-        """A stage begins; it has `total` items, or an unknown number."""
+    def begin(self, stage: str, total: int | None, unit: str = "node") -> None:
+        """A stage begins; it has `total` items, or an unknown number. `unit` is what one is called, where it is no node."""
         ...
 
     def advance(self, n: int) -> None:
@@ -62,6 +62,15 @@ def watch(stage: str, total: int | None = None) -> Watched:
         return _same
     listener.begin(stage, total)
     return _Telling(listener)
+
+
+def telling(stage: str, total: int, unit: str) -> Callable[[int], None]:
+    """Begin a stage whose items are done many at a time: what is to be called with the number of those that are done."""
+    listener = _listener.get()
+    if listener is None:
+        return lambda n: None
+    listener.begin(stage, total, unit)
+    return listener.advance
 
 
 def _same(items: Iterable[T], /) -> Iterable[T]:

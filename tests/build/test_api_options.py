@@ -34,7 +34,8 @@ ELSEWHERE = {
     "limit": "for people, who wait for Graphviz", "expand": "DOT text is", "open": "of files", "depth": "of files",
     "static": "parts", "closure": "parts", "numeric": "parts", "all": "parts",
     "dim": "load_onnx", "input-type": "load_onnx", "input": "trace, formula",
-    "dtype": "of primitives", "against": "of models of ONNX",
+    "dtype": "of primitives", "against": "of models of ONNX", "engine": "evaluate, compile", "device": "evaluate, compile",
+    "scheduler": "Compiled.map", "resume": "Compiled.map", "chunk": "Compiled.map", "reduce": "Compiled.map",
 }  # fmt: skip
 """Options that no argument of the command's own function is for, and what is."""
 

@@ -7,18 +7,33 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import a_key, by_key, checked, mapping, size
-from tidu_cli.errors import ArgumentError, EvaluationError, called_in_python, did_you_mean
-from tidu_cli.graph.graph import Document
+from tidu_cli.arguments import (
+    a_key,
+    at_least_one,
+    axes_by_key,
+    by_key,
+    checked,
+    flag,
+    mapping,
+    one_of,
+    result_file,
+    size,
+    values_by_key,
+)
+from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, called_in_python, did_you_mean
+from tidu_cli.formats.suffixes import format_of, is_chunked
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
+from tidu_cli.runtime.engines.choosing import MANY, PLAIN, Choice, chosen, default_engine
+from tidu_cli.runtime.engines.contract import Runnable
 from tidu_cli.transforms.materialize import materialize
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from pathlib import Path
 
-    from tidu_cli.runtime.plans.groups import GroupedProgram
-    from tidu_cli.runtime.plans.interpreter import Program
+    from distributed import Client
+    from numpy.typing import NDArray
 
 KeyText = str | Key
 KeyTexts = KeyText | Sequence[KeyText]
@@ -32,6 +47,8 @@ def evaluate(
     max_memory: int | str | None = None,
     moves: Mapping[Any, object] | None = None,
     batch: Mapping[Any, int] | None = None,
+    engine: str | None = None,
+    device: str | None = None,
     **more: object,
 ) -> dict[str, Any]:
     """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
@@ -49,6 +66,9 @@ def evaluate(
     `batch` says of which inputs many values are given, and along which axis of each, one more than is declared: {"x": 0}. Every
     output then has the batch as its first axis. There are no `moves` then.
 
+    `engine` is "numpy", "native", "xla" or "auto", which takes the quickest; by default what TIDU_ENGINE says, else auto. xla runs
+    on `device`: "cpu", "gpu", "gpu:1". Results agree but for roundings (docs/howto/engines.md).
+
     Results are arrays, datetime64 of datetimes and f64 of durations, which count their unit; of records dicts, of tuples tuples.
     """
     from tidu_cli.runtime.evaluate import evaluate as run
@@ -57,6 +77,7 @@ def evaluate(
     given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
     limit = cast("int | None", max_memory)
     head = materialize(document, outputs=_keys(output)).head
+    choice = chosen(head, engine or default_engine(), device=device)
     if batch:
         if moves:
             raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
@@ -64,29 +85,31 @@ def evaluate(
         from tidu_cli.transforms.batch import vectorized
 
         require_inputs(document, batch)
-        results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit)
+        results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit, engine=choice)
     else:
         from tidu_cli.runtime.retraction import moves_of
 
-        results = run(head, given, moves=moves_of(document, moves) if moves else {}, max_memory=limit)
+        results = run(head, given, moves=moves_of(document, moves) if moves else {}, max_memory=limit, engine=choice)
     return {str(key): value for key, value in results.items()}
 
 
 class Compiled:
     """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
 
-    def __init__(self, program: Program | GroupedProgram) -> None:
-        from tidu_cli.runtime.plans.groups import GroupedProgram
-        from tidu_cli.runtime.plans.interpreter import Program
-
-        if not isinstance(program, Program | GroupedProgram):
+    def __init__(self, program: Runnable, head: Graph | None = None, engine: Choice = PLAIN) -> None:
+        if not isinstance(program, Runnable):
             raise ArgumentError(f"Compiled takes a program, not a value of type {type(program).__name__}; write compile(document)")
+        from tidu_cli.runtime.inputs import plain_arrays
+
         self._program = program
+        self._head = head  # what `map` sends to others
+        self._engine = engine
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
         # Parsing and writing keys takes as long as small programs run.
         self._known: dict[KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
         self._keys = {i.key for i in program.graph.inputs}
         self._names = [str(o.key) for o in program.outputs]
+        self._plain = plain_arrays(program.inputs)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -113,6 +136,61 @@ class Compiled:
         with called_in_python():
             return self._called(inputs, out, max_memory, more)
 
+    @checked(
+        inputs=values_by_key, batch=axes_by_key, chunk=at_least_one, reduce=one_of("sum", "mean"), out=result_file, resume=flag
+    )
+    def map(
+        self,
+        inputs: Mapping[Any, Any],
+        batch: Mapping[Any, int],
+        scheduler: str | Client | None = None,
+        reduce: str | None = None,
+        chunk: int | None = None,
+        max_memory: int | str | None = None,
+        out: str | Path | None = None,
+        resume: bool = False,
+    ) -> dict[str, Any]:
+        """The values of the outputs for each item of a batch, by the text of their keys, evaluated in chunks of items.
+
+        `batch` says which inputs have one more axis than declared, along which there are many values of them: {"x": 0}. Every
+        output then has the batch as its first axis; with `reduce`, "sum" or "mean", it is that over all items, added in pairs.
+
+        `scheduler` is that of a cluster of Dask's: an address such as "tcp://head:8786", "local" or "local:4" for so many processes
+        of this machine, or a distributed.Client; without one this process does one chunk after the other. A chunk is of `chunk`
+        items, by default as many as make a second of work. Results follow from the chunks alone, bit for bit, and not from who
+        computes them.
+
+        An input may be a Path: that of a file .npy or .npz, or a directory of zarr or of numbered such files; each chunk's part of
+        it is read by the process that needs it. With `out`, a .zarr directory or a .npz or .npy file, results are written there,
+        chunk by chunk, and none are returned but what `reduce` gives. Chunks that are done are kept in OUT.partial until all are,
+        and with `resume` one goes on from them.
+
+        Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
+        results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
+        """
+        from tidu_cli.cluster.dask.arrays import is_dask_array, lazily
+        from tidu_cli.cluster.mapping import mapped
+
+        if self._head is None:
+            raise ArgumentError("map needs the graph; write compile(document).map(...)")
+        if resume and out is None:
+            raise ArgumentError("resume=True goes on from what is beside out; give the 'out' of the run that broke off")
+        if out is not None and (not is_chunked(str(out)) or (reduce and format_of(str(out)) == "zarr")):
+            places = "a .npz or .npy file" if reduce else "a .zarr directory, or a .npz or .npy file"
+            raise ArgumentError(f"'{out}': results are written to {places}")
+        given = _nested({a_key(key): value for key, value in inputs.items()}, self._keys)
+        for key in batch.keys() - self._keys:
+            raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
+        how: dict[str, Any] = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
+        if any(map(is_dask_array, given.values())):
+            for name, value in (("scheduler", scheduler), ("chunk", chunk), ("out", out), ("resume", resume or None)):
+                if value is not None:
+                    raise ArgumentError(f"arrays of Dask's have chunks, and whoever wants them computes them; leave out '{name}'")
+            found = lazily(self._head, given, batch, **how)
+        else:
+            found = mapped(self._head, given, batch, scheduler, None if out is None else str(out), resume, chunk=chunk, **how)
+        return {str(key): value for key, value in found.items()}
+
     def _called(
         self,
         inputs: Mapping[Any, object] | None,
@@ -120,8 +198,13 @@ class Compiled:
         max_memory: int | str | None,
         more: Mapping[str, object],
     ) -> dict[str, Any]:
-        from tidu_cli.runtime.evaluate import call
+        from tidu_cli.runtime.evaluate import call, outward
 
+        if type(inputs) is dict and not more and out is None and max_memory in self._fits:
+            arrays = self._plain(inputs)
+            if arrays is not None:
+                found = self._program.run(arrays)
+                return {k: outward(o.type, y) for k, o, y in zip(self._names, self._program.outputs, found, strict=True)}
         if type(inputs) is not dict or out is not None or max_memory is not None:
             inputs, out, max_memory = mapping("inputs", inputs), by_key("out", out), size("max_memory", max_memory)
         known = self._known
@@ -137,18 +220,23 @@ class Compiled:
 
             check_memory(self._program, cast("int | None", max_memory))
             self._fits.add(max_memory)
-        found = call(self._program, given)
+        values = call(self._program, given)
         if out:
-            found = write_into(out, found)
-        return dict(zip(self._names, found.values(), strict=True))
+            values = write_into(out, values)
+        return dict(zip(self._names, values.values(), strict=True))
 
 
 @checked()
-def compile(document: Document, output: KeyTexts = ()) -> Compiled:
-    """The head's outputs (or `output`) as a function of their inputs. Raises UnknownNameError, TransformError."""
-    from tidu_cli.runtime.plans.program import compile_graph
+def compile(document: Document, output: KeyTexts = (), engine: str | None = None, device: str | None = None) -> Compiled:
+    """The head's outputs (or `output`) as a function of their inputs, to be called many times.
 
-    return Compiled(compile_graph(materialize(document, outputs=_keys(output)).head))
+    `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
+    """
+    from tidu_cli.runtime.engines.preparing import prepared
+
+    head = materialize(document, outputs=_keys(output)).head
+    choice = chosen(head, engine or default_engine(), device=device, runs=MANY)
+    return Compiled(prepared(head, choice)[0], head, choice)
 
 
 @checked()

@@ -36,14 +36,15 @@ class Progress:
         self.stage = ""
         self.total: int | None = None
         self.done = 0
+        self.unit = "node"
         self.began = time.monotonic()
         self._is_drawn = False
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def begin(self, stage: str, total: int | None) -> None:
+    def begin(self, stage: str, total: int | None, unit: str = "node") -> None:
         """A stage begins. The one before it is over."""
-        self.stage, self.total, self.done, self.began = stage, total, 0, time.monotonic()
+        self.stage, self.total, self.done, self.began, self.unit = stage, total, 0, time.monotonic(), unit
         if self.stream is not None and self._thread is None:
             self._thread = threading.Thread(target=self._draw_until_over, daemon=True)
             self._thread.start()
@@ -52,7 +53,7 @@ class Progress:
         """So many more items are done."""
         self.done += n
         if self.done == self.total:
-            self.tell(f"{self.stage}: {counted(self.total, 'node')}, {time.monotonic() - self.began:.3f} s")
+            self.tell(f"{self.stage}: {counted(self.total, self.unit)}, {time.monotonic() - self.began:.3f} s")
 
     def close(self) -> None:
         """Erase the bar and end its thread."""
@@ -74,7 +75,8 @@ class Progress:
             wait = _EVERY
             with self.lock:
                 assert self.stream is not None
-                line = drawn(self.stage, self.done, self.total, time.monotonic() - self.began, _columns(self.stream))
+                seconds, unit = time.monotonic() - self.began, "" if self.unit == "node" else self.unit
+                line = drawn(self.stage, self.done, self.total, seconds, _columns(self.stream), unit)
                 self._write(f"{_ERASE}{line}")
                 self._is_drawn = True
 
@@ -87,13 +89,19 @@ class Progress:
             self._over.set()
 
 
-def drawn(stage: str, done: int, total: int | None, seconds: float, columns: int) -> str:
-    """The bar as a line of fewer than `columns` columns: stage, percent, bar and time left; of unknown totals the time so far."""
+def drawn(stage: str, done: int, total: int | None, seconds: float, columns: int, unit: str = "") -> str:
+    """The bar as a line of fewer than `columns` columns: stage, percent, bar and time left; of unknown totals the time so far.
+
+    Where there is a `unit` the rate, in so many of it a second, is told, too.
+    """
     if not total:
         return f"{stage}  {_clock(seconds)}"[: columns - 1]
     fraction = min(done / total, 1.0)
     before = f"{stage} {int(100 * fraction):3} %"
     after = f"{_clock(seconds * (1 - fraction) / fraction)} left" if done else ""
+    if unit and done and seconds:
+        rate = done / seconds
+        after = f"{f'{rate:,.0f}' if rate >= 100 else f'{rate:.2g}'} {unit}s/s, {after}"
     width = min(columns - 1 - len(f"{before} [] {after}"), _WIDEST)
     if width < 4:
         return before[: columns - 1]

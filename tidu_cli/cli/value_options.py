@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -65,13 +66,22 @@ batch_option = _assignments(
 """The option --batch KEY=AXIS, which repeats."""
 
 inputs_option = click.option(
-    "--inputs", "files", multiple=True, metavar="FILE", help="Values of inputs by key: JSON, npz or msgpack; repeats."
+    "--inputs",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Values of inputs by key: JSON, npz, msgpack, or a directory of zarr or of npy and npz files; repeats.",
 )
 """The option --inputs FILE, which repeats."""
 
 
-def given_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> dict[Key, object]:
-    """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound."""
+def given_values(
+    document: Document, settings: tuple[str, ...], files: tuple[str, ...], in_parts: Collection[Key] = ()
+) -> dict[Key, object]:
+    """The values of --inputs files, then of --set, which wins. Raises TiduError for what is malformed, unknown or bound.
+
+    Of `in_parts`, arrays in files of which parts can be read are given as where they lie.
+    """
     types = input_types(document)
     whole, nested = list[str](), dict[Key, object]()
     for setting in values_of(settings):
@@ -82,7 +92,12 @@ def given_values(document: Document, settings: tuple[str, ...], files: tuple[str
             nested |= read_values(f"{{{json.dumps(key)}: {value}}}".encode(), f"--set {key}", types)
         else:
             whole.append(setting)
-    return file_values(files, types) | nested | _assigned(document, whole, types, "--set", "set")
+    return file_values(files, types, in_parts) | nested | _assigned(document, whole, types, "--set", "set", in_parts)
+
+
+def name_directories(settings: tuple[str, ...], files: tuple[str, ...]) -> bool:
+    """Whether some value of --set or --inputs is in a directory."""
+    return any(map(os.path.isdir, [*files, *(setting.rpartition("=@")[2] for setting in settings)]))
 
 
 def _nests(name: str, types: Mapping[Key, Type]) -> bool:
@@ -127,21 +142,32 @@ def input_types(document: Document) -> dict[Key, Type]:
     return {key: declared.type for key, declared in document.inputs.items()}
 
 
-def file_values(files: tuple[str, ...], types: Mapping[Key, Type]) -> dict[Key, object]:
-    """The values that files hold by key, the last one where several have one. Raises TiduError."""
-    from tidu_cli.formats.values import read_values
+def file_values(files: tuple[str, ...], types: Mapping[Key, Type], in_parts: Collection[Key] = ()) -> dict[Key, object]:
+    """The values that files hold by key, the last one where several have one; `in_parts` as in `given_values`. Raises TiduError."""
+    from tidu_cli.formats.values import read_values, values_at
 
-    return {key: value for file in files for key, value in read_values(bytes_of(file), shown(file), types).items()}
+    found: dict[Key, object] = {}
+    for file in files:
+        if os.path.isdir(file) or (in_parts and file.endswith(".npz")):
+            found |= values_at(file, types, in_parts)
+        else:
+            found |= read_values(bytes_of(file), shown(file), types)
+    return found
 
 
 def _assigned(
-    document: Document, settings: Sequence[str], types: Mapping[Key, Type], option: str, what: str = ""
+    document: Document,
+    settings: Sequence[str],
+    types: Mapping[Key, Type],
+    option: str,
+    what: str = "",
+    in_parts: Collection[Key] = (),
 ) -> dict[Key, object]:
     """What the values of an option assign to inputs; where it says `what` these are to be, they must not be bound."""
     from tidu_cli.formats.values import parse_assignment
 
     declared = document.inputs
-    assigned = dict(parse_assignment(setting, declared, types, option=option) for setting in settings)
+    assigned = dict(parse_assignment(setting, declared, types, option=option, in_parts=in_parts) for setting in settings)
     for key, (g, _) in document.bound.items():
         if what and key in assigned:
             raise TransformError(f"input '{key}' is bound to a value of graph '{document.graphs[g].name}', so it cannot be {what}")

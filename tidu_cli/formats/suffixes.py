@@ -16,6 +16,7 @@ FORMATS = {
     ".txt": "table",
     ".npy": "npy",
     ".npz": "npz",
+    ".zarr": "zarr",
     ".dot": "dot",
     ".gv": "dot",
     ".svg": "svg",
@@ -44,6 +45,11 @@ def compressed_too(*suffixes: str) -> tuple[str, ...]:
 def format_of(path: str | None) -> str | None:
     """The format that a path's suffix stands for; None where it has none, or one that is of no format."""
     return FORMATS.get(split(path)[0].lower()) if path else None
+
+
+def is_chunked(path: str | None) -> bool:
+    """Whether a path's suffix says that arrays there are put together of chunks, and not in memory."""
+    return path is not None and os.path.splitext(path)[1].lower() in (".zarr", ".npz", ".npy")
 
 
 def of_formats(formats: tuple[str, ...]) -> str:

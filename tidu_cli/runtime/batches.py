@@ -14,19 +14,23 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves, of_batch
+from tidu_cli.runtime.engines.choosing import ENGINES, NUMPY, PLAIN, Choice
+from tidu_cli.runtime.engines.contract import Run
+from tidu_cli.runtime.engines.preparing import prepared
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
 from tidu_cli.runtime.plans.interpreter import each, owned
-from tidu_cli.runtime.plans.program import compile_graph, grouped_program, needed_inputs, plain_program
+from tidu_cli.runtime.plans.program import grouped_program, needed_inputs, plain_program
+from tidu_cli.runtime.sums import Partial, divided, require_reducible, summed
 from tidu_cli.watching import watch
 
 Vectorize = Callable[[Graph, Collection[Key], int], tuple[Graph, list[bool]]]
 """`tidu_cli.transforms.batch.vectorized`, which this layer may not import."""
 
-Run = Callable[[Mapping[Key, Any]], list[Any]]
-"""From the inputs of a chunk, with the batch as their first axis, to the values of the outputs."""
+Runs = dict[Any, Any]
+"""What was made ready for batches of one graph, in the form of `evaluate_batch`."""
 
 CACHE_BYTES = 2**20
 """What is alive at once in a chunk should take no more, where it can: about what a core has of cache to itself."""
@@ -49,16 +53,25 @@ def evaluate_batch(
     *,
     max_memory: int | None = None,
     chunk: int | None = None,
+    engine: Choice = PLAIN,
+    reduction: str | None = None,
+    runs: Runs | None = None,
 ) -> tuple[dict[Key, Any], dict[Key, Type]]:
     """The values of a graph's outputs for each item of a batch, and their types: all have the batch as their first axis.
 
     Inputs of `axes` have one more axis than declared, the batch, at the place that `axes` says; -1 is the last one. They say how
     many items there are, also where no output depends on them. The others are shared by all items. All else is as in `evaluate`.
     `chunk` items go through at once; by default as many as fit into cache. Where the arithmetic is elementwise the results are bit
-    for bit those of the items one by one; sums and products of matrices may be added in another order. Raises EvaluationError for
-    axes that are not there and batches of different sizes, and MissingRuleError.
+    for bit those of the items one by one, but on XLA; sums and products of matrices may be added in another order. Raises
+    EvaluationError for axes that are not there and batches of different sizes, and MissingRuleError.
+
+    With the `reduction` "sum" or "mean" the outputs are those of all items together, see `sums`, and of their declared types.
+    `runs` keeps what is made ready here for other batches of the same graph, one at a time.
     """
-    needed = needed_inputs(graph)
+    runs = {} if runs is None else runs
+    needed = runs.get("needed") or runs.setdefault("needed", needed_inputs(graph))
+    if reduction:
+        require_reducible(graph.outputs, reduction)
     require_given([i for i in graph.inputs if i.key in axes or i.key in needed], inputs)
     items: dict[Key, Any] = {}
     size_of: dict[Key, int] = {}
@@ -67,7 +80,7 @@ def evaluate_batch(
             continue
         value = inputs[i.key]
         if i.key in axes and not is_zero_seed(i.key, i.type, value):
-            items[i.key], size_of[i.key] = _batch(f"input {i.key}", i.type, axes[i.key], value)
+            items[i.key], size_of[i.key] = as_batch(f"input {i.key}", i.type, axes[i.key], value)
         else:
             items[i.key] = value_of_input(i.key, i.type, value)
     if not size_of:
@@ -76,18 +89,52 @@ def evaluate_batch(
     if min(size_of.values()) < size:
         told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())
         raise EvaluationError(f"batches differ in size: {told}; give as many items of each")
-    types = {o.key: _of_batch(f"output {o.key}", o.type, size) for o in graph.outputs}
-    run, chunk = _by_rows(graph, size, chunk, max_memory) or _vectorized(graph, set(size_of), size, chunk, max_memory, vectorize)
-    found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
+    types = {o.key: o.type if reduction else batch_type(f"output {o.key}", o.type, size) for o in graph.outputs}
+    asked = (frozenset(size_of), size, chunk, max_memory, engine)
+    if asked not in runs:
+        runs[asked] = _ready(graph, set(size_of), size, chunk, max_memory, vectorize, engine)
+    run, chunk = runs[asked]
     n_chunks = -(-size // chunk)
+    found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
+    partial = Partial()
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
         chosen = itemgetter(slice(begin, begin + chunk))
         part = {key: each(np.ascontiguousarray, each(chosen, items[key])) for key in needed & size_of.keys()}
         part |= {key: items[key] for key in needed - size_of.keys()}
-        for target, value in zip(found, run(part), strict=True):
+        values = run(part)
+        if reduction:
+            partial.take(tuple(_sum_of(value, k * chunk - begin, chunk) for value in values))
+            continue
+        for target, value in zip(found, values, strict=True):
             _fill(target, begin, begin + chunk, value)
+    if reduction and size:
+        total = partial.total() if reduction == "sum" else divided(partial.total(), size)
+        found = [zero if value is None else value for zero, value in zip(found, total, strict=True)]
     return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
+
+
+def _ready(
+    graph: Graph,
+    keys: Collection[Key],
+    size: int,
+    chunk: int | None,
+    max_memory: int | None,
+    vectorize: Vectorize,
+    engine: Choice,
+) -> tuple[Run, int]:
+    """What runs a chunk, and of how many items it is."""
+    if engine.name == NUMPY:
+        found = _by_rows(graph, size, chunk, max_memory)
+        if found is not None:
+            return found
+    else:
+        per_item = sum(t.nbytes for t in (*[i.type for i in graph.inputs if i.key in keys], *[o.type for o in graph.outputs]))
+        items = _chunk(size, chunk, per_item, MOST_BYTES // max(per_item, 1), max_memory)
+        run = ENGINES[engine.name].module().batch(graph, keys, items, max_memory)
+        if run is not None:
+            return run, items
+    return _vectorized(graph, keys, size, chunk, max_memory, vectorize, engine)
 
 
 def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None) -> tuple[Run, int] | None:
@@ -102,7 +149,13 @@ def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None)
 
 
 def _vectorized(
-    graph: Graph, keys: Collection[Key], size: int, chunk: int | None, max_memory: int | None, vectorize: Vectorize
+    graph: Graph,
+    keys: Collection[Key],
+    size: int,
+    chunk: int | None,
+    max_memory: int | None,
+    vectorize: Vectorize,
+    engine: Choice,
 ) -> tuple[Run, int]:
     """For any graph: the graph that its primitives' batch rules make of it."""
     alone = plain_program(graph)
@@ -111,7 +164,7 @@ def _vectorized(
     mean = max(sum(sizes) // max(len(sizes), 1), 1)
     chunk = _chunk(size, chunk, estimate_memory(alone).peak, -(-CALL_BYTES // mean), max_memory)
     batched, depend = vectorize(graph, keys, chunk)
-    program = compile_graph(batched)
+    program, _ = prepared(batched, engine)
     check_memory(program, max_memory)
 
     def run(part: Mapping[Key, Any]) -> list[Any]:
@@ -132,13 +185,9 @@ def _chunk(size: int, wanted: int | None, per_item: int, worthwhile: int, max_me
     return -(-size // -(-size // chunk)) if size else 1
 
 
-def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
-    """A batch of values, as arrays whose first axis it is, and its size."""
-    sizes = dict.fromkeys(_sizes(place, type_, axis, value))
-    if len(sizes) != 1:
-        raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
-    (size,) = sizes
-    _of_batch(place, type_, size)
+def as_batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]:
+    """A batch of values of a type, as arrays whose first axis it is, and its size. Raises EvaluationError that names the place."""
+    size = batch_size(place, type_, axis, value)
 
     def with_batch(t: TensorType) -> TensorType:
         at = axis % (t.rank + 1)
@@ -147,7 +196,18 @@ def _batch(place: str, type_: Type, axis: int, value: object) -> tuple[Any, int]
     return each(lambda x: np.moveaxis(x, axis, 0), input_value(place, map_leaves(type_, with_batch), value)), size
 
 
-def _of_batch(place: str, type_: Type, size: int) -> Type:
+def batch_size(place: str, type_: Type, axis: int, value: object) -> int:
+    """How many values of a type a batch of them holds, or what has its shapes. Raises EvaluationError that names the place."""
+    sizes = dict.fromkeys(_sizes(place, type_, axis, value))
+    if len(sizes) != 1:
+        raise EvaluationError(f"{place}: its fields differ in size along the batch: {', '.join(map(str, sizes))}")
+    (size,) = sizes
+    batch_type(place, type_, size)
+    return size
+
+
+def batch_type(place: str, type_: Type, size: int) -> Type:
+    """The type of `size` values of a type. Raises EvaluationError that names the place, where it is more than an array holds."""
     try:
         return of_batch(type_, size)
     except TypeRuleError as error:
@@ -171,6 +231,11 @@ def _sizes(place: str, type_: Type, axis: int, value: object) -> Iterator[int]:
         told = f"a batch of {type_}, {_axes(len(shape))}"
         raise EvaluationError(f"{place}: axis {axis} is out of range for {told}; the first is 0, the last -1")
     yield shape[axis]
+
+
+def _sum_of(value: Any, begin: int, n: int) -> Any:
+    """The sum of an output over the items of a chunk from `begin` on, `n` with those before; None for zero."""
+    return summed(each(lambda x: np.broadcast_to(x, (n, *x.shape[1:]))[begin:], value))
 
 
 def _axes(n: int) -> str:

@@ -11,22 +11,24 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, storage_dtype, unit_of
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.runtime.engines.choosing import PLAIN, Choice
 from tidu_cli.runtime.inputs import value_of_input
-from tidu_cli.runtime.memory import check_memory, fits
-from tidu_cli.runtime.plans.groups import GroupedProgram
-from tidu_cli.runtime.plans.interpreter import Program
+from tidu_cli.runtime.memory import check_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tidu_cli.runtime.engines.contract import Runnable
+
 
 def evaluate(
-    source: Program | GroupedProgram | Graph,
+    source: Runnable | Graph,
     inputs: Mapping[Key, object],
     *,
     moves: Mapping[Key, object] | None = None,
     max_memory: int | None = None,
     outputs: Sequence[int] | None = None,
+    engine: Choice = PLAIN,
 ) -> dict[Key, Any]:
     """The values of a graph's outputs (those chosen, if it is not compiled yet), by key, for these inputs.
 
@@ -38,22 +40,20 @@ def evaluate(
     no output needs are not looked at.
 
     `moves` are tangents by the keys of inputs: the graph is evaluated at the inputs moved along them (see `retraction`).
-    `max_memory` is in bytes, None for the machine's. Results are NumPy arrays: datetime64 of datetimes, f64 of durations, which
-    count their unit; of records dicts of these, of tuples tuples. Raises EvaluationError for missing and wrong inputs, and for
-    what would not fit, before anything runs.
+    `max_memory` is in bytes, None for the machine's. `engine` runs the graph, if it is not compiled yet. Results
+    are NumPy arrays: datetime64 of datetimes, f64 of durations, which count their unit; of records dicts of these, of tuples
+    tuples. Raises EvaluationError for missing and wrong inputs, and for what would not fit, before anything runs.
     """
-    from tidu_cli.runtime.plans.program import compile_graph, plain_program  # and with them NumPy
+    from tidu_cli.runtime.engines.preparing import prepared  # and with it NumPy
 
-    program = compile_graph(source, outputs=outputs) if isinstance(source, Graph) else source
-    if isinstance(source, Graph) and isinstance(program, GroupedProgram) and not fits(program, max_memory):
-        program = plain_program(source, outputs=outputs)  # which lets go of what it has used
+    program = prepared(source, engine, outputs, max_memory)[0] if isinstance(source, Graph) else source
     require_given(program.inputs, inputs)
     check_memory(program, max_memory)
     return call(program, inputs, moves=moves, once=True)
 
 
 def call(
-    program: Program | GroupedProgram,
+    program: Runnable,
     inputs: Mapping[Key, object],
     *,
     moves: Mapping[Key, object] | None = None,
@@ -71,7 +71,7 @@ def call(
         for i in program.inputs:
             if i.key in moves:
                 given[i.key] = moved(program.primitives, i.key, i.type, given[i.key], moves[i.key])
-    found = program.run(given, once=once) if isinstance(program, GroupedProgram) else program.run(given)
+    found = program.run(given, once=once)
     return {o.key: outward(o.type, value) for o, value in zip(program.outputs, found, strict=True)}
 
 

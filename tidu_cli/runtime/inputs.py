@@ -6,11 +6,12 @@ them, and objects of fields, as JSON has them). Messages begin with the place: `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, TypeTextError, did_you_mean
+from tidu_cli.graph.graph import Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Constant, Literal, literal_from_numbers
 from tidu_cli.graph.types import (
@@ -100,6 +101,30 @@ def is_as_declared(type_: Type, value: object) -> bool:
         and value.dtype is numpy_dtype(np, type_.dtype)  # by identity, as all arrays of a native dtype share one
         and type_.dtype not in DATETIMES  # whose counts are looked at
     )
+
+
+def plain_arrays(declared: Sequence[Input]) -> Callable[[dict[Any, Any]], dict[Key, Any] | None]:
+    """What takes the values of inputs by the texts of their keys, where each is there and an array plainly of its type; else None.
+
+    So a call that takes some µs spends few on what it was given.
+    """
+    import numpy as np
+
+    if not all(isinstance(i.type, TensorType) and i.type.dtype not in DATETIMES for i in declared):
+        return lambda given: None
+    keys = [i.key for i in declared]
+    due = [(str(i.key), i.type.shape, numpy_dtype(np, i.type.dtype)) for i in declared if isinstance(i.type, TensorType)]
+
+    def taken(given: dict[Any, Any]) -> dict[Key, Any] | None:
+        if len(given) != len(due):
+            return None
+        values = [given.get(text) for text, _, _ in due]
+        for value, (_, shape, dtype) in zip(values, due, strict=True):
+            if type(value) is not np.ndarray or value.shape != shape or value.dtype is not dtype:
+                return None
+        return dict(zip(keys, values, strict=True))
+
+    return taken
 
 
 def record_fields(place: str, type_: RecordType, value: object) -> Mapping[str, object]:

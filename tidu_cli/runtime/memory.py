@@ -6,14 +6,18 @@ A run that would not fit is refused at the start with a reason, and not killed b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Document, Graph, column
 from tidu_cli.graph.link import link
 from tidu_cli.limits import format_size, limits, more_than
-from tidu_cli.runtime.liveness import Liveness, alive_within
+from tidu_cli.runtime.liveness import Liveness
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
+
+if TYPE_CHECKING:
+    from tidu_cli.runtime.engines.contract import Runnable
 
 _SHOWN = 3  # how many of the largest values a refusal names
 
@@ -62,13 +66,13 @@ def _written_out(program: Program) -> Graph:
     )
 
 
-def check_memory(program: Program | GroupedProgram, limit: int | None) -> None:
+def check_memory(program: Runnable, limit: int | None) -> None:
     """Raise EvaluationError if a run would take more than `limit` bytes; None means what `limits` say."""
-    allowed = limits().bytes() if limit is None else limit
-    if isinstance(program, GroupedProgram):
-        if (needed := program.nbytes()) > allowed:
-            raise _too_much(needed, f"{program.n_steps} values, most of them scalars", allowed)
-    elif _bound(program) > allowed:
+    allowed, needed = allowed_bytes(limit), program.nbytes()
+    if needed > allowed and not isinstance(program, Program):
+        what = f"{program.n_steps} values, most of them scalars" if isinstance(program, GroupedProgram) else "as its engine runs it"
+        raise _too_much(needed, what, allowed)
+    if needed > allowed and isinstance(program, Program):
         estimate = estimate_memory(program)
         if estimate.peak > allowed:
             values = ", ".join(f"{what} {format_size(size)}" for size, what in estimate.largest[:_SHOWN])
@@ -83,17 +87,9 @@ def _too_much(needed: int, what: str, allowed: int) -> EvaluationError:
 
 def fits(program: GroupedProgram, limit: int | None) -> bool:
     """Whether a run takes no more than `limit` bytes; None means what `limits` say."""
-    return program.nbytes() <= (limits().bytes() if limit is None else limit)
+    return program.nbytes() <= allowed_bytes(limit)
 
 
-def _bound(program: Program) -> int:
-    """More than any run takes: spares small programs of many steps the walk through them."""
-    types = [t for code in set(program.code) for t in program.graph.cases[code].results]
-    largest = max([t.nbytes for t in types], default=0)
-    within = max([alive_within(program.graph.cases[code], program.primitives) for code in set(program.code)], default=0)
-    return (
-        program.n_slots * largest
-        + within
-        + sum(i.type.nbytes for i in program.inputs)
-        + sum(o.type.nbytes for o in program.outputs)
-    )
+def allowed_bytes(limit: int | None) -> int:
+    """The bytes that a limit allows; None means what `limits` say."""
+    return limits().bytes() if limit is None else limit

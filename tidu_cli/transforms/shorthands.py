@@ -47,9 +47,13 @@ class Pipeline:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.stages: list[Stage] = []
+        self.linear: Document | None = None
+        """The document whose head `matrix` was taken of."""
 
     def then(self, transform: Callable[..., Document], **options: Any) -> Pipeline:
         """Go through one more stage. Gives the pipeline itself. Raises what the transform raises."""
+        if transform is matrix:
+            self.linear = self.document
         self.document = transform(self.document, **options)
         self.stages.append(Stage(transform, options))
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tidu_cli.cli.cluster_options import Spread, chunk_option, reduce_option, resume_option, scheduler_option
+from tidu_cli.cli.engine_options import chosen_engine, engine_options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     chosen_format,
@@ -16,19 +18,34 @@ from tidu_cli.cli.options import (
     require_stdin_once,
 )
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.cli.value_options import batch_option, given_axes, given_moves, given_values, inputs_option, move_options, set_option
+from tidu_cli.cli.value_options import (
+    batch_option,
+    given_axes,
+    given_moves,
+    given_values,
+    inputs_option,
+    move_options,
+    name_directories,
+    set_option,
+)
+from tidu_cli.formats.suffixes import is_chunked
 from tidu_cli.graph.keys import Key
 
-_FORMATS = ("json", "csv", "npy", "npz", "msgpack", "table")
+_FORMATS = ("json", "csv", "npy", "npz", "zarr", "msgpack", "table")
 
 
 @click.command(cls=Command, epilog=example("tidu eval samples/f.json --set x=3"))
 @file_argument
-@set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy; repeats.")
+@set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy, @FILE.npz:NAME, @DIR; repeats.")
 @inputs_option
 @output_keys_option
 @move_options
 @batch_option
+@scheduler_option
+@chunk_option
+@reduce_option
+@resume_option
+@engine_options
 @result_options(*_FORMATS, default="json")
 def command(
     file: str,
@@ -38,6 +55,12 @@ def command(
     outputs: tuple[Key, ...],
     moves: tuple[str, ...],
     move_files: tuple[str, ...],
+    scheduler: str | None,
+    chunk: int | None,
+    reduction: str | None,
+    resume: bool,
+    engine: str,
+    device: str | None,
     out: str | None,
     format_: str | None,
 ) -> None:
@@ -52,28 +75,51 @@ def command(
     evaluate at --moves the output of `tidu vjp` with a cotangent y@-1 of -0.1.
 
     With --batch some inputs have one more axis than declared, along which there are many values of them; the graph is evaluated for
-    all, and every output has the batch as its first axis. Inputs without --batch are shared.
+    all, and every output has the batch as its first axis. Inputs without --batch are shared. With --reduce outputs are summed over
+    the batch, in pairs. With --scheduler the batch is spread in chunks over processes or machines, with the same results.
+
+    A batch may be more than memory holds. Values in .npy and .npz files, directories of zarr and directories of numbered such files
+    are read chunk by chunk, by the processes that need them, and -o OUT.zarr, .npz and .npy are written so: chunks that are done
+    are kept in OUT.partial until all are, and a run that broke off goes on from them with --resume.
     """
     from tidu_cli.formats.values import write_values
     from tidu_cli.transforms.materialize import materialize
 
     require_stdin_once(file, *files, *move_files)
+    spread = Spread(scheduler, chunk, reduction, resume, out)
+    if spread and not batches:
+        raise click.UsageError(
+            "--scheduler, --chunk, --reduce and --resume are for a batch; say with --batch KEY=0 which input has one"
+        )
+    spread.require_out()
     chosen = chosen_format(out, format_, "json")
     require_printable(out, chosen)
+    if chosen == "zarr" and (reduction or not batches or not is_chunked(out)):
+        raise click.UsageError("zarr holds the results of a --batch, in a directory: -o OUT.zarr; write others as npz")
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")
     document = load(file, settings, files).document
-    axes, values = given_axes(document, batches), given_values(document, settings, files)
+    axes = given_axes(document, batches)
+    in_chunks = bool(axes) and (bool(spread) or chosen == "zarr" or name_directories(settings, files))
+    values = given_values(document, settings, files, axes if in_chunks else ())
     moved = given_moves(document, moves, move_files)
     head = materialize(document, outputs=outputs).head
     del document  # which may be as large
+    choice = chosen_engine(head, engine, device)
+    if in_chunks:
+        from tidu_cli.cli.spreading import spread_values
+
+        spread_values(
+            head, values, axes, choice, spread, lambda values, types: emit_bytes(write_values(values, chosen, types), out)
+        )
+        return
     if axes:
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.batch import vectorized
 
-        results, types = evaluate_batch(head, values, axes, vectorized)
+        results, types = evaluate_batch(head, values, axes, vectorized, engine=choice)
     else:
         from tidu_cli.runtime.evaluate import evaluate
 
-        results, types = evaluate(head, values, moves=moved), {o.key: o.type for o in head.outputs}
+        results, types = evaluate(head, values, moves=moved, engine=choice), {o.key: o.type for o in head.outputs}
     emit_bytes(write_values(results, chosen, types), out)

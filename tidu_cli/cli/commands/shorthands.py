@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,8 @@ import click
 
 from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
+from tidu_cli.cli.cluster_options import Spread, chunk_option, resume_option, scheduler_option
+from tidu_cli.cli.engine_options import chosen_engine, engine_options, engine_words
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     KEY,
@@ -62,10 +64,16 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
 
     def decorate(arguments: Callable[..., dict[str, Any]]) -> click.Command:
         @wraps(arguments)
-        def command(file: str, tell: bool, out: str | None, format_: str | None, **given: Any) -> None:
+        def command(
+            file: str, tell: bool, engine: str, device: str | None, out: str | None, format_: str | None, **given: Any
+        ) -> None:
             from tidu_cli.transforms import shorthands
 
             settings, files = given.pop("settings"), given.pop("files")
+            spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)
+            if spread and not (settings or files):
+                raise click.UsageError("--scheduler, --chunk and --resume are for values; give them with --set or --inputs")
+            spread.require_out()
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen in _OF_VALUES:
@@ -82,15 +90,23 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             given["wrt"] = _wrt(document, given["wrt"])
             run: Pipeline = getattr(shorthands, arguments.__name__)(document, **arguments(**given))
             if tell:
-                emit_text(_commands(run, document, file, settings, files, out, format_))
+                emit_text(_commands(run, document, file, settings, files, engine_words(engine, device), out, format_))
             elif not evaluates:
                 emit(run.document, out, format_, came_in)
             else:
                 from tidu_cli.formats.values import write_values
                 from tidu_cli.runtime.evaluate import evaluate
 
-                values = evaluate(run.document.head, given_values(run.document, settings, files))
-                emit_bytes(write_values(values, chosen, {o.key: o.type for o in run.document.head.outputs}), out)
+                def write(values: Mapping[Key, Any]) -> None:
+                    emit_bytes(write_values(values, chosen, {o.key: o.type for o in head.outputs}), out)
+
+                head, values = run.document.head, given_values(run.document, settings, files)
+                if spread:
+                    from tidu_cli.cli.spreading import spread_matrix
+
+                    spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device), write)
+                else:
+                    write(evaluate(head, values, engine=chosen_engine(head, engine, device)))
 
         decorated: Any = command
         for option in reversed((*options, *_SHARED)):
@@ -107,6 +123,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     output_keys_option,
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
+    engine_options,
     click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
     result_options(*DOCUMENTS, *_OF_VALUES, default="what came in; of values json"),
 )
@@ -172,6 +189,9 @@ def hvp(**given: Any) -> dict[str, Any]:
     click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
     holomorphic_option,
+    scheduler_option,
+    chunk_option,
+    resume_option,
 )
 def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     """Derive the Jacobian, in one pass.
@@ -190,7 +210,13 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     return given | {"reverse": None if mode is None else mode == "reverse"}
 
 
-@_shorthand("tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2", wrt_option)
+@_shorthand(
+    "tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
+    wrt_option,
+    scheduler_option,
+    chunk_option,
+    resume_option,
+)
 def hessian(**given: Any) -> dict[str, Any]:
     """Derive the Hessian of a real number, in one pass.
 
@@ -234,9 +260,15 @@ def _wrt(document: Document, wrt: Key | tuple[Key, ...]) -> Key | list[Key]:
 
 
 def _commands(
-    run: Pipeline, document: Document, file: str, settings: Sequence[str], files: Sequence[str], *result: str | None
+    run: Pipeline,
+    document: Document,
+    file: str,
+    settings: Sequence[str],
+    files: Sequence[str],
+    how: Sequence[str],
+    *result: str | None,
 ) -> str:
-    """The commands that do the same to a document; `result` is what -o and --format say."""
+    """The commands that do the same to a document; `how` says what evaluates, and `result` is what -o and --format say."""
     out, format_ = result
     commands = [["tidu", *_words(stage)] for stage in run.stages]
     if kind_of(file, settings) == "file":
@@ -245,7 +277,7 @@ def _commands(
         commands.insert(0, words_of(document, file, settings, files))
         settings = values_of(settings)
     if settings or files:
-        commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files)])
+        commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files), *how])
     commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]
     return " | ".join(" ".join(map(_quoted, command)) for command in commands)
 

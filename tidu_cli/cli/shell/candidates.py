@@ -260,7 +260,7 @@ def _moves(place: Cursor) -> Iterator[Candidate]:
 def _assigned(place: Cursor, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
     for text, type_ in ports:
         if place.incomplete.startswith(f"{text}=@"):
-            yield from _files(place.incomplete[len(text) + 2 :], compressed_too(".npy"), before=f"{text}=@")
+            yield from _files(place.incomplete[len(text) + 2 :], (*compressed_too(".npy"), ".npz"), before=f"{text}=@")
         elif not any(setting.startswith(f"{text}=") for setting in place.taken):
             yield Candidate(f"{text}=", type_, goes_on=True)
 

@@ -42,6 +42,17 @@ def _members(name: str, value: Any, type_: Type | None) -> Iterator[Member]:
         yield from _members(f"{name}.{field}", part, field_type)
 
 
+def field_of(text: str, records: Mapping[str, Key]) -> tuple[str, list[str]]:
+    """The record that a member `p.x` is of, the one of the longest name, and the way to the field in it; "" for none."""
+    owner, path = text, list[str]()
+    while "." in owner:
+        owner, _, step = owner.rpartition(".")
+        path.insert(0, step)
+        if owner in records:
+            return owner, path
+    return "", []
+
+
 def fields(value: Any, type_: RecordType) -> Iterator[tuple[str, Any, Type]]:
     """The fields of a record: a name, what the value has there, None for zero, and its type."""
     for k, (name, field_type) in enumerate(type_.fields):

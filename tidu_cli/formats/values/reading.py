@@ -15,7 +15,9 @@ from tidu_cli.formats.compression import CompressionError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import require_finite, wants_text
 from tidu_cli.formats.messages import repeated
+from tidu_cli.formats.values.members import field_of
 from tidu_cli.formats.values.npy import read_array
+from tidu_cli.formats.values.places import is_place, value_at
 from tidu_cli.formats.values.spellings import as_json
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE
@@ -69,11 +71,17 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
 
 
 def parse_assignment(
-    text: str, keys: Collection[Key], declared: Mapping[Key, Type] = NO_TYPES, *, option: str = "--set"
+    text: str,
+    keys: Collection[Key],
+    declared: Mapping[Key, Type] = NO_TYPES,
+    *,
+    option: str = "--set",
+    in_parts: Collection[Key] = (),
 ) -> tuple[Key, object]:
     """The key and the value of `KEY=VALUE`, where VALUE is JSON, with numbers as Python spells them, or `@FILE.npy`.
 
-    One date or time needs no quotes, and a vector no brackets: 1,2,3.
+    After @ may also stand FILE.npz:NAME, or a directory of chunks or of zarr; those of `in_parts` are where they lie, not read. One
+    date or time needs no quotes, and a vector no brackets: 1,2,3.
 
     The `=` is the last one whose left side is one of `keys`, as names may hold one; `declared` are types of inputs, `option` is how
     messages name what takes the assignment. Raises DocumentError if the text is malformed, UnknownNameError if no such key is
@@ -93,7 +101,10 @@ def parse_assignment(
     where, key = f"{option} {key_text}", known[key_text]
     type_ = declared.get(key)
     if value_text.startswith("@"):
-        return key, _read_npy(value_text[1:], where)
+        path = value_text[1:]
+        if is_place(path, in_parts=key in in_parts):
+            return key, value_at(path, where, in_parts=key in in_parts)
+        return key, _read_npy(path, where)
     if isinstance(type_, TensorType) and type_.dtype in DATETIMES and _DATE.match(value_text):
         return key, value_text
     spelled = as_json(value_text)
@@ -214,7 +225,7 @@ def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type] | None) -> 
     for info in archive.infolist():
         member = info.orig_filename  # `filename` ends at a NUL
         text = member.removesuffix(".npy")
-        owner, path = ("", []) if text in texts else _field(text, records)
+        owner, path = ("", []) if text in texts else field_of(text, records)
         key = records[owner] if owner else _undeclared_key(text, source)
         if key is None:
             continue
@@ -238,17 +249,6 @@ def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type] | None) -> 
             raise DocumentError(f"{source}: malformed npz: member {_short(repr(member))}: {_line(error)}") from None
         room -= found.nbytes
     return values
-
-
-def _field(text: str, records: Mapping[str, Key]) -> tuple[str, list[str]]:
-    """The record that a member `p.x` is of, the one of the longest name, and the way to the field in it; "" for none."""
-    owner, path = text, list[str]()
-    while "." in owner:
-        owner, _, step = owner.rpartition(".")
-        path.insert(0, step)
-        if owner in records:
-            return owner, path
-    return "", []
 
 
 def _undeclared_key(text: str, source: str) -> Key | None:

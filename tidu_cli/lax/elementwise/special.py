@@ -54,11 +54,15 @@ def _erfc(np: Any, special: Any, x: Any) -> Any:
     return found
 
 
+_LGAMMA = {1.5: -0.12078223763524522, 2.0: 0.0}
+"""The values at the centers of the series: ln(√π / 2), and 0."""
+
+
 @lru_cache
-def _lgamma_series(np: Any, special: Any) -> list[float]:
-    """lgamma(2 + t) = (1 - γ) t + Σ (-1)^k (ζ(k) - 1) t^k / k; Abramowitz and Stegun 6.1.33."""
+def _lgamma_series(np: Any, special: Any, center: float) -> list[float]:
+    """lgamma(c + t) = lgamma(c) + ψ(c) t + Σ (-1)^k ζ(k, c) t^k / k, by the derivatives of ψ; Abramowitz and Stegun 6.4.10."""
     orders = np.arange(30, 1, -1)
-    return [*(special.zetac(orders) * (-1.0) ** orders / orders), 1 - np.euler_gamma, 0.0]
+    return [*(special.zeta(orders, center) * (-1.0) ** orders / orders), special.psi(center), _LGAMMA[center]]
 
 
 def _lgamma(np: Any, special: Any, x: Any) -> Any:
@@ -68,9 +72,9 @@ def _lgamma(np: Any, special: Any, x: Any) -> Any:
         # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
         near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
         t = x[near]
-        left = t < 1.5
-        t = np.where(left, t - 1, t - 2)
-        found[near] = np.polyval(_lgamma_series(np, special), t) - np.where(left, np.log1p(t), 0)
+        left, middle = t < 1.25, (t >= 1.25) & (t < 1.75)
+        around_2 = np.polyval(_lgamma_series(np, special, 2.0), np.where(left, t - 1, t - 2)) - np.where(left, np.log1p(t - 1), 0)
+        found[near] = np.where(middle, np.polyval(_lgamma_series(np, special, 1.5), t - 1.5), around_2)
     return found
 
 

@@ -19,6 +19,7 @@ from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import Kernel, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.liveness import alive_within
 from tidu_cli.watching import watch
 
 UNARY, WIDE = -1, -2
@@ -80,6 +81,14 @@ class Program:
         """The number of kernel calls of a run."""
         return len(self.code)
 
+    def nbytes(self) -> int:
+        """More bytes than any run takes, with inputs and results: `estimate_memory` walks through the steps, and says it better."""
+        cases = [self.graph.cases[code] for code in set(self.code)]
+        ends = [*(i.type for i in self.inputs), *(o.type for o in self.outputs)]
+        largest = max([t.nbytes for case in cases for t in case.results], default=0)
+        within = max([alive_within(case, self.primitives) for case in cases], default=0)
+        return self.n_slots * largest + within + sum(t.nbytes for t in ends)
+
     def slots(self, step: int) -> Wide:
         """The slots of any step, in the one form. A view for analyses: the run walks the columns."""
         left, right = self.left[step], self.right[step]
@@ -101,7 +110,7 @@ class Program:
             kernels[number] = reusing or primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
         return kernels
 
-    def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
+    def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
         """The values of `outputs`, in order, for values of the declared types (`evaluate` checks what users give).
 
         Times are arrays of the numbers that hold them, records tuples of their fields' values, in order. In those of tangents None

@@ -193,7 +193,7 @@ def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: obje
     for k in range(1, len(arrays)):
         later = set(result).union(*terms[k + 1 :])
         other, others = _single(arrays[k], terms[k], later | set(labels), sizes)
-        current, labels = _pair(current, labels, other, others, later)
+        current, labels = _pair(current, labels, other, others, later, result)
         current, labels = _single(current, labels, later, sizes)
     return current.permuted([labels.index(c) for c in result])
 
@@ -238,9 +238,13 @@ def _single(x: Array, labels: str, needed: set[str], sizes: dict[str, int]) -> t
     return x, labels
 
 
-def _pair(x: Array, left: str, y: Array, right: str, later: set[str]) -> tuple[Array, str]:
+def _pair(x: Array, left: str, y: Array, right: str, later: set[str], result: str) -> tuple[Array, str]:
+    """The product of two operands, whose labels come in the order of the result where an order of the operands has it."""
     shared = [c for c in left if c in right]
     contract, batch = [c for c in shared if c not in later], [c for c in shared if c in later]
+    first = next((c for c in result if c not in shared and (c in left or c in right)), "")
+    if first in right and first not in left:
+        (x, left), (y, right) = (y, right), (x, left)
     axes = (([left.index(c) for c in labels], [right.index(c) for c in labels]) for labels in (contract, batch))
     found = product(x, y, *axes)
     labels = "".join(batch) + "".join(c for c in left if c not in shared) + "".join(c for c in right if c not in shared)

@@ -1,0 +1,2 @@
+# One goes on from what is beside a file.
+tidu eval samples/rosenbrock.json --set 'x=[1,2,3]' --set y=2 --batch x=0 --resume

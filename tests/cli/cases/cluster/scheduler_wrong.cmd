@@ -1,0 +1,2 @@
+# No address of a scheduler.
+tidu eval samples/rosenbrock.json --set 'x=[1,2,3]' --set y=2 --batch x=0 --scheduler head

@@ -1,0 +1,124 @@
+"""Clusters and graphs for tests, and what is counted on workers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import tidu_cli as tidu
+from tidu_cli.runtime.batches import evaluate_batch
+
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="needs dask and distributed: pip install 'tidu[dask]'")
+
+
+@contextmanager
+def started(n):
+    """A cluster of so many processes of one thread each."""
+    if find_spec("distributed") is None:
+        pytest.skip("needs dask and distributed: pip install 'tidu[dask]'")
+    from distributed import LocalCluster
+
+    quiet = logging.CRITICAL + 1
+    no_page = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    with LocalCluster(n_workers=n, threads_per_worker=1, silence_logs=quiet, **no_page) as cluster:
+        yield cluster
+
+
+def elementwise():
+    """Of numbers x and y: what comes out of a batch is to the bit what comes out one by one."""
+    return tidu.trace(lambda x, y: {"a": np.sin(x) * y + x, "b": x / (1 + y * y)}, x="f64[3]", y="f64[]")
+
+
+def products():
+    """Sums and products within an item, and complex numbers."""
+    return tidu.trace(lambda x, z: {"a": x @ x.T, "b": (z * x[0]).sum()}, x="f64[4,3]", z="c128[3]")
+
+
+def values(n, seed=0):
+    """Items for `elementwise`."""
+    rng = np.random.default_rng(seed)
+    return {"x": rng.normal(size=(n, 3)), "y": rng.normal(size=n)}
+
+
+def same(found, due):
+    """Whether two results are the same bit for bit."""
+    assert list(found) == list(due)
+    return all(bits(found[key]) == bits(due[key]) for key in due)
+
+
+def bits(value):
+    """The dtype, shape and bytes of a value, or of those of a record."""
+    if isinstance(value, dict):
+        return {name: bits(field) for name, field in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(bits, value))
+    array = np.asarray(value)
+    return array.dtype, array.shape, array.tobytes()
+
+
+# What follows runs on workers, which import this module.
+
+KEPT = []
+"""The names of what this worker was given, since `watch_keeping`."""
+
+
+def watch_keeping():
+    from tidu_cli.cluster import work
+    from tidu_cli.cluster.dask import plugin
+
+    KEPT.clear()
+    plugin.keep = lambda thing: KEPT.append(thing.name) or work.keep(thing)
+
+
+def unwatch_keeping():
+    from tidu_cli.cluster import work
+    from tidu_cli.cluster.dask import plugin
+
+    plugin.keep = work.keep
+    return list(KEPT)
+
+
+def left_over():
+    """The names of what this worker still has."""
+    from tidu_cli.cluster import work
+
+    return sorted(work._kept), sorted(work._graphs)
+
+
+def slow(seconds):
+    """Have each chunk take so long at least."""
+    from tidu_cli.cluster import work
+
+    def run(*args, **options):
+        time.sleep(seconds)
+        return evaluate_batch(*args, **options)
+
+    work.evaluate_batch = run if seconds else evaluate_batch
+
+
+def poison(value):
+    """A plugin of workers that die of items of this value."""
+    from distributed import WorkerPlugin
+
+    from tidu_cli.cluster import work
+
+    def run(graph, values, *args, **options):
+        if any(np.any(x == value) for x in values.values()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return evaluate_batch(graph, values, *args, **options)
+
+    class Poison(WorkerPlugin):
+        def setup(self, worker):
+            work.evaluate_batch = run
+
+        def teardown(self, worker):
+            work.evaluate_batch = evaluate_batch
+
+    return Poison()

@@ -1,0 +1,168 @@
+"""Arrays of Dask's in and out: as lazy as they came, and of the values of one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tidu_cli as tidu
+from tests.cli.running import document, graph
+from tests.cluster.clusters import bits, elementwise, needs_dask, products, same, values
+from tidu_cli.cluster.dask import arrays
+from tidu_cli.errors import ArgumentError, EvaluationError
+
+pytestmark = needs_dask
+AXES = {"x": 0, "y": 0}
+
+
+@pytest.fixture
+def da():
+    """Dask's arrays, computed by one thread unless a client is named."""
+    import dask
+    import dask.array
+
+    with dask.config.set(scheduler="synchronous"):
+        yield dask.array
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The chunks that were run in this process, as they are run."""
+    found = []
+    run = arrays.run_chunk
+
+    def counted(name, index, start, stop, given):
+        found.append((start, stop))
+        return run(name, index, start, stop, given)
+
+    monkeypatch.setattr(arrays, "run_chunk", counted)
+    return found
+
+
+def computed(found):
+    import dask
+
+    return dask.compute(found)[0]
+
+
+def test_nothing_is_computed_before_it_is_wanted(da, runs):
+    import dask
+
+    made, at = [], values(20)
+
+    def block(k):
+        made.append(k)
+        return at["x"][5 * k : 5 * k + 5]
+
+    delayed = dask.delayed(block)
+    x = da.concatenate([da.from_delayed(delayed(k), (5, 3), "f8") for k in range(4)])
+    found = tidu.compile(elementwise()).map({"x": x, "y": at["y"]}, AXES)
+    assert {key: (type(a), a.shape, a.dtype, a.chunks) for key, a in found.items()} == {
+        key: (da.Array, (20, 3), np.dtype("f8"), ((5, 5, 5, 5), (3,))) for key in "ab"
+    }
+    assert not made and not runs
+    first = found["a"][:7].compute()
+    assert sorted(made) == [0, 1] and sorted(runs) == [(0, 5), (5, 10)], "and only the blocks that are"
+    due = tidu.evaluate(elementwise(), at, batch=AXES)
+    assert bits(first) == bits(due["a"][:7])
+    assert same(computed(found), due)
+
+
+@pytest.mark.parametrize("blocks", [1, 4, (1, 6, 13), 20, 50])
+def test_blocks_of_any_size(blocks, da):
+    at = values(20)
+    given = {"x": da.from_array(at["x"], chunks=(blocks, 2)), "y": da.from_array(at["y"], chunks=7)}
+    found = tidu.compile(elementwise()).map(given, AXES)
+    assert same(computed(found), tidu.evaluate(elementwise(), at, batch=AXES))
+
+
+@pytest.mark.parametrize("reduce", [None, "sum", "mean"])
+def test_sums_axes_and_complex_numbers(reduce, da):
+    rng = np.random.default_rng(0)
+    at = {"x": rng.normal(size=(4, 3, 60)), "z": rng.normal(size=(3, 60)) + 1j * rng.normal(size=(3, 60))}
+    program, axes = tidu.compile(products()), {"x": 2, "z": -1}
+    lazy = {"x": da.from_array(at["x"], chunks=(2, 3, 7)), "z": at["z"]}
+    found = computed(program.map(lazy, axes, reduce=reduce))
+    due = program.map(at, axes, reduce=reduce, chunk=7)
+    if reduce is None:
+        assert same(found, due)
+    for key in due:
+        assert (found[key].dtype, found[key].shape) == (due[key].dtype, due[key].shape)
+        np.testing.assert_allclose(found[key], due[key], rtol=1e-13)
+
+
+def test_on_a_cluster_where_the_blocks_lie(da, client):
+    at = values(20)
+    x = client.persist(da.from_array(at["x"], chunks=(4, 3)))
+    found = tidu.compile(elementwise()).map({"x": x, "y": at["y"]}, AXES)
+    computed_there = dict(zip(found, client.gather(client.compute(list(found.values()))), strict=True))
+    assert same(computed_there, tidu.evaluate(elementwise(), at, batch=AXES))
+
+
+def test_results_are_inputs_of_others(da, runs):
+    """A gradient of the values of another document, of which nothing is computed before."""
+    at = values(12)
+    first = tidu.compile(elementwise()).map({"x": da.from_array(at["x"], chunks=(5, 3)), "y": at["y"]}, AXES)
+    norm = tidu.trace(lambda a: {"s": (a * a).sum()}, a="f64[3]")
+    second = tidu.compile(tidu.grad(norm, "a")).map({"a": first["a"] * 2}, {"a": 0})
+    assert not runs
+    np.testing.assert_array_equal(computed(second)["a@-1"], 4 * tidu.evaluate(elementwise(), at, batch=AXES)["a"])
+
+
+def test_one_block_makes_each_chunk_once(da, runs):
+    """Several outputs are of one run."""
+    at = values(12)
+    computed(tidu.compile(elementwise()).map({"x": da.from_array(at["x"], chunks=(4, 3)), "y": at["y"]}, AXES))
+    assert sorted(runs) == [(0, 4), (4, 8), (8, 12)]
+
+
+def refusal(error, given, **how):
+    with pytest.raises(error) as caught:
+        tidu.compile(elementwise()).map(given, **{"batch": AXES, **how})
+    return str(caught.value)
+
+
+def test_refusals(da):
+    y, x = np.zeros(6), da.zeros((6, 3), chunks=2)
+    assert refusal(EvaluationError, {"x": x, "y": y[:5]}) == (
+        "batches differ in size: y has 5, and others 6; give as many items of each"
+    )
+    assert refusal(EvaluationError, {"x": x, "y": y}, batch={"y": 0}) == (
+        "input x is an array of Dask's without a batch; give batch={'x': 0}, or its compute()"
+    )
+    assert refusal(EvaluationError, {"x": da.zeros((6, 4)), "y": y}) == "input x: expected items of f64[3], got shape [4]"
+    assert refusal(EvaluationError, {"x": x[:, 0], "y": y}).startswith("input x: expected a batch of f64[3] along axis 0, got an")
+    assert "its blocks are of unknown sizes" in refusal(EvaluationError, {"x": x[x[:, 0] >= 0], "y": y})
+    assert refusal(EvaluationError, {"x": x}).startswith("missing inputs: y")
+    for how in ({"scheduler": "local"}, {"chunk": 2}, {"out": Path("y.npz")}):
+        (name,) = how
+        assert refusal(ArgumentError, {"x": x, "y": y}, **how).endswith(f"leave out '{name}'")
+    segment = tidu.load(Path(__file__).parents[2] / "samples" / "segment.json")
+    lazy = {"a": {"x": da.zeros(6), "y": y}, "b": {"x": y, "y": y}}
+    with pytest.raises(EvaluationError, match="input s is of Segment, and arrays of Dask's hold no records; compute"):
+        tidu.compile(segment).map({"s": lazy}, {"s": 0})
+
+
+def test_records_among_the_outputs_are_refused(da, tmp_path):
+    path = tmp_path / "f.json"
+    made = {"op": "record", "attrs": {"type": "{r: f64[], s: f64[]}"}, "inputs": [0, 0]}
+    path.write_bytes(document(graph(inputs=[("x", "f64[]")], outputs=[("p", 1)]) | {"nodes": [made]}))
+    with pytest.raises(EvaluationError, match=r"an output is of .*, and arrays of Dask's hold no records; choose its fields"):
+        tidu.compile(tidu.load(path)).map({"x": da.zeros(6)}, {"x": 0})
+
+
+def test_a_wrong_dtype_is_refused_before_anything_is_computed(da, runs):
+    x = da.zeros((6, 3), chunks=2, dtype="c16")
+    assert refusal(EvaluationError, {"x": x, "y": np.zeros(6)}).startswith("input x: expected f64[3], got c128[3]")
+    found = tidu.compile(elementwise()).map({"x": da.ones((6, 3), chunks=2, dtype="i4"), "y": np.zeros(6)}, AXES)
+    assert computed(found)["b"].tolist() == [[1, 1, 1]] * 6
+
+
+def test_a_chunk_that_fails_is_named(da):
+    """An integer that f64 does not hold, of which only its block knows."""
+    x = da.concatenate([da.ones(4, chunks=2, dtype="i8"), da.full(2, 2**53 + 1), da.ones(2, dtype="i8")])
+    twice = tidu.trace(lambda x: {"y": x + x}, x="f64[]")
+    with pytest.raises(EvaluationError, match=r"^chunk 2 \(items 4 to 5\): input x: expected f64\[2\], got i64\[2\], and 9"):
+        computed(tidu.compile(twice).map({"x": x}, {"x": 0}))

@@ -1,0 +1,117 @@
+"""XLA's values beside NumPy's: samples, all kinds of types, and functions that are loops, decompositions and transforms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+from hypothesis import HealthCheck, given, settings
+
+import tidu_cli as tidu
+from tests.interpret import random_inputs
+from tests.record_graphs import record_graphs
+from tests.strategies import seeds
+from tidu_cli.formats.read import parse_document
+from tidu_cli.graph.graph import Document
+from tidu_cli.runtime.evaluate import outward
+
+pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+
+
+def given_to(document: Document, seed: int) -> dict[str, Any]:
+    """Values of the inputs, drawn at random, as users have them."""
+    types = {i.key: i.type for i in document.free_inputs}
+    return {str(key): outward(types[key], value) for key, value in random_inputs(document, seed).items()}
+
+
+def assert_same(found: Any, due: Any) -> None:
+    """Dtypes, shapes, fields, and values up to the roundings of some dozen operations."""
+    if isinstance(due, dict):
+        assert list(found) == list(due)
+        for name, part in due.items():
+            assert_same(found[name], part)
+    elif isinstance(due, tuple):
+        for x, y in zip(found, due, strict=True):
+            assert_same(x, y)
+    else:
+        assert (found.dtype, found.shape) == (due.dtype, due.shape)
+        if due.dtype.kind in "biu":
+            np.testing.assert_array_equal(found, due)
+        else:
+            precise = np.dtype(due.dtype).itemsize // (2 if due.dtype.kind == "c" else 1) == 8
+            np.testing.assert_allclose(*(x.astype("c16") for x in (found, due)), rtol=1e-12 if precise else 1e-2, atol=1e-12)
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.name)
+def test_samples(path: Path) -> None:
+    document, _ = parse_document(path.read_bytes(), path.name)
+    inputs = given_to(document, 0)
+    assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(record_graphs(), seeds)
+def test_records(graphs: Any, seed: int) -> None:
+    document, _ = graphs
+    inputs = given_to(document, seed)
+    assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "cholesky": (lambda a, b: np.linalg.solve(np.linalg.cholesky(a @ a.T + 3 * np.eye(3)), b), ("f64[3,3]", "f64[3]")),
+    "eigh": (lambda a: np.linalg.eigvalsh(a @ a.T), ("f64[4,4]",)),
+    "svd": (lambda a: np.linalg.svd(a, compute_uv=False), ("f64[5,3]",)),
+    "qr": (lambda a: np.abs(np.linalg.qr(a)[1]), ("f64[5,3]",)),
+    "expm": (lambda a: scipy.linalg.expm(a / 4), ("f64[3,3]",)),
+    "fft": (lambda x: np.fft.ifft(np.fft.fft(x) * np.fft.fft(x[::-1])), ("c128[16]",)),
+    "special": (lambda x: scipy.special.erf(x) + scipy.special.gammaln(x**2 + 1) + scipy.special.i0e(x), ("f64[7]",)),
+    "scan": (lambda x, ys: tidu.scan(lambda c, y: (np.sin(c) + y, c * y), x, ys), ("f64[]", "f64[9]")),
+    "while": (lambda x: tidu.while_loop(lambda c: c[0] < 100, lambda c: (c[0] * 2 + 1, c[1] + 1), (np.abs(x), 0)), ("f64[]",)),
+    "cond": (lambda x: tidu.cond(x[0] > 0, lambda x: np.exp(x), lambda x: -x, x), ("f64[3]",)),
+    "integers": (lambda n: (n * 2**30, n // 3, n % 3, n << 3, n ^ 5), ("i32[6]",)),
+    "sort": (lambda x: (np.sort(x, axis=0), np.argsort(x, axis=1)), ("f64[5,4]",)),
+    "nothing": (lambda x: (x.sum(), np.concatenate([x, x])), ("f64[0]",)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_and_their_gradients(name: str) -> None:
+    function, types = FUNCTIONS[name]
+    document = tidu.trace(function, *types)
+    inputs = given_to(document, 1)
+    assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
+    wrt = [str(i.key) for i in document.head.inputs]
+    if name != "integers":
+        product = tidu.jvp(document, wrt)
+        inputs |= {f"{key}@1": inputs[key] for key in wrt}
+        assert_same(tidu.evaluate(product, inputs, engine="xla"), tidu.evaluate(product, inputs, engine="numpy"))
+
+
+def test_large_arrays_go_through() -> None:
+    document = tidu.trace(lambda x, y: np.tanh(x @ y), "f64[700,900]", "f64[900,500]")
+    rng = np.random.default_rng(0)
+    inputs = {"x": rng.normal(size=(700, 900)), "y": rng.normal(size=(900, 500))}
+    assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
+
+
+def test_records_of_one_name_and_other_fields_are_other_programs() -> None:
+    for shape in ((), (2,)):
+        type_ = f"f64{list(shape)}"
+        graph = {
+            "name": "f",
+            "inputs": [{"key": "p", "type": "Point"}],
+            "outputs": [{"key": "y", "value": 0, "type": "Point"}],
+            "nodes": [],
+        }
+        text = json.dumps({"tidu": 1, "types": {"Point": {"x": type_}}, "graphs": [graph]})
+        document, _ = parse_document(text.encode(), "points")
+        inputs = {"p": {"x": np.ones(shape)}}
+        assert_same(tidu.evaluate(document, inputs, engine="xla"), {"y": inputs["p"]})

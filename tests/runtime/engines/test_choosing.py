@@ -1,0 +1,103 @@
+"""Which engine runs a graph: the one named, or what takes the least time by estimate, of those installed."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import tidu_cli as tidu
+from benchmarks.generate import SHAPES
+from tidu_cli.errors import EvaluationError, UnknownNameError
+from tidu_cli.runtime.engines.choosing import ENGINES, MANY, Choice, chosen, default_engine
+from tidu_cli.runtime.engines.preparing import prepared
+
+FIND_SPEC = importlib.util.find_spec
+
+
+def loop(body, start, length):
+    return tidu.trace(lambda x: tidu.fori_loop(0, length, lambda _, x: body(x), x), start).head
+
+
+def steps_of_numbers(length):
+    return loop(lambda x: np.sin(x) + 0.5 * x, "f64[]", length)
+
+
+def steps_of_arrays(length):
+    return loop(lambda x: np.sin(x) @ np.ones((3, 3)), "f64[3]", length)
+
+
+@pytest.fixture
+def lacking(monkeypatch):
+    """Makes packages look as if they were not installed."""
+
+    def lack(*packages):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in packages else FIND_SPEC(name))
+
+    return lack
+
+
+@pytest.mark.parametrize(
+    ("graph", "runs", "engine"),
+    [
+        (steps_of_numbers(10), 1, "numpy"),
+        (steps_of_numbers(10**7), 1, "native"),
+        (steps_of_numbers(10**4), MANY, "native"),
+        (steps_of_arrays(100), 1, "numpy"),
+        (steps_of_arrays(10**6), 1, "xla"),
+        (steps_of_arrays(1000), MANY, "xla"),
+        (SHAPES["chain"](10**4).head, 1, "numpy"),
+        (SHAPES["dag"](10**4).head, MANY, "native"),
+    ],
+)
+def test_the_quickest_is_chosen(graph, runs, engine):
+    assert chosen(graph, "auto", runs=runs).name == engine
+
+
+def test_what_is_not_installed_is_not_chosen(lacking):
+    lacking("llvmlite", "jax")
+    assert chosen(steps_of_numbers(10**8), "auto").name == "numpy"
+    lacking("llvmlite")
+    assert chosen(steps_of_numbers(10**8), "auto").name == "xla"
+
+
+@pytest.mark.parametrize(("engine", "package", "extra"), [("native", "llvmlite", "native"), ("xla", "jax", "jax")])
+def test_an_engine_that_is_asked_for_and_not_installed_says_what_to_install(lacking, engine, package, extra):
+    lacking(package)
+    with pytest.raises(EvaluationError) as told:
+        tidu.evaluate(tidu.trace(lambda x: np.sin(x), "f64[]"), {"x": 1.0}, engine=engine)
+    assert str(told.value) == f"the engine {engine} needs the package {package}: pip install 'tidu[{extra}]'"
+
+
+def test_the_environment_names_one(monkeypatch):
+    monkeypatch.setenv("TIDU_ENGINE", "native")
+    assert default_engine() == "native"
+    monkeypatch.setenv("TIDU_ENGINE", "nativ")
+    with pytest.raises(UnknownNameError, match="no engine 'nativ'; did you mean 'native'"):
+        default_engine()
+    monkeypatch.setenv("TIDU_ENGINE", "")
+    assert default_engine() == "auto"
+
+
+def test_a_device_asks_for_xla():
+    assert chosen(steps_of_numbers(1), "auto", device="gpu").name == "xla"
+    assert chosen(steps_of_numbers(1), "auto", device="cpu").name == "numpy"
+
+
+def test_an_engine_that_fails_is_replaced_where_it_was_not_asked_for(monkeypatch):
+    def fail(*_):
+        raise OSError("no space left for code")
+
+    monkeypatch.setattr("tidu_cli.runtime.engines.native.engine.program", fail)
+    graph = steps_of_numbers(10)
+    _, choice = prepared(graph, Choice("native", "as it is quick", automatic=True))
+    assert (choice.name, choice.reason) == ("numpy", "as the engine native failed: no space left for code")
+    with pytest.raises(OSError, match="no space left"):
+        prepared(graph, Choice("native", "as asked for"))
+
+
+def test_all_engines_have_what_is_asked_of_them():
+    for engine in ENGINES.values():
+        module = engine.module()
+        assert all(callable(getattr(module, name)) for name in ("refusal", "program", "batch"))

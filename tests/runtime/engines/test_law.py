@@ -1,0 +1,107 @@
+"""Engines against the plain interpreter: all primitives, random documents and their derivatives, edges of dtypes, batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tidu_cli as tidu
+from tests.runtime.engines.local import require_agreement
+from tests.strategies import ANY, REAL, documents, seeds
+from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
+from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.engines.choosing import ENGINES
+from tidu_cli.transforms.batch import vectorized
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+ENGINE = pytest.mark.parametrize("engine", ["native", pytest.param("xla", marks=pytest.mark.jax)])
+FUSED = frozenset({"xla"})
+"""Engines that may make a sum of a product which was not rounded, and to which subnormal numbers are zeros."""
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, np.inf, -np.inf, np.nan, 1.7e308, 2.0**31, 2.0**63]
+SUBNORMAL = [5e-324, -2.2e-308]
+
+
+def require(engine, head, values):
+    """Raises AssertionError where the engine differs. What it refuses, as tests of the engines say, passes."""
+    module = ENGINES[engine].module()
+    if module.refusal(head, BUILTIN) is None:
+        require_agreement(engine, head, values, fused=engine in FUSED)
+
+
+def values_for(head, seed, interval=(0.1, 0.9)):
+    """Values of the inputs, all of tensors."""
+    rng = np.random.default_rng(seed)
+    return {i.key: np.asarray(draw(rng, i.type, interval)) for i in head.inputs}
+
+
+@pytest.mark.parametrize("op", [p.name for p in BUILTIN])
+def test_examples_of_primitives(op):
+    rng = np.random.default_rng(0)
+    for example, case in example_cases(BUILTIN, BUILTIN[op]):
+        if not all(isinstance(t, TensorType) for t in (*case.operands, *case.results)):
+            continue
+        head = one_node_document(case).head
+        operands = [draw(rng, t, of_operand(example.within, k)) for k, t in enumerate(case.operands)]
+        require("native", head, {i.key: x for i, x in zip(head.inputs, operands, strict=True)})
+
+
+@ENGINE
+@settings(max_examples=150)
+@given(documents(makers=ANY, dtypes=("f64", "f32", "c128"), shapes=((), (), (3,))), seeds)
+def test_random_documents(engine, document, seed):
+    head = materialize(document).head
+    require(engine, head, values_for(head, seed))
+
+
+@ENGINE
+@settings(max_examples=100)
+@given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=2, max_nodes=12, bindings=False), seeds)
+def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
+    wrt = [i.key for i in document.free_inputs]
+    head = materialize(transpose(linearize(document, wrt))).head
+    require(engine, head, values_for(head, seed))
+
+
+@ENGINE
+@settings(max_examples=100)
+@given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, bindings=False), st.data())
+def test_edges(engine, document, data):
+    """NaN, infinities, zeros of both signs, subnormal numbers and others that overflow."""
+    head = materialize(document).head
+    edges = EDGES if engine in FUSED else EDGES + SUBNORMAL
+    require(engine, head, {i.key: np.asarray(data.draw(st.sampled_from(edges))) for i in head.inputs})
+
+
+SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False)
+
+
+@settings(max_examples=60)
+@given(SCALARS, seeds, st.integers(1, 40))
+def test_batches_are_items_one_by_one(document, seed, size):
+    """Bit for bit."""
+    rng = np.random.default_rng(seed)
+    head = materialize(document).head
+    if ENGINES["native"].module().refusal(head, BUILTIN) is not None:
+        return
+    batch = {str(i.key): rng.uniform(0.1, 0.9, size) for i in head.inputs}
+    together = tidu.evaluate(document, batch, batch=dict.fromkeys(batch, 0), engine="native")
+    for k in range(size):
+        alone = tidu.evaluate(document, {key: x[k] for key, x in batch.items()}, engine="native")
+        assert {key: y[k].tobytes() for key, y in together.items()} == {key: y.tobytes() for key, y in alone.items()}
+
+
+@pytest.mark.jax
+@settings(max_examples=60)
+@given(SCALARS, seeds, st.integers(1, 40))
+def test_batches_are_graphs_of_arrays(document, seed, size):
+    """XLA has one program for a number and another for many, whose products it may contract otherwise."""
+    head = materialize(document).head
+    batched, _ = vectorized(head, [i.key for i in head.inputs], size)
+    require("xla", batched, values_for(batched, seed))

@@ -1,0 +1,42 @@
+"""What the machine gives beside what the plain interpreter gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.runtime.engines.native.engine import program
+from tidu_cli.runtime.plans.program import plain_program
+
+ULPS = 4
+
+
+def native(graph):
+    return program(graph, vocabulary(graph.cases), None, None)
+
+
+def assert_agrees(graph, inputs, ulps=ULPS, made=None):
+    """Runs a graph both ways, and holds one to the other: dtypes, shapes, NaN where NaN is, signs of zeros, and `ulps`."""
+    found, due = (made or native(graph)).run(inputs), plain_program(graph).run(inputs)
+    for output, f, d in zip(graph.outputs, found, due, strict=True):
+        assert (f.dtype, f.shape) == (d.dtype, d.shape), output.key
+        assert_close(f, d, ulps, inputs)
+
+
+def assert_close(found, due, ulps=ULPS, told=""):
+    if due.dtype.kind == "c":
+        # A part of a product is a difference, which NumPy may round once where the other way rounds twice.
+        with np.errstate(all="ignore"):
+            near = np.abs(found - due) <= ulps * np.spacing(np.abs(due))
+        finite = near & (np.abs(due) > 0)
+        assert_close(np.where(finite, due, found).real, due.real, ulps, told)
+        assert_close(np.where(finite, due, found).imag, due.imag, ulps, told)
+        return
+    if due.dtype.kind != "f":
+        np.testing.assert_array_equal(found, due, err_msg=str(told))
+        return
+    same = (found == due) & ((found != 0) | (np.signbit(found) == np.signbit(due))) | (np.isnan(found) & np.isnan(due))
+    with np.errstate(all="ignore"):
+        near = np.abs(found - due) <= ulps * np.spacing(np.maximum(np.abs(found), np.abs(due)))
+    wrong = ~(same | (near & (due != 0) & np.isfinite(due)))
+    assert not wrong.any(), f"{found[wrong][:5]} where {due[wrong][:5]} are due, at {np.argwhere(wrong)[:5].tolist()}"

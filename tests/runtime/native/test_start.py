@@ -1,0 +1,40 @@
+"""What the engine takes before a first result: to load its code in a process, and to compile it once on a machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TURNS = 4
+BUSY = 2
+"""How much more time work takes where all cores are busy, two to a unit."""
+
+RUNS = [(["--set", "x=0.5"], b'{"y": 0.5}\n'), (["--set", "x=1,2", "--batch", "x=0"], b'{"y": [2.0, 8.0]}\n')]
+
+
+def seconds(engine, directory, arguments, printed):
+    """The processor's time of a command."""
+    command = [Path(sys.executable).with_name("tidu"), "eval", "samples/f.json", "--engine", engine, *arguments]
+    environment = {**os.environ, "TIDU_CACHE_DIR": str(directory)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout.read() == printed
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.mark.parametrize("run", RUNS, ids=["alone", "batch"])
+def test_code_is_compiled_once_and_then_loaded(tmp_path, run):
+    times = {"numpy": [], "compiled": [], "loaded": []}
+    for turn in range(TURNS):
+        times["numpy"].append(seconds("numpy", tmp_path, *run))
+        times["compiled"].append(seconds("native", tmp_path / str(turn), *run))
+        times["loaded"].append(seconds("native", tmp_path / str(turn), *run))
+    least = {name: min(some) for name, some in times.items()}
+    assert least["loaded"] - least["numpy"] < BUSY * 0.15
+    assert least["compiled"] - least["numpy"] < BUSY * 0.5

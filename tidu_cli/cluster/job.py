@@ -1,0 +1,56 @@
+"""What workers are to do, in parcels that travel once to each worker: tasks name them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidu_cli import __version__
+from tidu_cli.cluster.items.plan import Items
+from tidu_cli.errors import worded
+from tidu_cli.formats.write import format_document
+from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.limits import limits
+from tidu_cli.runtime.engines.choosing import PLAIN, Choice
+from tidu_cli.watching import listening
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A self-contained document of one graph as bytes, by a name that follows from them."""
+
+    name: str
+    data: bytes
+    plugins: tuple[str, ...] = ()
+    version: str = __version__
+
+
+@dataclass(frozen=True)
+class Job:
+    """How the document of a parcel is run: the inputs that have items, and the values of all others.
+
+    `items` are those that every worker can read by itself; others come with the tasks. `memory` is the limit that the user set,
+    None for each worker's own; `name` is what tasks call it.
+    """
+
+    document: str
+    batched: tuple[Key, ...]
+    shared: Mapping[Key, Any]
+    reduction: str | None = None
+    engine: Choice = PLAIN
+    max_memory: int | None = None
+    memory: int | None = field(default_factory=lambda: limits().memory)
+    items: Mapping[Key, Items] = field(default_factory=dict)
+    in_python: bool = field(default_factory=lambda: worded("", "python") == "python")
+    name: str = field(default_factory=lambda: f"tidu-{os.urandom(8).hex()}")
+
+
+def parcel_of(graph: Graph, plugins: tuple[str, ...] = ()) -> Parcel:
+    """A self-contained graph on its way."""
+    with listening(None):
+        data = format_document(Document((graph,), graph.cases), "msgpack")
+    return Parcel(f"tidu-document-{hashlib.sha256(data).hexdigest()[:32]}", data, plugins)

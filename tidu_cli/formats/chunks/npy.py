@@ -1,0 +1,194 @@
+"""Parts of arrays in NumPy's files: npy, and the members of npz, by where their numbers lie."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from tidu_cli.errors import DocumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Located:
+    """An array whose numbers lie in a file one after the other, from the byte `offset` on, in the order of C or of Fortran."""
+
+    path: str
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+    fortran: bool = False
+    name: str = ""
+    header: int = 0
+    """The byte at which what says its dtype and shape begins."""
+
+    def read(self, start: int, stop: int, axis: int = 0) -> NDArray[Any]:
+        """As `Source` says."""
+        import numpy as np
+
+        _require_same(self)
+        index = (slice(None),) * axis + (slice(start, stop),) if self.shape else ()
+        if not math.prod(self.shape):
+            return np.empty(self.shape, native(self.dtype))[index].copy()
+        try:
+            whole = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, "F" if self.fortran else "C")
+        except (OSError, ValueError) as error:
+            raise DocumentError(f"{self.path}: {error}") from None
+        part = whole[index]
+        return np.array(part, native(self.dtype), order="C")
+
+    def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
+        """As `Source` says."""
+        return (self.path,)
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """An array in a compressed member of an npz file: all before a part is decompressed to read it."""
+
+    path: str
+    member: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def read(self, start: int, stop: int, axis: int = 0) -> NDArray[Any]:
+        """As `Source` says."""
+        import zipfile
+        import zlib
+
+        import numpy as np
+
+        if axis:
+            raise DocumentError(
+                f"{self.path}: {self.member} is compressed, and is read in parts of its first axis alone; write it with np.savez"
+            )
+        shape = (min(stop, self.shape[0]) - start, *self.shape[1:]) if self.shape else ()
+        row = math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
+        try:
+            with _member(self.path, self.member) as file:
+                found, _, dtype = _header(file, f"{self.path}: {self.member}")
+                require_same(self, found, dtype)
+                file.seek(start * row, os.SEEK_CUR)
+                data = file.read(math.prod(shape[:1]) * row)
+            return np.frombuffer(data, self.dtype).reshape(shape).astype(native(self.dtype))
+        except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+            raise DocumentError(f"{self.path}: {self.member} is damaged: {error}") from None
+
+    def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
+        """As `Source` says."""
+        return (self.path,)
+
+
+def native(dtype: Any) -> Any:
+    """A dtype in the order of bytes that the machine has."""
+    import numpy as np
+
+    return np.dtype(dtype).newbyteorder("=")
+
+
+def require_whole(source: Located) -> None:
+    """Raises DocumentError if the file ends before the array does."""
+    import numpy as np
+
+    due = source.offset + math.prod(source.shape) * np.dtype(source.dtype).itemsize
+    try:
+        size = os.path.getsize(source.path)
+    except OSError as error:
+        raise DocumentError(f"{source.path}: {error.strerror}") from None
+    if size < due:
+        raise DocumentError(f"{source.path}: is cut off, at {size} bytes of {due}; write it again")
+
+
+def _require_same(source: Located) -> None:
+    """Raises DocumentError if the file is not what it was when it was looked at, here or on the machine that did."""
+    try:
+        with open(source.path, "rb") as file:
+            file.seek(source.header)
+            shape, fortran, dtype = _header(file, source.path)
+            offset = file.tell()
+    except OSError as error:
+        raise DocumentError(f"{source.path}: {error.strerror}") from None
+    require_same(source, shape, dtype)
+    if (fortran, offset) != (source.fortran, source.offset):
+        raise DocumentError(f"{source.path}: has been changed since the run began")
+    require_whole(source)
+
+
+def require_same(source: Any, shape: tuple[int, ...], dtype: str) -> None:
+    """Raises DocumentError unless an array is still of the dtype and shape that it was of."""
+    if (dtype, shape) != (source.dtype, source.shape):
+        told = f"{dtype}{list(shape)}, and {source.dtype}{list(source.shape)} is due"
+        raise DocumentError(f"{source.files(0, 0)[0]}: has been changed since the run began: it is {told}")
+
+
+def located(path: str) -> Located:
+    """The array of an .npy file. Raises DocumentError, OSError."""
+    with open(path, "rb") as file:
+        shape, fortran, dtype = _header(file, path)
+        found = Located(path, file.tell(), dtype, shape, fortran)
+    require_whole(found)
+    return found
+
+
+def members_of(path: str) -> Iterator[tuple[str, Located | Compressed]]:
+    """The arrays of an .npz file by name. Raises DocumentError, OSError."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
+            for info in archive.infolist():
+                if not info.filename.endswith(".npy"):
+                    continue
+                name = info.filename.removesuffix(".npy")
+                with archive.open(info) as member:
+                    shape, fortran, dtype = _header(member, f"{path}: {name}")
+                    length = member.tell()
+                if info.compress_type == zipfile.ZIP_STORED:
+                    header = _data_of(file, info.header_offset)
+                    yield name, Located(path, header + length, dtype, shape, fortran, name, header)
+                elif fortran and len(shape) > 1:
+                    raise DocumentError(f"{path}: {name} is compressed and in the order of Fortran; write it with np.savez")
+                else:
+                    yield name, Compressed(path, info.filename, dtype, shape)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error) as error:
+        raise DocumentError(f"{path}: is no whole .npz file: {error}") from None
+
+
+_LOCAL_HEADER = 30
+"""Bytes of a member's own header before its name and its extra field, whose lengths are in the last four (zip, 4.3.7)."""
+
+
+def _data_of(file: IO[bytes], offset: int) -> int:
+    file.seek(offset)
+    name, extra = struct.unpack("<HH", file.read(_LOCAL_HEADER)[-4:])
+    return int(offset + _LOCAL_HEADER + name + extra)
+
+
+def _member(path: str, member: str) -> IO[bytes]:
+    import zipfile
+
+    try:
+        return zipfile.ZipFile(path).open(member)
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise DocumentError(f"{path}: {error}") from None
+
+
+def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, str]:
+    """The shape, whether in the order of Fortran, and the dtype. Raises DocumentError for what holds no numbers."""
+    from numpy.lib import format as npy
+
+    try:
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+    except (ValueError, EOFError) as error:
+        raise DocumentError(f"{where}: is no array of NumPy's: {' '.join(str(error).split())}") from None
+    if dtype.hasobject or dtype.names or dtype.kind not in "biufcmMV":
+        raise DocumentError(f"{where}: is of {dtype}, and arrays are of numbers; convert it with astype")
+    return shape, fortran and len(shape) > 1, dtype.str
