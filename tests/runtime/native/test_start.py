@@ -11,8 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 TURNS = 4
-BUSY = 2
-"""How much more time work takes where all cores are busy, two to a unit."""
+
+LOADED, COMPILED = 2, 6
+"""The processor's time with the engine, at most, over that with NumPy, which is 0.15 s and more; 1.2 and 3 were measured."""
 
 RUNS = [(["--set", "x=0.5"], b'{"y": 0.5}\n'), (["--set", "x=1,2", "--batch", "x=0"], b'{"y": [2.0, 8.0]}\n')]
 
@@ -36,5 +37,5 @@ def test_code_is_compiled_once_and_then_loaded(tmp_path, run):
         times["compiled"].append(seconds("native", tmp_path / str(turn), *run))
         times["loaded"].append(seconds("native", tmp_path / str(turn), *run))
     least = {name: min(some) for name, some in times.items()}
-    assert least["loaded"] - least["numpy"] < BUSY * 0.15
-    assert least["compiled"] - least["numpy"] < BUSY * 0.5
+    assert least["loaded"] < LOADED * least["numpy"]
+    assert least["compiled"] < COMPILED * least["numpy"]
