@@ -65,7 +65,7 @@ def test_devices_by_name() -> None:
         tidu.evaluate(document(), given, engine="xla", device="gpu")
     with pytest.raises(EvaluationError, match=r"^no device cpu:7: there is cpu:0$"):
         tidu.evaluate(document(), given, engine="xla", device="cpu:7")
-    for wrong in ("gpx", "cpu:", "cpu:-1", "cpu:x"):
+    for wrong in ("", "gpx", "cpu:", "cpu:-1", "cpu:x"):
         with pytest.raises(UnknownNameError, match=f"^no device '{wrong}'"):
             tidu.evaluate(document(), given, engine="xla", device=wrong)
 

@@ -26,7 +26,7 @@ def device_of(name: str | None) -> Any:
 
     Raises UnknownNameError for what is no name of a device, and EvaluationError for one that is not there or in a forked process.
     """
-    platform, colon, number = (name or "cpu").partition(":")
+    platform, colon, number = ("cpu" if name is None else name).partition(":")
     if platform not in PLATFORMS or (colon and not (number.isdecimal() and number.isascii())):
         known = list(PLATFORMS)
         raise UnknownNameError(f"no device '{name}'{did_you_mean(platform, known)} (devices: cpu, gpu, gpu:1, ...)")
@@ -35,7 +35,7 @@ def device_of(name: str | None) -> Any:
         import jax
 
         try:
-            found = jax.devices(platform if name else None)
+            found = jax.devices(None if name is None else platform)
         except RuntimeError:
             here = ", ".join(dict.fromkeys(d.platform for d in jax.devices()))
             way = f"choose {here}, or install JAX for it, as by pip install 'jax[cuda12]'"
