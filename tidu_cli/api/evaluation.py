@@ -200,7 +200,7 @@ class Compiled:
     ) -> dict[str, Any]:
         from tidu_cli.runtime.evaluate import call, outward
 
-        if type(inputs) is dict and not more and out is None and max_memory in self._fits:
+        if type(inputs) is dict and not more and out is None and max_memory is None and None in self._fits:
             arrays = self._plain(inputs)
             if arrays is not None:
                 found = self._program.run(arrays)
