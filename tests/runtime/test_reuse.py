@@ -138,6 +138,24 @@ def test_a_chain_accumulates_in_one_buffer(name: str) -> None:
     assert found.tolist() == ([1.0, 21.0, *[1.0] * 998] if name == "scatter-add" else [11.0] * 1000)
 
 
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+def test_one_complex_number_has_the_bits_of_many(dtype: str) -> None:
+    """NumPy rounds a product otherwise that is alone and goes into the memory of a factor."""
+
+    def body(x: Value) -> Value:
+        for _ in range(3):
+            x = mul(neg(x), x)
+        return x
+
+    one, many = (compile_graph(function("f", {"x": f"{dtype}[{n}]"}, body).head) for n in (1, 200))
+    assert reusing_steps(many) > 0
+    parts = np.random.default_rng(0).uniform(-1, 1, (2, 200))
+    x = (parts[0] + 1j * parts[1]).astype("c8" if dtype == "c64" else "c16")
+    (expected,) = many.run({X: x})
+    found = [one.run({X: x[k : k + 1]})[0] for k in range(200)]
+    assert np.concatenate(found).tobytes() == expected.tobytes()
+
+
 def test_what_others_see_is_not_overwritten() -> None:
     """An input, a constant, a value that is read again, a view of it, an output."""
 

@@ -132,8 +132,9 @@ def _reuses(steps: Steps, primitives: PrimitiveSet, last: NDArray[Any]) -> NDArr
     for code in np.flatnonzero(counts(steps.code, len(cases))).tolist():
         case = cases[code]
         primitive, result = primitives[case.op], case.results[0]
-        # A record may pass on arrays that others see, also where its fields are sums: x + 0 is x.
-        if len(case.results) == 1 and isinstance(result, TensorType) and result.rank > 0:
+        # A record may pass on arrays that others see, also where its fields are sums: x + 0 is x. One number is not worth it, and
+        # NumPy rounds the product of two complex numbers otherwise where it goes into the memory of a factor.
+        if len(case.results) == 1 and isinstance(result, TensorType) and result.size > 1:
             fresh[code] = primitive.evaluation.fresh or is_ufunc(np, primitive, case)
             into[:, code] = [fresh[code] and reusing_kernel(np, primitive, case, k) is not None for k in (0, 1)]
     reusing = into[0] | into[1]
