@@ -35,6 +35,7 @@ LINE = [*UNIT, *spread(1.0, 1.0001, 1.24, 1.5, 2.0, 3.3, 5.9, 7.5, 12.1, 26.0)]
 WIDE = [*LINE, *spread(33.3, 710.0, 1e5, 1e16, 1e100, 1e154, 1e300)]
 RIGHT = [x for x in WIDE if x > 0]
 AROUND_1_AND_2 = [n + d for n in (1, 2) for d in spread(1e-15, 1e-12, 1e-8, 1e-5, 0.01, 0.2, 0.49)]
+ABOVE_POLES = [n + d for n in (-1, -2, -7) for d in (1e-9, 1e-6, 1e-3, 0.05, 0.1)]
 
 ULPS = {
     "exp2": (3, [x for x in WIDE if abs(x) < 1000]),
@@ -53,10 +54,10 @@ ULPS = {
     "acosh": (3, [x for x in WIDE if x > 1]),
     "atanh": (3, UNIT),
     "erf": (4, WIDE),
-    "erfc": (8, [x for x in LINE if x < 26.1]),
+    "erfc": (8, [*[x for x in LINE if x < 26.1], *np.linspace(0.8, 1, 300).tolist()]),
     "erf_inv": (6, UNIT),
     "lgamma": (6, [*RIGHT[:-1], *AROUND_1_AND_2]),
-    "digamma": (6, [*RIGHT, *AROUND_1_AND_2]),
+    "digamma": (6, [*RIGHT, *AROUND_1_AND_2, *ABOVE_POLES]),
     "bessel_i0e": (6, [x for x in WIDE if abs(x) < 1e5]),
     "bessel_i1e": (12, [x for x in WIDE if abs(x) < 1e5]),
 }

@@ -46,8 +46,9 @@ def _scipy(function: str | Kernel) -> KernelRule:
 def _erfc(np: Any, special: Any, x: Any) -> Any:
     found = np.array(special.erfc(x))
     if found.dtype == np.float64:
-        # e^(-x^2) with x^2 rounded would lose log2(x^2) bits: h has 24 bits, so that its square is exact.
-        tail = np.greater(x, 1)
+        # SciPy's is 1 - erf(x) up to 1, and then e^(-x^2) with x^2 rounded, which loses log2(x^2) bits: h has 24 bits, so that
+        # its square is exact.
+        tail = np.greater(x, 0.8)
         t = np.minimum(x[tail], 30)
         h = t.astype(np.float32).astype(np.float64)
         found[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
@@ -79,7 +80,14 @@ def _lgamma(np: Any, special: Any, x: Any) -> Any:
 
 
 def _digamma(np: Any, special: Any, x: Any) -> Any:
-    return np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
+    found = np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
+    # By reflection, of which SciPy's loses digits where x is a little above an integer; Abramowitz and Stegun 6.3.7.
+    below = np.less(x, -0.8) & np.isfinite(x)
+    y = x[below]
+    turned = y - np.rint(y)
+    with np.errstate(invalid="ignore"):
+        found[below] = special.psi(1 - y) - math.pi / np.tan(math.pi * np.where(turned == 0, np.nan, turned))
+    return found
 
 
 def _zeta(np: Any, special: Any, s: Any, q: Any) -> Any:

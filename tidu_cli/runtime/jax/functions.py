@@ -26,38 +26,36 @@ _ALIASES = {"not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor
 """What lax calls the functions of primitives that have Python's words for names."""
 
 
-def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN) -> Function:
+def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: bool = False) -> Function:
     """From JAX arrays to the tuple of results. Attrs are looked at once, here.
 
-    Custom operations of `primitives` are what they stand for. Derivatives are JAX's, or tidu's where JAX has none. Raises
-    MissingRuleError for operations that only NumPy computes.
+    Custom operations of `primitives` are what they stand for. Derivatives are JAX's, or tidu's where JAX has none. For graphs that
+    are only run there are `precise` functions: those that are special have more digits than JAX's, and none need have derivatives.
+    Raises MissingRuleError for operations that only NumPy computes.
     """
     if primitives[case.op].rules.inlined is not None:
-        return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives))
-    function = computed(case)
+        return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
+    function = computed(case, precise=precise)
+    if precise:
+        return function
     from tidu_cli.runtime.jax import derivatives
 
     own = case.op in _special() or derivatives.needs_rules(case)
     return derivatives.with_rules(case, function, document_function) if own else function
 
 
-def computed(case: Case) -> Function:
+def computed(case: Case, *, precise: bool = False) -> Function:
     """Likewise, of a primitive, with the derivatives that JAX has of what computes it. Raises MissingRuleError."""
-    found = _of_records(case) or _of_graphs(case) or _of_times(case) or _of_attrs(case)
+    found = _of_records(case) or _of_graphs(case, precise) or _of_times(case) or _of_attrs(case, precise)
     if found is None:
         raise MissingRuleError("no function of JAX computes it; evaluate the document with tidu instead")
     return found
 
 
-def closed_function(graph: ClosedGraph) -> Function:
-    """The function of a closed graph, from its inputs in order to its outputs."""
-    return document_function(graph.graph)
-
-
-def document_function(graph: Graph) -> Function:
+def document_function(graph: Graph, *, precise: bool = False) -> Function:
     """The function of a self-contained graph, from its inputs in order to its outputs."""
     primitives = vocabulary(graph.cases)
-    return graph_function(graph, lambda case: jax_function(case, primitives))
+    return graph_function(graph, lambda case: jax_function(case, primitives, precise=precise))
 
 
 def _of_records(case: Case) -> Function | None:
@@ -67,11 +65,14 @@ def _of_records(case: Case) -> Function | None:
     return None if function is None else lambda *values: (function(*values),)  # which may be a tuple itself
 
 
-def _of_graphs(case: Case) -> Function | None:
+def _of_graphs(case: Case, precise: bool) -> Function | None:
     from tidu_cli.runtime.jax.primitives.control_flow import FUNCTIONS
 
+    def of_graph(graph: ClosedGraph) -> Function:
+        return document_function(graph.graph, precise=precise)
+
     made = FUNCTIONS.get(case.op)
-    return None if made is None else made(case.attrs, closed_function)
+    return None if made is None else made(case.attrs, of_graph)
 
 
 def _of_times(case: Case) -> Function | None:
@@ -81,12 +82,12 @@ def _of_times(case: Case) -> Function | None:
     return None if function is None else lambda *xs: _tuple(function(*xs))
 
 
-def _of_attrs(case: Case) -> Function | None:
+def _of_attrs(case: Case, precise: bool) -> Function | None:
     """The function of what is told by its attrs, of arrays of numbers."""
     from jax import lax
 
     attrs = dict(cast(Any, case.attrs))
-    called = _families().get(case.op) or _special().get(case.op)
+    called = (_precise().get(case.op) if precise else None) or _families().get(case.op) or _special().get(case.op)
     if called is not None:
         return lambda *xs: _tuple(called(attrs, *xs))
     name = _ALIASES.get(case.op, case.op).replace("-", "_")
@@ -110,6 +111,12 @@ def _special() -> dict[str, Callable[..., Any]]:
 
     families: tuple[Any, ...] = (bessel, gamma, hypergeometric, integrals, matrices)
     return {op: function for family in families for op, function in family.FUNCTIONS.items()}
+
+
+def _precise() -> dict[str, Callable[..., Any]]:
+    from tidu_cli.runtime.jax.special import precise
+
+    return precise.FUNCTIONS
 
 
 def _tuple(results: Any) -> tuple[Any, ...]:

@@ -57,7 +57,7 @@ def _function(graph: Graph) -> Callable[..., tuple[Any, ...]]:
     from tidu_cli.runtime.jax.functions import document_function
     from tidu_cli.runtime.jax.primitives.records import zeros
 
-    function = document_function(graph)
+    function = document_function(graph, precise=True)
 
     def call(*arrays: Any) -> tuple[Any, ...]:
         given = iter(arrays)

@@ -18,6 +18,10 @@ Function = Callable[..., Any]
 Attrs = dict[str, Any]
 
 
+SAMPLES = 256
+"""Of a piece: more than it has coefficients, so that roundings of values are averaged out."""
+
+
 def in_double(function: Callable[..., Any]) -> Function:
     """A function of attrs and arrays in double precision, if JAX is to have that, as one of arrays of any dtype."""
 
@@ -40,10 +44,13 @@ def table(function: Function, low: float, high: float, per_octave: float = 2.0, 
     count = max(1, math.ceil(per_octave * math.log2(high / low)))
     edges = low * (high / low) ** (np.arange(count + 1) / count)
     middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-    angles = np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
+    # cos(jπ / 2n), of angles below 2π: rounded ones of high orders would be off by many units.
+    cosines = np.cos(2 * np.arctan(np.longdouble(1)) / SAMPLES * np.arange(4 * SAMPLES))
+    odd = 2 * np.arange(SAMPLES) + 1
     with np.errstate(all="ignore"):
-        values = np.asarray(function(middle[:, None] + half[:, None] * np.cos(angles)))
-        coefficients = 2 / (degree + 1) * values @ np.cos(angles[:, None] * np.arange(degree + 1))
+        values = np.asarray(function(middle[:, None] + half[:, None] * cosines[odd].astype(float)))
+        waves = cosines[odd[:, None] * np.arange(degree + 1) % (4 * SAMPLES)]
+        coefficients = (values @ waves * 2 / SAMPLES).astype(float)
     coefficients[:, 0] /= 2
     inverse_width = count / math.log2(high / low)
 

@@ -23,17 +23,25 @@ def _odd(name: str) -> Emit:
 
 
 def _erfc(e: Emitter, x: Value) -> Value:
-    """As `lax` has it: for great x by e^(-x^2), whose x^2 would be rounded, of an h near x whose square is exact."""
+    """As `lax` has it: but for small x by e^(-x^2), whose x^2 would be rounded, of an h near x whose square is exact."""
     t = e.intrinsic("llvm.minnum", x, e.constant(x, 30.0))
     h = e.b.fpext(e.b.fptrunc(t, TYPES["f32"]), x.type)
     square = e.libm("exp", e.b.fneg(e.b.fmul(h, h)))
     rest = e.libm("exp", e.b.fmul(e.b.fsub(h, t), e.b.fadd(h, t)))
     tail = e.b.fmul(e.b.fmul(square, rest), e.special("erfcx", t))
-    return e.b.select(e.b.fcmp_ordered(">", x, e.constant(x, 1.0)), tail, e.special("erfc", x))
+    return e.b.select(e.b.fcmp_ordered(">", x, e.constant(x, 0.8)), tail, e.special("erfc", x))
 
 
 def _digamma(e: Emitter, x: Value) -> Value:
-    return e.b.select(e.b.fcmp_ordered("==", x, e.constant(x, 0.0)), e.constant(x, math.nan), e.special("psi", x))
+    # By reflection where SciPy's loses digits, as `lax` has it.
+    below = e.b.fcmp_ordered("<", x, e.constant(x, -0.8))
+    psi = e.special("psi", e.b.select(below, e.b.fsub(e.constant(x, 1.0), x), x))
+    turned = e.b.fsub(x, e.intrinsic("llvm.rint", x))
+    pi = e.constant(x, math.pi)
+    mirrored = e.b.fsub(psi, e.b.fdiv(pi, e.libm("tan", e.b.fmul(pi, turned))))
+    found = e.b.select(below, mirrored, psi)
+    pole = e.b.and_(e.b.fcmp_ordered("<=", x, e.constant(x, 0.0)), e.b.fcmp_ordered("==", turned, e.constant(x, 0.0)))
+    return e.b.select(pole, e.constant(x, math.nan), found)
 
 
 def _lgamma(e: Emitter, x: Value) -> Value:
