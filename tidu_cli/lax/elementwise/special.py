@@ -83,7 +83,7 @@ def _digamma(np: Any, special: Any, x: Any) -> Any:
     found = np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
     # By reflection, of which SciPy's loses digits where x is a little above an integer; Abramowitz and Stegun 6.3.7.
     below = np.less(x, -0.8) & np.isfinite(x)
-    y = x[below]
+    y = x[below].astype(np.float64)
     turned = y - np.rint(y)
     with np.errstate(invalid="ignore"):
         found[below] = special.psi(1 - y) - math.pi / np.tan(math.pi * np.where(turned == 0, np.nan, turned))
