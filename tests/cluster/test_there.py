@@ -23,6 +23,7 @@ from tests.cluster.clusters import (
     values,
     watch_keeping,
 )
+from tidu_cli.cluster import run
 from tidu_cli.cluster.job import parcel_of
 from tidu_cli.cluster.run import AHEAD, batch_of, parts
 from tidu_cli.errors import EvaluationError
@@ -135,6 +136,18 @@ def test_threads_with_one_client(client):
     tidu.compile(elementwise()).map(values(3), AXES, client)
     for kept, graphs in client.run(left_over).values():
         assert names.isdisjoint(kept) and names.isdisjoint(graphs)
+
+
+@pytest.mark.parametrize("reduce", [None, "sum"])
+def test_a_file_that_workers_do_not_see(reduce, client, tmp_path, monkeypatch):
+    """It is where who asks looks at it; here it is gone when the workers do."""
+    np.save(tmp_path / "x.npy", values(N)["x"])
+    parcel = run.parcel_of
+    monkeypatch.setattr(run, "parcel_of", lambda *args: (tmp_path / "x.npy").unlink() or parcel(*args))
+    with pytest.raises(
+        EvaluationError, match=r"^chunk \d \(items .*x.npy: No such file or directory, on the worker at tcp:.*; put it"
+    ):
+        tidu.compile(elementwise()).map(values(N) | {"x": tmp_path / "x.npy"}, AXES, client, reduce=reduce, chunk=5)
 
 
 def test_a_client_that_is_closed(cluster):
