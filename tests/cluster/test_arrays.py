@@ -93,6 +93,39 @@ def test_sums_axes_and_complex_numbers(reduce, da):
         np.testing.assert_allclose(found[key], due[key], rtol=1e-13)
 
 
+@pytest.mark.parametrize("reduce", [None, "sum", "mean"])
+def test_no_items(reduce, da):
+    program, at = tidu.compile(elementwise()), values(0)
+    lazy = {"x": da.from_array(at["x"], chunks=(4, 3)), "y": at["y"]}
+    assert same(computed(program.map(lazy, AXES, reduce=reduce)), program.map(at, AXES, reduce=reduce))
+
+
+@pytest.mark.parametrize("reduce", [None, "sum"])
+def test_files_beside_arrays(reduce, da, tmp_path):
+    """A batch is read in parts by whoever computes a block, a shared value now."""
+    at = values(20)
+    np.save(tmp_path / "y.npy", at["y"])
+    np.save(tmp_path / "one.npy", at["y"][0])
+    program, x = tidu.compile(elementwise()), da.from_array(at["x"], chunks=(7, 3))
+    found = computed(program.map({"x": x, "y": tmp_path / "y.npy"}, AXES, reduce=reduce))
+    assert same(found, program.map(at, AXES, reduce=reduce, chunk=7))
+    found = computed(program.map({"x": x, "y": tmp_path / "one.npy"}, {"x": 0}, reduce=reduce))
+    assert same(found, program.map(at | {"y": at["y"][0]}, {"x": 0}, reduce=reduce, chunk=7))
+    with pytest.raises(EvaluationError, match="batches differ in size: y has 20, and others 7"):
+        program.map({"x": x[:7], "y": tmp_path / "y.npy"}, AXES)
+
+
+def test_arrays_that_no_output_depends_on(da):
+    """A batch says how many items there are; what is no input says nothing."""
+    document = tidu.trace(lambda x, w: {"y": x + 1, "v": w * 2}, x="f64[]", w="f64[]")
+    program, x = tidu.compile(document, output="v"), np.arange(5.0)
+    due = program.map({"x": x, "w": 3.0}, {"x": 0})
+    assert same(computed(program.map({"x": da.from_array(x, chunks=2), "w": 3.0}, {"x": 0})), due)
+    assert same(program.map({"x": x, "w": 3.0, "z": da.zeros(5)}, {"x": 0}), due)
+    with pytest.raises(EvaluationError, match="input x is an array of Dask's without a batch"):
+        program.map({"x": da.from_array(x, chunks=2), "w": x}, {"w": 0})
+
+
 def test_on_a_cluster_where_the_blocks_lie(da, client):
     at = values(20)
     x = client.persist(da.from_array(at["x"], chunks=(4, 3)))

@@ -68,3 +68,22 @@ def test_a_sum_goes_to_any_format(tmp_path):
         succeed(*EVAL, "--reduce", "mean", "-o", tmp_path / f"m.{suffix}")
     assert json.loads((tmp_path / "m.json").read_text()) == {"f": sum(whole) / 3}
     assert float(np.load(tmp_path / "m.npy")) == sum(whole) / 3
+
+
+MATRIX = ("eval", "x + x", "-i", "x:f64[2,2]", "--set", "x=[[[1,2],[3,4]]]", "--batch", "x=0")
+SUM = ("eval", "samples/two_outputs.json", "--set", "r=[1,2]", "--set", "theta=0", "--batch", "r=0", "--reduce", "sum")
+JACOBIAN = ("jacobian", "samples/two_outputs.json", "--wrt", "r", "--set", "r=1", "--set", "theta=0")
+
+
+@pytest.mark.parametrize(
+    ("command", "out", "why"),
+    [
+        (MATRIX, "y.csv", "csv has rows and columns, and y is f64[1,2,2]"),
+        (SUM, "y.npy", "npy holds one array, and there are 2 (x, y)"),
+        (JACOBIAN, "y.npy", "npy holds one array, and there are 2 (x/r, y/r)"),
+    ],
+)
+def test_a_format_that_does_not_hold_the_results_is_refused_before_they_are_computed(command, out, why, tmp_path, monkeypatch):
+    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", None)
+    assert f"error: {why}" in told(*command, "--chunk", "1", "-o", tmp_path / out)
+    assert os.listdir(tmp_path) == []

@@ -122,17 +122,32 @@ def corrected():
     return x
 
 
-def test_a_run_goes_on_where_what_it_read_has_not_been_changed(run):
-    x = corrected()
-    for k in range(8):  # written after that
-        os.utime(f"y.npz.partial/{k}.chunk", (4e9, 4e9))
-    run()
-    np.testing.assert_array_equal(np.load("y.npz")["z"], x @ W)
-    assert not os.path.exists("y.npz.partial")
+def test_a_run_goes_on_where_what_it_read_has_not_been_changed(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", X)
+    inputs, how = {"x": tmp_path / "x.npy", "w": W}, {"chunk": CHUNK, "out": tmp_path / "y.npz"}
+    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", failing(8))
+    with pytest.raises(TiduError, match="go on with resume=True"):
+        F.map(inputs, {"x": 0}, **how)
+    done = []
+    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", lambda name, k, *rest: done.append(k) or work.run_chunk(name, k, *rest))
+    F.map(inputs, {"x": 0}, **how, resume=True)
+    assert done == [8, 9, 10, 11, 12, 13]
+    assert np.load(tmp_path / "y.npz")["y"].tobytes() == F.map({"x": X, "w": W}, {"x": 0}, chunk=CHUNK)["y"].tobytes()
+    assert not os.path.exists(tmp_path / "y.npz.partial")
 
 
-def test_what_came_of_files_that_have_been_changed_is_no_use(run):
-    corrected()
+@pytest.mark.parametrize("how", ["written", "chunks copied after that", "a link that leads elsewhere"])
+def test_what_came_of_files_that_have_been_changed_is_no_use(how, run, tmp_path):
+    """However old the other file is, and however young what was done."""
+    if how == "a link that leads elsewhere":
+        (tmp_path / "other").mkdir()
+        os.rename("x.npy", "other/x.npy")
+        os.symlink("other/x.npy", "x.npy")
+    else:
+        corrected()
+    if how != "written":
+        for k in range(8):
+            os.utime(f"y.npz.partial/{k}.chunk", (4e9, 4e9))
     with pytest.raises(TiduError, match=r"nothing in it is of use, as .*x.npy, of input x, has been changed since; remove y"):
         run()
 
@@ -180,6 +195,33 @@ def test_nothing_is_written_over(run, tmp_path):
     (tmp_path / "y.zarr").mkdir()
     with pytest.raises(TiduError, match=r"y.zarr: there is a directory; remove it, or choose another name"):
         run(out="y.zarr")
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_of_two_runs_at_once_one_is_refused(resume, tmp_path, monkeypatch):
+    """It leaves what the other has done, and makes no chunks of its own among them."""
+    monkeypatch.chdir(tmp_path)
+    batch = batch_of(materialize(GRAPH).head, {key("x"): X, key("w"): W}, {key("x"): 0}, chunk=CHUNK)
+    saved = Saved(batch, "y.npz", streamed=True)
+    with saved.open():
+        with pytest.raises(DocumentError, match=r"y.npz.partial: another run is at work there; wait until it ends, or"):
+            F.map({"x": X, "w": W}, {"x": 0}, out="y.npz", chunk=CHUNK, resume=resume)
+        saved.fill(None)
+    np.testing.assert_array_equal(np.load("y.npz")["y"], F.map({"x": X, "w": W}, {"x": 0})["y"])
+    assert os.listdir() == ["y.npz"]
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path, monkeypatch):
+    """It has the name of that of chunks, which is removed when all is done, and when nothing is."""
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("y.npz.partial")
+    Path("y.npz.partial", "notes.txt").write_text("mine")
+    with pytest.raises(DocumentError, match=r"y.npz.partial: there is a directory of something else; remove it, or choose anoth"):
+        F.map({"x": X, "w": W}, {"x": 0}, out="y.npz")
+    assert os.listdir("y.npz.partial") == ["notes.txt"]
+    os.unlink("y.npz.partial/notes.txt")
+    F.map({"x": X, "w": W}, {"x": 0}, out="y.npz")
+    assert os.listdir() == ["y.npz"]
 
 
 def test_where_nothing_is_done_nothing_stays(tmp_path):

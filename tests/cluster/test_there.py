@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 
 import numpy as np
@@ -22,8 +23,10 @@ from tests.cluster.clusters import (
     values,
     watch_keeping,
 )
+from tidu_cli.cluster import run
 from tidu_cli.cluster.job import parcel_of
 from tidu_cli.cluster.run import AHEAD, batch_of, parts
+from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import Limits, limited
 
@@ -109,6 +112,51 @@ def test_a_document_travels_once_to_each_worker(client):
         assert second in kept
         assert first not in kept and first not in graphs, "one document is kept for each client, the latest"
         assert jobs.isdisjoint(kept), "and no job"
+
+
+def test_threads_with_one_client(client):
+    """Each maps documents of its own: one does not take away what another is at."""
+    found, names = {}, set()
+
+    def repeat(n):
+        for k in range(4):
+            document = tidu.trace(lambda x, y, n=n, k=k: {"a": x * y * n + k}, x="f64[3]", y="f64[]")
+            names.add(parcel_of(document.head).name)
+            found[n, k] = tidu.compile(document).map(values(20), AXES, client, chunk=2)["a"]
+
+    threads = [threading.Thread(target=repeat, args=(n,)) for n in (1.0, 2.0, 3.0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    at = values(20)
+    assert len(found) == 12
+    for (n, k), a in found.items():
+        np.testing.assert_array_equal(a, at["x"] * at["y"][:, None] * n + k)
+    tidu.compile(elementwise()).map(values(3), AXES, client)
+    for kept, graphs in client.run(left_over).values():
+        assert names.isdisjoint(kept) and names.isdisjoint(graphs)
+
+
+@pytest.mark.parametrize("reduce", [None, "sum"])
+def test_a_file_that_workers_do_not_see(reduce, client, tmp_path, monkeypatch):
+    """It is where who asks looks at it; here it is gone when the workers do."""
+    np.save(tmp_path / "x.npy", values(N)["x"])
+    parcel = run.parcel_of
+    monkeypatch.setattr(run, "parcel_of", lambda *args: (tmp_path / "x.npy").unlink() or parcel(*args))
+    with pytest.raises(
+        EvaluationError, match=r"^chunk \d \(items .*x.npy: No such file or directory, on the worker at tcp:.*; put it"
+    ):
+        tidu.compile(elementwise()).map(values(N) | {"x": tmp_path / "x.npy"}, AXES, client, reduce=reduce, chunk=5)
+
+
+def test_a_client_that_is_closed(cluster):
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:
+        pass
+    with pytest.raises(EvaluationError, match="the client given as scheduler is closed; make another one"):
+        tidu.compile(elementwise()).map(values(3), AXES, client)
 
 
 def test_tasks_are_small():

@@ -73,6 +73,14 @@ def test_of_records_and_zeros():
     assert twice["a"].tolist() == [12, 18] and int(twice["b"][0]) == 6 and twice["b"][1] is None
 
 
+def test_means_over_more_items_than_a_dtype_counts_to():
+    """In f16 100,000 are infinitely many, and in bf16 259 are 260."""
+    import ml_dtypes
+
+    assert divided(np.array(49984.0).astype("f2"), 100_000) == np.array(0.49984).astype("f2")
+    assert divided(np.array(200.0).astype(ml_dtypes.bfloat16), 259) == np.array(200 / 259).astype(ml_dtypes.bfloat16)
+
+
 def test_of_no_items():
     assert summed(np.zeros((0, 2))).tolist() == [0, 0]
 

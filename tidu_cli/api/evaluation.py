@@ -182,7 +182,7 @@ class Compiled:
         for key in batch.keys() - self._keys:
             raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
         how: dict[str, Any] = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
-        if any(map(is_dask_array, given.values())):
+        if any(is_dask_array(value) for key, value in given.items() if key in self._keys):
             for name, value in (("scheduler", scheduler), ("chunk", chunk), ("out", out), ("resume", resume or None)):
                 if value is not None:
                     raise ArgumentError(f"arrays of Dask's have chunks, and whoever wants them computes them; leave out '{name}'")

@@ -37,49 +37,59 @@ def spread_values(
     axes: Mapping[Key, int],
     engine: Choice,
     spread: Spread,
-    emit: Callable[[Mapping[Key, Any], Mapping[Key, Type]], None],
+    format_: str,
 ) -> None:
-    """Give the values of a graph for a batch, and their types, to `emit`, or write them as they come to an OUT of chunks.
+    """Write the values of a graph for a batch in a format, to an OUT of chunks as they come.
 
     Raises EvaluationError, DocumentError.
     """
     from tidu_cli.cluster.collecting import put_together
     from tidu_cli.cluster.run import parts
+    from tidu_cli.formats.values import require_writable
 
     batch = _batch(spread, graph, values, axes, engine)
     types = batch.types
     streamed = not spread.reduction and is_chunked(spread.out)
+    if not streamed:
+        require_writable(format_, types)
     with _evaluating(spread, batch, streamed=streamed) as (client, saved):
         if saved is None:
-            emit(put_together(batch, parts(batch, client)), types)
+            _emit(put_together(batch, parts(batch, client)), types, spread, format_)
         elif streamed:
             saved.fill(client)
         else:
-            emit(put_together(batch, saved.filled(client)), types)
+            _emit(put_together(batch, saved.filled(client)), types, spread, format_)
 
 
-def spread_matrix(
-    run: Pipeline, values: Mapping[Key, object], spread: Spread, engine: EngineOf, emit: Callable[[Mapping[Key, Any]], None]
-) -> None:
-    """Give the values of the matrix that a pipeline derives to `emit`, by chunks of its columns or rows.
+def spread_matrix(run: Pipeline, values: Mapping[Key, object], spread: Spread, engine: EngineOf, format_: str) -> None:
+    """Write the values of the matrix that a pipeline derives in a format, by chunks of its columns or rows.
 
     Raises as `spread_values`.
     """
     from tidu_cli.cluster.items.plan import Plan
     from tidu_cli.cluster.matrices import blocks_of
     from tidu_cli.cluster.run import parts
+    from tidu_cli.formats.values import require_writable
 
     assert run.linear is not None
     head = run.linear.head
     graph = run.stages[-1].transform(run.linear, **run.stages[-1].options).head
     blocks = blocks_of(graph, run.document.head, head.inputs, head.outputs)
+    require_writable(format_, blocks.types)
     if not blocks.units:
-        emit(blocks.collected((), Plan(0, 1)))
+        _emit(blocks.collected((), Plan(0, 1)), blocks.types, spread, format_)
         return
     batch = _batch(spread, graph, {**values, **blocks.units}, dict.fromkeys(blocks.units, 0), engine(graph))
     with _evaluating(spread, batch) as (client, saved):
         found = parts(batch, client) if saved is None else saved.filled(client)
-        emit(blocks.collected(found, batch.plan))
+        _emit(blocks.collected(found, batch.plan), blocks.types, spread, format_)
+
+
+def _emit(values: Mapping[Key, Any], types: Mapping[Key, Type], spread: Spread, format_: str) -> None:
+    from tidu_cli.cli.options import emit_bytes
+    from tidu_cli.formats.values import write_values
+
+    emit_bytes(write_values(values, format_, types), spread.out)
 
 
 @contextmanager

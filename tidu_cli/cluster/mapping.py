@@ -14,7 +14,7 @@ from tidu_cli.cluster.saved import Saved
 from tidu_cli.cluster.work import Values
 from tidu_cli.formats.files import write_pieces
 from tidu_cli.formats.suffixes import format_of
-from tidu_cli.formats.values import write_values
+from tidu_cli.formats.values import require_writable, write_values
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 
@@ -36,6 +36,8 @@ def mapped(
     With `out` the values of items are written there, and none are returned; a sum or mean is both.
     """
     batch = batch_of(graph, {key: from_files(f"input {key}", x, key in axes) for key, x in inputs.items()}, axes, **how)
+    if out is not None and batch.job.reduction:
+        require_writable(str(format_of(out)), batch.types)
     saved = None if out is None else Saved(batch, out, streamed=not batch.job.reduction, resume=resume)
     with (
         nullcontext() if saved is None else saved.open(),

@@ -13,7 +13,8 @@ from tidu_cli.cluster.run import Batch, parts
 from tidu_cli.cluster.work import Values
 from tidu_cli.errors import DocumentError, EvaluationError, TiduError
 from tidu_cli.formats.chunks.sinks import Manifest, Sink, kept, require_place
-from tidu_cli.formats.chunks.sources import changed
+from tidu_cli.formats.chunks.sources import STAMP, stamp
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.evaluate import outward
@@ -46,12 +47,12 @@ class Saved:
         size, chunk = (batch.n_groups, 1) if batch.job.reduction else (batch.plan.size, batch.plan.chunk)
         self.sink = Sink.create(out, Manifest(arrays, size, chunk, _identity(batch)), resume=resume)
         self.again: dict[str, str] = {}
+        self._stamps: dict[str, bytes] = {}
         self.done = self._usable()
 
     def _usable(self) -> list[int]:
         done = self.sink.done()
-        times: dict[str, float] = {}
-        stale = {k: reason for k in done if (reason := self._change(k, times))}
+        stale = {k: reason for k in done if (reason := self._change(k))}
         if stale and len(stale) == len(done):
             folder = self.sink.folder
             raise EvaluationError(
@@ -63,22 +64,34 @@ class Saved:
         self.again = {self.batch.part_name(k): reasons[k] for k in sorted(reasons)}
         return [k for k in done if k not in stale]
 
-    def _change(self, k: int, times: dict[str, float]) -> str:
-        """Which file of an input has been changed since chunk k was done; `times` are those that are known."""
+    def _files(self, k: int) -> Iterator[tuple[Key, str]]:
+        """The files that chunk k comes of, and the inputs which they are of."""
         start, stop = self.batch.part_range(k)
         for key, items in self.batch.items.items():
             for file in items.files(start, stop) if isinstance(items, Filed) else ():
-                if file not in times:
-                    times[file] = changed(file)
-                if times[file] > self.sink.written(k):
-                    return f"{file}, of input {key}, has been changed since"
+                yield key, file
+
+    def _change(self, k: int) -> str:
+        """Which file of an input is not what it was when chunk k was done."""
+        was = self.sink.stamp(k)
+        for n, (key, file) in enumerate(self._files(k)):
+            if was[n * STAMP : (n + 1) * STAMP] != self._stamp(file):
+                return f"{file}, of input {key}, has been changed since"
         return ""
+
+    def _stamp(self, file: str) -> bytes:
+        if file not in self._stamps:
+            self._stamps[file] = stamp(file)
+        return self._stamps[file]
 
     def fill(self, client: Client | None) -> None:
         """Compute what is not there. Raises EvaluationError, and DocumentError where the disk is full."""
         todo = sorted(set(range(len(self.sink.manifest))) - set(self.done))
+        # Before any is read: one that is changed while its chunks are computed is another one than they say.
+        stamps = {k: b"".join(self._stamp(file) for _, file in self._files(k)) for k in todo}
         for k, values in parts(self.batch, client, todo):
-            self.sink.write(k, {_name(key, path): self._stored(values, key, path, t) for key, path, t in self._arrays})
+            arrays = {_name(key, path): self._stored(values, key, path, t) for key, path, t in self._arrays}
+            self.sink.write(k, arrays, stamps.pop(k))
 
     def _stored(self, values: Values, key: Any, path: Any, type_: TensorType) -> Any:
         import numpy as np
@@ -113,19 +126,20 @@ class Saved:
 
         What goes wrong says how to go on. Where nothing is done yet, nothing stays. Raises EvaluationError, DocumentError.
         """
-        try:
-            yield
-            if self.streamed:
-                watch("writing")
-                self.sink.finish()
-            self.sink.remove()
-        except TiduError as error:
-            if self.is_begun() and kept() not in str(error):
-                raise EvaluationError(f"{error}; {kept()}") from error
-            raise
-        finally:
-            if not self.is_begun():
-                self.sink.remove()
+        with self.sink.held():
+            try:
+                yield
+                if self.streamed:
+                    watch("writing")
+                    self.sink.finish()
+                else:
+                    self.sink.remove()
+            except BaseException as error:
+                if not self.is_begun():
+                    self.sink.remove()
+                elif isinstance(error, TiduError) and kept() not in str(error):
+                    raise EvaluationError(f"{error}; {kept()}") from error
+                raise
 
 
 def _name(key: Any, path: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from tidu_cli import __version__
 from tidu_cli.cluster.items.plan import Items, chunk_name
 from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.custom.packages import known_with
-from tidu_cli.errors import TiduError, called_in_python
+from tidu_cli.errors import DocumentError, TiduError, called_in_python
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
@@ -72,7 +73,7 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
             graph, runs = _ready(job.document)
             values = dict(job.shared)
             for key, items in (*job.items.items(), *given.items()):
-                values[key] = items.read(start, stop)
+                values[key] = _read(items, start, stop)
             axes = dict.fromkeys(job.batched, 0)
             found, _ = evaluate_batch(
                 graph, values, axes, vectorized,
@@ -110,8 +111,26 @@ def _ready(name: str) -> tuple[Graph, Runs]:
     return graph, made.setdefault(name, {})
 
 
+def _read(items: Any, start: int, stop: int) -> Any:
+    try:
+        return items.read(start, stop)
+    except DocumentError as error:
+        worker = _worker()
+        if worker is None or all(map(os.path.exists, items.files(start, stop))):
+            raise
+        # It was there when the run began, for whoever asks.
+        raise DocumentError(f"{error}, on the worker at {worker.address}; put it where all workers see it by this name") from None
+
+
 def _memory() -> int | None:
     """What a task may take of this worker's memory; None where no worker runs it, or where it has no limit."""
+    worker = _worker()
+    allowed = worker and worker.memory_manager.memory_limit
+    return allowed // max(worker.state.nthreads, 1) if allowed else None
+
+
+def _worker() -> Any:
+    """The worker of Dask's that runs a task; None where none does."""
     import sys
 
     if "distributed" not in sys.modules:
@@ -119,8 +138,6 @@ def _memory() -> int | None:
     from distributed import get_worker
 
     try:
-        worker = get_worker()
+        return get_worker()
     except ValueError:
         return None
-    allowed = worker.memory_manager.memory_limit
-    return allowed // max(worker.state.nthreads, 1) if allowed else None

@@ -45,7 +45,12 @@ def added(values: Sequence[Any]) -> Any:
 
 def divided(value: Any, n: int) -> Any:
     """A sum of `n` items as their mean, in the same dtype."""
-    return _of_arrays(lambda x: _quietly(lambda: (x / x.dtype.type(n)).astype(x.dtype)), value)
+    return _of_arrays(lambda x: _quietly(lambda: (_wide(x) / _wide(x).dtype.type(n)).astype(x.dtype)), value)
+
+
+def _wide(x: Any) -> Any:
+    """An array in a dtype that counts as far as there are items: in f16 65520 are infinitely many."""
+    return x.astype("f4") if x.dtype.itemsize == 2 else x
 
 
 class Partial:

@@ -128,9 +128,14 @@ def test_a_damaged_manifest(tmp_path):
 
 
 def test_what_users_made_stays(tmp_path):
+    pytest.importorskip("zarr")
     (tmp_path / "y.zarr").mkdir()
-    with pytest.raises(DocumentError, match="there is a directory; remove it"):
-        Sink.create(str(tmp_path / "y.zarr"), MANIFEST)
+    (tmp_path / "f.zarr").write_text("mine")
+    (tmp_path / "l.zarr").symlink_to("nowhere")
+    for name, what in (("y", "directory"), ("f", "file"), ("l", "file")):
+        with pytest.raises(DocumentError, match=f"{name}.zarr: there is a {what}; remove it, or choose another name"):
+            Sink.create(str(tmp_path / f"{name}.zarr"), MANIFEST)
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_wrong_chunk_is_refused(tmp_path):

@@ -109,9 +109,7 @@ def command(
     if in_chunks:
         from tidu_cli.cli.spreading import spread_values
 
-        spread_values(
-            head, values, axes, choice, spread, lambda values, types: emit_bytes(write_values(values, chosen, types), out)
-        )
+        spread_values(head, values, axes, choice, spread, chosen)
         return
     if axes:
         from tidu_cli.runtime.batches import evaluate_batch

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -94,19 +94,17 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             elif not evaluates:
                 emit(run.document, out, format_, came_in)
             else:
-                from tidu_cli.formats.values import write_values
-                from tidu_cli.runtime.evaluate import evaluate
-
-                def write(values: Mapping[Key, Any]) -> None:
-                    emit_bytes(write_values(values, chosen, {o.key: o.type for o in head.outputs}), out)
-
                 head, values = run.document.head, given_values(run.document, settings, files)
                 if spread:
                     from tidu_cli.cli.spreading import spread_matrix
 
-                    spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device), write)
-                else:
-                    write(evaluate(head, values, engine=chosen_engine(head, engine, device)))
+                    spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device), chosen)
+                    return
+                from tidu_cli.formats.values import write_values
+                from tidu_cli.runtime.evaluate import evaluate
+
+                found = evaluate(head, values, engine=chosen_engine(head, engine, device))
+                emit_bytes(write_values(found, chosen, {o.key: o.type for o in head.outputs}), out)
 
         decorated: Any = command
         for option in reversed((*options, *_SHARED)):

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.cluster.items.filed import filed, from_files, is_place
 from tidu_cli.cluster.items.held import Held, held
+from tidu_cli.cluster.items.plan import Items
 from tidu_cli.cluster.job import Job, parcel_of
 from tidu_cli.cluster.tasks import FAN_IN
 from tidu_cli.cluster.work import Failure, Values, forget, keep, run_chunk
@@ -16,7 +18,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.evaluate import outward, require_given
-from tidu_cli.runtime.inputs import input_value, value_of_input
+from tidu_cli.runtime.inputs import input_value, is_zero_seed, value_of_input
 from tidu_cli.runtime.plans.program import needed_inputs
 from tidu_cli.runtime.sums import added, divided, require_reducible
 
@@ -44,26 +46,32 @@ def lazily(
 
     if reduction:
         require_reducible(graph.outputs, reduction)
-    needed = needed_inputs(graph)
-    require_given([i for i in graph.inputs if i.key in needed], inputs)
+    needed = needed_inputs(graph)  # a batch says how many items there are, also where no output depends on it
+    wanted = [i for i in graph.inputs if i.key in axes or i.key in needed or is_dask_array(inputs.get(i.key))]
+    require_given(wanted, inputs)
     blocks: dict[Key, da.Array] = {}
     others: dict[Key, Held] = {}
+    elsewhere: dict[Key, Items] = {}
     shared: dict[Key, Any] = {}
-    for i in (i for i in graph.inputs if i.key in needed):
-        if is_dask_array(inputs[i.key]):
-            blocks[i.key] = _by_items(i, axes, inputs[i.key])
-        elif i.key in axes:
-            others[i.key] = held(i, axes[i.key], inputs[i.key])
+    for i in wanted:
+        value = from_files(f"input {i.key}", inputs[i.key], i.key in axes)
+        if is_dask_array(value):
+            blocks[i.key] = _by_items(i, axes, value)
+        elif i.key not in axes or is_zero_seed(i.key, i.type, value):
+            shared[i.key] = value
+            value_of_input(i.key, i.type, value)  # which may be refused
+        elif is_place(value):
+            elsewhere[i.key] = filed(i, axes[i.key], value)
         else:
-            shared[i.key] = inputs[i.key]
-            value_of_input(i.key, i.type, inputs[i.key])  # which may be refused
+            others[i.key] = held(i, axes[i.key], value)
     sizes = next(iter(blocks.values())).chunks[0]
     total = sum(sizes)
-    for key, n in {**{k: x.shape[0] for k, x in blocks.items()}, **{k: x.size for k, x in others.items()}}.items():
+    read = {**others, **elsewhere}
+    for key, n in {**{k: x.shape[0] for k, x in blocks.items()}, **{k: x.size for k, x in read.items()}}.items():
         if n != total:
             raise EvaluationError(f"batches differ in size: {key} has {n}, and others {total}; give as many items of each")
     parcel = parcel_of(graph)
-    job = Job(parcel.name, (*blocks, *others), shared, reduction, **how)
+    job = Job(parcel.name, (*blocks, *read), shared, reduction, items=elsewhere, **how)
     things = delayed(parcel, name=parcel.name, traverse=False), delayed(job, name=job.name, traverse=False)
     columns = [x.rechunk({0: sizes}).to_delayed().ravel() for x in blocks.values()]
     parts, start = [], 0
@@ -75,7 +83,7 @@ def lazily(
     if reduction:
         while len(parts) > 1:
             parts = [delayed(_added)(*parts[k : k + FAN_IN]) for k in range(0, len(parts), FAN_IN)]
-        last = delayed(divided)(parts[0], total) if reduction == "mean" else parts[0]
+        last = delayed(divided)(parts[0], total) if reduction == "mean" and total else parts[0]
         return {o.key: _array(da, last[o.key], o.type) for o in graph.outputs}
     return {
         o.key: da.concatenate([_array(da, part[o.key], o.type, n) for part, n in zip(parts, sizes, strict=True)])

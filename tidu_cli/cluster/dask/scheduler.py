@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -60,7 +61,7 @@ def connected(scheduler: str | Client) -> Iterator[Client]:
             yield client
         finally:
             if client is not scheduler:
-                _unregister(client, _documents.get(client))
+                _let_go(client)
 
 
 def silence() -> None:
@@ -141,6 +142,8 @@ def _out_of_reach_of_interrupts() -> Iterator[None]:
 
 def _require_workers(client: Client) -> None:
     """Raises EvaluationError if there are no workers, or some that lack tidu, or have another version of it."""
+    if client.status != "running":
+        raise EvaluationError(f"the client given as scheduler is {client.status}; make another one")
     try:
         client.wait_for_workers(1, timeout=TIMEOUT)
     except TimeoutError:
@@ -166,22 +169,39 @@ def kept(client: Client, parcel: Parcel, job: Job) -> Iterator[None]:
     from tidu_cli.cluster.dask.plugin import Keeping
 
     mine = f"{parcel.name}-{client.id}"  # as other clients may map the same document, and end before
-    if (before := _documents.get(client)) != mine:
-        _unregister(client, before)
-        client.register_plugin(Keeping(parcel), name=mine)
-        _documents[client] = mine
-    client.register_plugin(Keeping(job), name=job.name)
+    with _lock:
+        documents = _documents.setdefault(client, {})
+        _let_go(client, but=mine)
+        if mine not in documents:
+            client.register_plugin(Keeping(parcel), name=mine)
+            documents[mine] = set()
+        documents[mine].add(job.name)
     try:
-        yield
+        client.register_plugin(Keeping(job), name=job.name)
+        try:
+            yield
+        finally:
+            _unregister(client, job.name)
     finally:
-        _unregister(client, job.name)
+        documents[mine].discard(job.name)
 
 
-_documents: WeakKeyDictionary[Client, str] = WeakKeyDictionary()  # what the plugin of its latest document is called
+_documents: WeakKeyDictionary[Client, dict[str, set[str]]] = WeakKeyDictionary()
+"""What the plugins of its documents are called, and the jobs under way of each, as several threads may map with one client."""
+
+_lock = threading.Lock()
 
 
-def _unregister(client: Client, name: str | None) -> None:
-    if name is not None and client.status == "running":
+def _let_go(client: Client, but: str | None = None) -> None:
+    """Have workers forget the documents of which no job is under way."""
+    documents = _documents.get(client, {})
+    for name in [name for name, jobs in documents.items() if not jobs and name != but]:
+        _unregister(client, name)
+        del documents[name]
+
+
+def _unregister(client: Client, name: str) -> None:
+    if client.status == "running":
         with suppress(OSError, ValueError):  # the scheduler went in between
             client.unregister_worker_plugin(name)
 

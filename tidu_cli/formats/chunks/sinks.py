@@ -1,7 +1,8 @@
 """Results that come in chunks, kept until all are there: a directory beside the output, from which the output is put together.
 
 `OUT.partial` holds a manifest, which says what is computed, and a file for each chunk that is done, with a checksum. So nothing at
-the output's own name looks whole before it is, and a run that broke off goes on from the chunks that are there.
+the output's own name looks whole before it is, and a run that broke off goes on from the chunks that are there. A run that is at
+work holds a lock on the manifest.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
@@ -21,6 +22,11 @@ from tidu_cli.errors import DocumentError, worded
 from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
 from tidu_cli.formats.replacing import replace
 from tidu_cli.graph.select import listed
+
+try:
+    import fcntl
+except ImportError:  # there are no such locks, and of two runs at once users have to take care
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,31 +90,62 @@ class Sink:
     def create(cls, path: str, manifest: Manifest, *, resume: bool = False) -> Sink:
         """A place for the chunks of an output; with `resume` the one that is there, if there is one of the same work.
 
-        Raises DocumentError where a run broke off that is not to be resumed, or another one's chunks are there; and for a directory
-        at the output's name, which is not written over.
+        Raises DocumentError where a run broke off that is not to be resumed, another one is at work, or another one's chunks or
+        anything else are there; and for what is at the output's name and is not written over.
         """
         sink = cls(path, manifest)
         if _suffix(path) == ".zarr":
             require_zarr()
         if os.path.isdir(path):
             raise DocumentError(f"{path}: there is a directory; remove it, or choose another name")
+        if _suffix(path) == ".zarr" and os.path.lexists(path):  # which no directory takes the place of
+            raise DocumentError(f"{path}: there is a file; remove it, or choose another name")
         told = json.dumps(asdict(manifest), indent=1)
         place = os.path.join(sink.folder, MANIFEST)
         if os.path.exists(place):
-            if not resume:
-                way = worded("--resume", "resume=True")
-                raise DocumentError(f"{sink.folder}: holds what a run has done that broke off: go on with {way}, or remove it")
-            sink._require_same(place, told)
+            with sink.held():
+                if not resume:
+                    way = worded("--resume", "resume=True")
+                    raise DocumentError(f"{sink.folder}: holds what a run has done that broke off: go on with {way}, or remove it")
+                sink._require_same(place, told)
             return sink
         try:
             with suppress(FileExistsError):
                 os.mkdir(sink.folder)
-            replace(place, lambda file: file.write(told.encode()))
+            if set(os.listdir(sink.folder)) - {MANIFEST}:  # it is removed when all is done, and with it whatever is there
+                raise DocumentError(f"{sink.folder}: there is a directory of something else; remove it, or choose another output")
+            with open(place, "x", encoding="utf-8") as file:  # by one of two that begin at once
+                file.write(told)
+        except FileExistsError:
+            raise sink._taken() from None
         except OSError as error:
+            with suppress(OSError):
+                os.unlink(place)
             with suppress(OSError):
                 os.rmdir(sink.folder)
             raise DocumentError(f"{sink.folder}: {error.strerror}") from None
         return sink
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Within the block no other run is at work on these chunks. Raises DocumentError if one is, or has just ended."""
+        if fcntl is None:
+            yield
+            return
+        place = os.path.join(self.folder, MANIFEST)
+        try:
+            descriptor = os.open(place, os.O_RDWR)  # as some file systems lock only what may be written
+        except OSError as error:
+            raise DocumentError(f"{self.folder}: {error.strerror}") from None
+        try:
+            if _is_locked(descriptor) or not os.path.exists(place):
+                raise self._taken()
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _taken(self) -> DocumentError:
+        return DocumentError(f"{self.folder}: another run is at work there; wait until it ends, or choose another output")
 
     def _require_same(self, place: str, told: str) -> None:
         ours = json.loads(told)
@@ -125,9 +162,12 @@ class Sink:
                 f"{self.folder}, or choose another output"
             )
 
-    def write(self, k: int, arrays: Arrays) -> None:
-        """Keep the arrays of chunk k, all at once, on the disk. Raises DocumentError naming the chunk; others stay."""
-        data = _packed(self.manifest, k, arrays)
+    def write(self, k: int, arrays: Arrays, stamp: bytes = b"") -> None:
+        """Keep the arrays of chunk k, all at once, on the disk, and with them a stamp, which says what they came of.
+
+        Raises DocumentError naming the chunk; others stay.
+        """
+        data = _packed(self.manifest, k, arrays) + stamp
         try:
             replace(self._file(k), lambda file: file.write(data + _checksum(data, k)))
         except OSError as error:
@@ -142,9 +182,11 @@ class Sink:
             self.discard(k)
         return found
 
-    def written(self, k: int) -> float:
-        """When a chunk that is there was written."""
-        return os.stat(self._file(k)).st_mtime
+    def stamp(self, k: int) -> bytes:
+        """The stamp of a chunk that is there."""
+        with open(self._file(k), "rb") as file:
+            file.seek(self._bytes(k))
+            return file.read()[:-_CHECKSUM]
 
     def discard(self, k: int) -> None:
         """Remove a chunk that is there."""
@@ -177,12 +219,13 @@ class Sink:
         return os.path.join(self.folder, f"{k}{_CHUNK}")
 
     def _bytes(self, k: int) -> int:
-        return sum(_size(self.manifest, k, name) for name in self.manifest.arrays) + _CHECKSUM
+        """Those of the numbers of chunk k, which its stamp and the checksum come after."""
+        return sum(_size(self.manifest, k, name) for name in self.manifest.arrays)
 
     def _is_whole(self, k: int) -> bool:
         with open(self._file(k), "rb") as file:
             data = file.read()
-        return len(data) == self._bytes(k) and _checksum(data[:-_CHECKSUM], k) == data[-_CHECKSUM:]
+        return len(data) >= self._bytes(k) + _CHECKSUM and _checksum(data[:-_CHECKSUM], k) == data[-_CHECKSUM:]
 
     def part(self, k: int, name: str) -> NDArray[Any]:
         """One array of a chunk that is there. Raises DocumentError if it has been damaged since, OSError."""
@@ -225,6 +268,17 @@ class Sink:
 
 
 _WORDS = {"arrays": "choice of outputs", "size": "number of items", "chunk": "size of chunks", "version": "version of tidu"}
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Whether another process or thread has locked a file; else it is locked here until it is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # this file system has no locks
+        return False
+    return False
 
 
 def _suffix(path: str) -> str:

@@ -5,6 +5,7 @@ A source is small, and says where the array lies: it travels to other processes,
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
@@ -133,18 +134,29 @@ def whole(source: Source) -> NDArray[Any]:
     return source.read(0, source.shape[0] if source.shape else 1)
 
 
-def changed(file: str) -> float:
-    """When a file was last changed, or put where it is; of a directory, the last of those in it. Raises DocumentError."""
+STAMP = 8
+
+
+def stamp(file: str) -> bytes:
+    """As many bytes as `STAMP` that are others when a file, or of a directory one in it, was changed, or put where it is.
+
+    They follow from times, sizes, and from where links lead: not from contents, which may be large. Raises DocumentError.
+    """
     try:
-        found = os.stat(file)
-        times = [found.st_mtime, found.st_ctime]
-        for folder, _, names in os.walk(file):
-            for name in names:
-                found = os.stat(os.path.join(folder, name))
-                times += found.st_mtime, found.st_ctime
+        told = hashlib.blake2b(os.path.realpath(file).encode(errors="surrogateescape"), digest_size=STAMP)
+        told.update(_state(file))
+        for folder, folders, names in os.walk(file):
+            folders.sort()
+            for name in sorted(names):
+                told.update(name.encode(errors="surrogateescape") + _state(os.path.join(folder, name)))
     except OSError as error:
         raise DocumentError(f"{error.filename or file}: {error.strerror}") from None
-    return max(times)
+    return told.digest()
+
+
+def _state(path: str) -> bytes:
+    found = os.stat(path)
+    return f" {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\n".encode()
 
 
 @dataclass(frozen=True)

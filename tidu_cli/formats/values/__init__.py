@@ -7,6 +7,6 @@ to say.
 
 from tidu_cli.formats.values.places import values_at
 from tidu_cli.formats.values.reading import parse_assignment, read_values
-from tidu_cli.formats.values.writing import FORMATS, write_values
+from tidu_cli.formats.values.writing import FORMATS, require_writable, write_values
 
-__all__ = ["FORMATS", "parse_assignment", "read_values", "values_at", "write_values"]
+__all__ = ["FORMATS", "parse_assignment", "read_values", "require_writable", "values_at", "write_values"]

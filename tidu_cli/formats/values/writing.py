@@ -12,7 +12,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.text.instants import NOT_A_TIME, instant_to_text
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
-from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 
 # NumPy takes longer to import than most commands run, so here it is imported within the functions that need it.
 if TYPE_CHECKING:
@@ -49,6 +49,20 @@ def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Typ
         return packed
     lines = ", ".join(f"{json_text(str(key))}: {json_text(_tree(_nested, value, types.get(key)))}" for key, value in values.items())
     return f"{{{lines}}}\n".encode()
+
+
+def require_writable(format: str, types: Mapping[Key, Type]) -> None:
+    """Raises DocumentError where `write_values` would for values of these types, before these are computed."""
+    write_values({key: _hollow(type_) for key, type_ in types.items()}, format, types)
+
+
+def _hollow(type_: Type) -> Any:
+    """Arrays of as many axes as a value's, and without numbers: they cost nothing."""
+    import numpy as np
+
+    if isinstance(type_, RecordType):
+        return {name: _hollow(field) for name, field in type_.fields}
+    return np.zeros((0,) * type_.rank, np.int64 if type_.dtype in DATETIMES else numpy_dtype(np, type_.dtype))
 
 
 def _tree(leaf: Callable[[Any, TensorType | None], object], value: Any, type_: Type | None) -> object:
