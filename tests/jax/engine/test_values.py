@@ -95,6 +95,29 @@ def test_functions_and_their_gradients(name: str) -> None:
         assert_same(tidu.evaluate(product, inputs, engine="xla"), tidu.evaluate(product, inputs, engine="numpy"))
 
 
+SIMPLIFIED: dict[str, Callable[..., Any]] = {
+    "a magnitude is at least 0": lambda x, y: np.abs(x) >= 0,
+    "what is 0 unless x is more": lambda x, y: np.maximum(x, 0.0) * (x > 0),
+    "a sum less its term": lambda x, y: (x + 1e17) - 1e17,
+    "a product by two factors": lambda x, y: (x * 1e-200) * 1e-200,
+    "a quotient by a quotient": lambda x, y: x / (y / x),
+    "a quotient of a quotient": lambda x, y: (x / y) / x,
+    "a power of exp": lambda x, y: np.exp(x) ** y,
+    "the logarithm of a power": lambda x, y: np.log(x**y),
+    "the root of a square": lambda x, y: np.sqrt(x * x),
+}
+
+
+@pytest.mark.parametrize("name", SIMPLIFIED)
+def test_what_real_numbers_would_allow_is_not_done(name: str) -> None:
+    """As to turn x / (y / x) into x * x / y, which overflows where x / (y / x) does not, or to hold |x| >= 0 of NaN."""
+    numbers = [0.0, -0.0, 1.0, -2.5, 0.5, 3.0, 1e300, 1e200, -1e200, 1e-200, np.inf, -np.inf, np.nan]
+    x, y = (side.reshape(-1) for side in np.meshgrid(numbers, numbers))
+    document = tidu.trace(SIMPLIFIED[name], f"f64[{x.size}]", f"f64[{x.size}]")
+    inputs = {key: value for key, value in (("x", x), ("y", y)) if key in {str(i.key) for i in document.free_inputs}}
+    assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
+
+
 def test_large_arrays_go_through() -> None:
     document = tidu.trace(lambda x, y: np.tanh(x @ y), "f64[700,900]", "f64[900,500]")
     rng = np.random.default_rng(0)
