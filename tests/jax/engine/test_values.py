@@ -95,6 +95,13 @@ def test_functions_and_their_gradients(name: str) -> None:
         assert_same(tidu.evaluate(product, inputs, engine="xla"), tidu.evaluate(product, inputs, engine="numpy"))
 
 
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+def test_powers_of_two_are_exact(dtype: str) -> None:
+    x = np.arange(-14, 16) if dtype == "f16" else np.arange(-120, 121)
+    (found,) = tidu.evaluate(tidu.trace(lambda x: np.exp2(x), f"{dtype}[{x.size}]"), {"x": x}, engine="xla").values()
+    np.testing.assert_array_equal(found.astype(float), 2.0**x)
+
+
 SIMPLIFIED: dict[str, Callable[..., Any]] = {
     "a magnitude is at least 0": lambda x, y: np.abs(x) >= 0,
     "what is 0 unless x is more": lambda x, y: np.maximum(x, 0.0) * (x > 0),

@@ -17,8 +17,14 @@ def _round(attrs: Attrs, x: Any) -> Any:
     return lax.round(x, lax.RoundingMethod[attrs["rounding_method"]])
 
 
+def _exp2(attrs: Attrs, x: Any) -> Any:
+    """As a power: lax has exp(x log 2), in which the rounding of x log 2 counts the more the greater that is."""
+    return lax.exp2(x) if x.dtype.kind == "c" else lax.pow(lax.full_like(x, 2), x)
+
+
 FUNCTIONS = {
     "abs": _abs,
+    "exp2": _exp2,
     "round": _round,
     "regularized_incomplete_beta": lambda attrs, a, b, x: lax.betainc(a, b, x),
     "optimization_barrier": lambda attrs, *xs: lax.optimization_barrier(xs),
