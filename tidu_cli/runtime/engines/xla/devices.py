@@ -37,7 +37,7 @@ def device_of(name: str | None) -> Any:
         try:
             there = jax.devices()
         except (RuntimeError, AssertionError):  # the latter where what JAX_PLATFORMS names is known, and not here
-            said = f"JAX_PLATFORMS='{jax.config.jax_platforms or ''}'"
+            said = f"JAX_PLATFORMS='{jax.config.values['jax_platforms'] or ''}'"
             raise EvaluationError(f"JAX starts on no device, by {said}: set it to cpu, or choose the engine numpy") from None
         try:
             found = there if name is None else jax.devices(platform)
