@@ -85,8 +85,10 @@ def _of_attrs(case: Case) -> Function | None:
     """The function of what is told by its attrs, of arrays of numbers."""
     from jax import lax
 
+    from tidu_cli.runtime.jax.primitives import precise
+
     attrs = dict(cast(Any, case.attrs))
-    called = _families().get(case.op) or _special().get(case.op)
+    called = precise.function(case.op) or _families().get(case.op) or _special().get(case.op)
     if called is not None:
         return lambda *xs: _tuple(called(attrs, *xs))
     name = _ALIASES.get(case.op, case.op).replace("-", "_")

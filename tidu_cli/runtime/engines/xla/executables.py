@@ -44,11 +44,13 @@ def _compiled(graph: Graph, device: Any) -> Executable:
     import jax
     import numpy as np
 
+    from tidu_cli.runtime.jax.primitives.precise import precisely
+
     given = [jax.ShapeDtypeStruct(t.shape, numpy_dtype(np, t.dtype)) for t in _tensors([i.type for i in graph.inputs])]
     there = jax.sharding.SingleDeviceSharding(device)
     # A processor reads the caller's arrays where they are; other devices have copies, which are ours to overwrite.
     donated = () if device.platform == "cpu" else tuple(range(len(given)))
-    with _COMPILING, for_traces(), warnings.catch_warnings():
+    with _COMPILING, for_traces(), precisely(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that some inputs are not of use for results
         made = jax.jit(_function(graph), in_shardings=there, out_shardings=there, donate_argnums=donated, keep_unused=True)
         return made.lower(*given).compile(_OPTIONS.get(device.platform))
