@@ -164,7 +164,9 @@ def _vectorized(
     mean = max(sum(sizes) // max(len(sizes), 1), 1)
     chunk = _chunk(size, chunk, estimate_memory(alone).peak, -(-CALL_BYTES // mean), max_memory)
     batched, depend = vectorize(graph, keys, chunk)
-    program, _ = prepared(batched, engine)
+    # What an engine takes of one item may be too much for it of many, which NumPy takes at once.
+    too_much = engine.name != NUMPY and ENGINES[engine.name].takes(graph) and not ENGINES[engine.name].takes(batched)
+    program, _ = prepared(batched, PLAIN if too_much else engine)
     check_memory(program, max_memory)
 
     def run(part: Mapping[Key, Any]) -> list[Any]:

@@ -142,6 +142,15 @@ def test_forked_processes_are_told_rather_than_left_waiting():
     assert "array(0.)" in last
 
 
+@pytest.mark.parametrize("platforms", ["rocm", "nonsense"])
+def test_platforms_that_are_not_there_are_told_in_a_line(platforms):
+    program = "import tidu_cli as tidu; tidu.evaluate(tidu.trace(lambda x: 2 * x, 'f64[]'), {'x': 1.0}, engine='xla')"
+    environment = os.environ | {"JAX_PLATFORMS": platforms}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    due = f"JAX starts on no device, by JAX_PLATFORMS='{platforms}': set it to cpu, or choose the engine numpy"
+    assert ran.returncode == 1 and ran.stderr.splitlines()[-1].endswith(due)
+
+
 def test_an_interrupt_while_compiling_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupted(*_args):
         signal.raise_signal(signal.SIGINT)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.linalg
@@ -93,6 +94,61 @@ def test_functions_and_their_gradients(name: str) -> None:
         product = tidu.jvp(document, wrt)
         inputs |= {f"{key}@1": inputs[key] for key in wrt}
         assert_same(tidu.evaluate(product, inputs, engine="xla"), tidu.evaluate(product, inputs, engine="numpy"))
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+def test_powers_of_two_are_exact(dtype: str) -> None:
+    x = np.arange(-14, 16) if dtype == "f16" else np.arange(-120, 121)
+    (found,) = tidu.evaluate(tidu.trace(lambda x: np.exp2(x), f"{dtype}[{x.size}]"), {"x": x}, engine="xla").values()
+    np.testing.assert_array_equal(found.astype(float), 2.0**x)
+
+
+ELEMENTARY: dict[str, Callable[..., Any]] = {
+    "log1p": np.log1p,
+    "atanh": np.arctanh,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "x**100": lambda x: x**100,
+    "x**-9": lambda x: x**-9,
+}
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "bf16"])
+@pytest.mark.parametrize("name", ELEMENTARY)
+def test_functions_to_their_last_digits(name: str, dtype: str) -> None:
+    """Where XLA's own lose some: of log1p between -0.42 and -0.36, and of the others where operands or powers are great."""
+    great = [80.0, -80.0, np.inf, -np.inf, *([700.0, -710.25] if dtype == "f64" else [])]
+    x = np.concatenate([np.linspace(-3, 3, 301), great, [np.nan, -0.0]])
+    document = tidu.trace(lambda x: ELEMENTARY[name](x), f"{dtype}[{x.size}]")
+    x = x.astype(ml_dtypes.bfloat16 if dtype == "bf16" else dtype.replace("f", "float"))
+    (found,), (due,) = (tidu.evaluate(document, {"x": x}, engine=engine).values() for engine in ("xla", "numpy"))
+    limits = ml_dtypes.finfo(x.dtype)
+    wide = found.astype("f8"), due.astype("f8")
+    np.testing.assert_allclose(*wide, rtol=4 * float(limits.eps), atol=float(limits.smallest_normal))
+    np.testing.assert_array_equal(np.signbit(wide[0][wide[1] == 0]), np.signbit(wide[1][wide[1] == 0]))
+
+
+SIMPLIFIED: dict[str, Callable[..., Any]] = {
+    "a magnitude is at least 0": lambda x, y: np.abs(x) >= 0,
+    "what is 0 unless x is more": lambda x, y: np.maximum(x, 0.0) * (x > 0),
+    "a sum less its term": lambda x, y: (x + 1e17) - 1e17,
+    "a product by two factors": lambda x, y: (x * 1e-200) * 1e-200,
+    "a quotient by a quotient": lambda x, y: x / (y / x),
+    "a quotient of a quotient": lambda x, y: (x / y) / x,
+    "a power of exp": lambda x, y: np.exp(x) ** y,
+    "the logarithm of a power": lambda x, y: np.log(x**y),
+    "the root of a square": lambda x, y: np.sqrt(x * x),
+}
+
+
+@pytest.mark.parametrize("name", SIMPLIFIED)
+def test_what_real_numbers_would_allow_is_not_done(name: str) -> None:
+    """As to turn x / (y / x) into x * x / y, which overflows where x / (y / x) does not, or to hold |x| >= 0 of NaN."""
+    numbers = [0.0, -0.0, 1.0, -2.5, 0.5, 3.0, 1e300, 1e200, -1e200, 1e-200, np.inf, -np.inf, np.nan]
+    x, y = (side.reshape(-1) for side in np.meshgrid(numbers, numbers))
+    document = tidu.trace(SIMPLIFIED[name], f"f64[{x.size}]", f"f64[{x.size}]")
+    inputs = {key: value for key, value in (("x", x), ("y", y)) if key in {str(i.key) for i in document.free_inputs}}
+    assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
 
 
 def test_large_arrays_go_through() -> None:

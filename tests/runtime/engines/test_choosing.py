@@ -83,6 +83,17 @@ def test_the_environment_names_one(monkeypatch):
 def test_a_device_asks_for_xla():
     assert chosen(steps_of_numbers(1), "auto", device="gpu").name == "xla"
     assert chosen(steps_of_numbers(1), "auto", device="cpu").name == "numpy"
+    assert chosen(steps_of_arrays(10**6), "auto", device="cpu")[::2] == ("xla", "cpu")  # and not where JAX would run by itself
+
+
+@pytest.mark.parametrize("engine", ["numpy", "native"])
+def test_a_device_that_the_engine_named_does_not_have_is_refused(engine):
+    document = tidu.trace(lambda x: np.sin(x), "f64[]")
+    for more in ({}, {"batch": {"x": 0}}):
+        given = {"x": [1.0] if more else 1.0}
+        with pytest.raises(EvaluationError, match=f"the engine {engine} has no device 'gpu', only cpu: choose the engine xla"):
+            tidu.evaluate(document, given, engine=engine, device="gpu", **more)
+        assert tidu.evaluate(document, given, engine=engine, device="cpu", **more)
 
 
 def test_an_engine_that_fails_is_replaced_where_it_was_not_asked_for(monkeypatch):

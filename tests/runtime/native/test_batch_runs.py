@@ -111,6 +111,15 @@ def test_of_what_needs_numpy_the_batch_is_vectorized():
         np.testing.assert_allclose(found["y"][k], alone["y"], rtol=1e-14)
 
 
+@pytest.mark.parametrize("size", [2000, 5000])
+def test_what_the_engine_takes_of_one_item_is_not_refused_of_many(size):
+    """Each node of four numbers, which are instructions, is one of more than it expands to those."""
+    document = tidu.trace(lambda x, w: (np.sin(x) @ w, x * 2, x + 1), "f64[4]", "f64[4]")
+    x, w = np.random.default_rng(0).normal(size=(size, 4)), np.arange(4.0)
+    product, *_ = evaluated(document, {"x": x, "w": w}).values()
+    np.testing.assert_allclose(product, np.sin(x) @ w, rtol=1e-14, atol=1e-14)
+
+
 def test_what_the_engine_refuses_it_refuses_in_batches():
     document = tidu.trace(lambda x: x @ x @ x, "f64[400,400]")
     with pytest.raises(EvaluationError, match="the engine native cannot run it"):

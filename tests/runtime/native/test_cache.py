@@ -28,10 +28,10 @@ print(float(found), len(compiled))
 """
 
 
-def started(directory):
+def started(directory, script=SCRIPT):
     environment = {**os.environ, "TIDU_CACHE_DIR": str(directory)}
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -69,6 +69,27 @@ def test_processes_at_once_do_not_meet(tmp_path):
     assert "9.0 1" in found and {*found} <= {"9.0 1", "9.0 0"}  # the last may start when the first is done
     assert len(list(tmp_path.iterdir())) == 1
     assert printed(started(tmp_path)) == "9.0 0"
+
+
+THREADS = """
+import threading, time
+import numpy as np
+import scipy.special
+import tidu_cli as tidu
+from tidu_cli.runtime.engines.native import compiling
+looked_up, real = [], compiling.cached
+compiling.cached = lambda name: looked_up.append(name) or time.sleep(0.2) or real(name)
+f = tidu.trace(lambda x: scipy.special.erf(x) + x, "f64[]")
+found = []
+threads = [threading.Thread(target=lambda: found.append(tidu.evaluate(f, {"x": 0.0}, engine="native")["y"])) for _ in range(4)]
+for each in threads: each.start()
+for each in threads: each.join()
+print(len(found), sum(map(float, found)), len(looked_up))
+"""
+
+
+def test_threads_that_are_the_first_to_run_it_load_it_once(tmp_path):
+    assert printed(started(tmp_path, THREADS)) == "4 0.0 1"
 
 
 def test_the_directory_is_the_users(monkeypatch, tmp_path):

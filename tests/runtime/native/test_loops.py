@@ -13,7 +13,7 @@ import scipy.special
 import tidu_cli as tidu
 from tests.runtime.native.agreement import assert_agrees, native
 
-TYPES = {"float64": "f64", "int64": "i64", "int32": "i32", "complex128": "c128"}
+TYPES = {"float64": "f64", "int64": "i64", "int8": "i8", "int32": "i32", "complex128": "c128"}
 
 
 def traced(function, *arguments):
@@ -83,6 +83,11 @@ def test_a_branch_is_taken_by_its_number(index):
         return tidu.switch(k, [np.sin, np.cos, lambda x: x * 2], x), tidu.cond(x > k, lambda: x, lambda: -x)
 
     checked(f, np.int32(index), 0.7)
+
+
+@pytest.mark.parametrize("index", [-128, 5, 127])
+def test_branches_may_be_more_than_an_index_counts(index):
+    checked(lambda k, x: tidu.switch(k, [lambda x, n=n: x * n for n in range(130)], x), np.int8(index), 0.7)
 
 
 def test_loops_in_loops_begin_anew():

@@ -108,9 +108,11 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
     """The engine that will run a self-contained graph: the one named, or for `auto` the one that takes the least time in all.
 
     `auto` takes NumPy unless an engine that is installed saves `WORTHWHILE`, and one that refuses it never. It looks at cases
-    and imports no library. Raises UnknownNameError.
+    and imports no library. Raises UnknownNameError, and EvaluationError for a device that the engine named does not have.
     """
     require_engine(name)
+    if name not in (AUTO, "xla") and device not in (None, "cpu"):
+        raise EvaluationError(f"the engine {name} has no device '{device}', only cpu: choose the engine xla")
     if name != AUTO:
         return Choice(name, "as asked for", device)
     if device not in (None, "cpu"):
@@ -127,7 +129,7 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
     }
     for engine, estimate in estimates.items():
         if estimate < seconds and ENGINES[engine].takes(graph):
-            best, seconds = Choice(engine, best.reason, automatic=True), estimate
+            best, seconds = Choice(engine, best.reason, device, automatic=True), estimate
     return best
 
 

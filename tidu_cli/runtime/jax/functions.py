@@ -30,7 +30,7 @@ def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: boo
     """From JAX arrays to the tuple of results. Attrs are looked at once, here.
 
     Custom operations of `primitives` are what they stand for. Derivatives are JAX's, or tidu's where JAX has none. For graphs that
-    are only run there are `precise` functions: those that are special have more digits than JAX's, and none need have derivatives.
+    are only run there are `precise` functions: many have more digits than JAX's, and none need have derivatives.
     Raises MissingRuleError for operations that only NumPy computes.
     """
     if primitives[case.op].rules.inlined is not None:
@@ -113,10 +113,13 @@ def _special() -> dict[str, Callable[..., Any]]:
     return {op: function for family in families for op, function in family.FUNCTIONS.items()}
 
 
+@cache
 def _precise() -> dict[str, Callable[..., Any]]:
-    from tidu_cli.runtime.jax.special import precise
+    """Likewise, those that have more digits than lax's of the same names."""
+    from tidu_cli.runtime.jax.primitives.precise import FUNCTIONS as ELEMENTARY
+    from tidu_cli.runtime.jax.special.precise import FUNCTIONS as SPECIAL
 
-    return precise.FUNCTIONS
+    return {**ELEMENTARY, **SPECIAL}
 
 
 def _tuple(results: Any) -> tuple[Any, ...]:

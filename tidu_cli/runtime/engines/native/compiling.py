@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,15 @@ def machine(name: str, code: NDArray[Any]) -> Run:
 
     They let go of Python's lock, and may run at the same time on registers of their own.
     """
-    if np.isin(code[:, 0], SPECIAL).any():
-        _give_special_functions(name)
-    return _loaded(name)[0]
+    with _LOADING:
+        run, _ = _loaded(name)
+        if np.isin(code[:, 0], SPECIAL).any():
+            _give_special_functions(name)
+    return run
+
+
+_LOADING = Lock()
+"""One thread at a time: of code that two load, one's would be let go of while it runs, or not be told where functions are."""
 
 
 @lru_cache

@@ -9,6 +9,7 @@ import numpy as np
 
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.native.layout import Entry, Layout, Lowered, Place, Rows, Words, joined, rows
 from tidu_cli.runtime.engines.native.machine import COPY, JUMP, JUMP_BACK, JUMP_UNLESS, LOAD, OPCODES, STORE
 from tidu_cli.runtime.engines.native.opcodes.table import Signature
@@ -87,7 +88,7 @@ def _cond(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place])
     index, operands, results = places[0], places[1 : len(reads)], places[len(reads) :]
     dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
     bodies = []
-    for branch in attrs.branches:
+    for branch in attrs.branches[: _greatest(case.operands[0]) + 1]:
         inner, found = lower(branch.graph, operands)
         values = _words_of(found)
         if values is None:
@@ -100,6 +101,11 @@ def _cond(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place])
         own = joined([bodies[k], rows(JUMP, 0, 0, len(found_rows) + 1)])
         found_rows = joined([test, rows(JUMP_UNLESS, holds, 0, len(own) + 1), own, found_rows])
     return found_rows, results
+
+
+def _greatest(type_: Any) -> int:
+    """The greatest index of a type, of branches that may be more."""
+    return 1 if type_.dtype == "bool" else int(np.iinfo(numpy_dtype(np, type_.dtype)).max)
 
 
 def _at_most(layout: Layout, type_: Any, index: Words, number: int) -> tuple[Rows, int]:

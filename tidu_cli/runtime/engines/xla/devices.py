@@ -35,15 +35,20 @@ def device_of(name: str | None) -> Any:
         import jax
 
         try:
-            found = jax.devices(None if name is None else platform)
+            there = jax.devices()
+        except (RuntimeError, AssertionError):  # the latter where what JAX_PLATFORMS names is known, and not here
+            said = f"JAX_PLATFORMS='{jax.config.values['jax_platforms'] or ''}'"
+            raise EvaluationError(f"JAX starts on no device, by {said}: set it to cpu, or choose the engine numpy") from None
+        try:
+            found = there if name is None else jax.devices(platform)
         except RuntimeError:
-            here = ", ".join(dict.fromkeys(d.platform for d in jax.devices()))
+            here = ", ".join(dict.fromkeys(d.platform for d in there))
             way = f"choose {here}, or install JAX for it, as by pip install 'jax[cuda12]'"
             raise EvaluationError(f"no device {name}: JAX finds only {here} here; {way}") from None
     k = int(number or 0)
     if k >= len(found):
-        there = ", ".join(f"{platform}:{n}" for n in range(len(found)))
-        raise EvaluationError(f"no device {name}: there {'is' if len(found) == 1 else 'are'} {there}")
+        those = ", ".join(f"{platform}:{n}" for n in range(len(found)))
+        raise EvaluationError(f"no device {name}: there {'is' if len(found) == 1 else 'are'} {those}")
     return found[k]
 
 
