@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpret import free_inputs, random_value
+from tests.peaks import peak
 from tests.sketch import Sketch, Value, document, function, key, listing, op, structure
 from tests.strategies import ANY, documents, seeds
 from tests.transforms.test_laws import law, wrt_of
@@ -82,12 +82,8 @@ def measured_peak(doc: Document, seed: int = 0) -> int:
     program = compile_graph(doc.head)
     inputs = inputs_of(doc, seed)
     _ = program.kernels
-    tracemalloc.start()
-    try:
-        program.run(inputs)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    # Threads that other tests left behind, as a client of Dask's does, allocate now and then; they come on top.
+    return min(peak(lambda: program.run(inputs)) for _ in range(3))
 
 
 def barriers(doc: Document) -> int:
@@ -173,9 +169,9 @@ def test_what_is_measured_falls_as_the_estimate_does(policy: Policy, derive: Cal
     assert run(one) == run(less)
     before, after = measured_peak(one), measured_peak(less)
     assert after < 0.6 * before
-    for peak, doc in ((before, one), (after, less)):
+    for measured, doc in ((before, one), (after, less)):
         # The caller's inputs are in the estimate only; lists of slots are measured only.
-        assert abs(evaluation(doc).peak - peak) < 2 * KIB8 + 0.02 * peak
+        assert abs(evaluation(doc).peak - measured) < 2 * KIB8 + 0.02 * measured
 
 
 def test_no_segment_holds_a_broadcast_input_for_another() -> None:
