@@ -13,6 +13,7 @@ from tests.strategies import ANY, REAL, documents, seeds
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.engines.choosing import ENGINES
 from tidu_cli.transforms.batch import vectorized
@@ -77,6 +78,16 @@ def test_edges(engine, document, data):
     head = materialize(document).head
     edges = EDGES if engine in FUSED else EDGES + SUBNORMAL
     require(engine, head, {i.key: np.asarray(data.draw(st.sampled_from(edges))) for i in head.inputs})
+
+
+@ENGINE
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("dtype", ["f64", "f32", "c128"])
+def test_sums_begin_at_zero(engine, n, dtype):
+    x = np.full((2, n), -0.0, numpy_dtype(np, dtype))
+    document = tidu.trace(lambda x: np.sum(x, axis=1) * 2, x)
+    found = tidu.evaluate(document, {"x": x}, engine=engine)["y"]
+    assert not np.signbit([found.real, found.imag]).any()
 
 
 SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False)

@@ -82,6 +82,8 @@ def _folded(layout: Layout, case: Case, words: Words) -> Lowered | None:
     if opcode is None or operand.dtype != result.dtype or not 1 <= operand.size <= MOST_INSTRUCTIONS:
         return None
     columns = np.transpose(words, (*kept, *axes)).reshape(result.size, -1)
+    if case.op == "reduce_sum" and operand.inexact:  # a sum begins at 0, and so none is -0
+        columns = np.insert(columns, 0, layout.number(operand.dtype, 0.0), axis=1)
     parts: list[Rows] = []
     found = columns[:, 0]
     for k in range(1, columns.shape[1]):
