@@ -142,12 +142,28 @@ def test_forked_processes_are_told_rather_than_left_waiting():
     assert "array(0.)" in last
 
 
-@pytest.mark.parametrize("platforms", ["rocm", "nonsense"])
-def test_platforms_that_are_not_there_are_told_in_a_line(platforms):
+@pytest.mark.parametrize(
+    ("name", "value", "due"),
+    [
+        *[
+            (
+                "JAX_PLATFORMS",
+                name,
+                f"JAX starts on no device, by JAX_PLATFORMS='{name}': set it to cpu, or choose the engine numpy",
+            )
+            for name in ("rocm", "nonsense")
+        ],
+        (
+            "JAX_ENABLE_X64",
+            "maybe",
+            "invalid truth value 'maybe' for environment 'JAX_ENABLE_X64': change that, or choose the engine numpy",
+        ),
+    ],
+)
+def test_settings_that_jax_cannot_start_with_are_told_in_a_line(name, value, due):
     program = "import tidu_cli as tidu; tidu.evaluate(tidu.trace(lambda x: 2 * x, 'f64[]'), {'x': 1.0}, engine='xla')"
-    environment = os.environ | {"JAX_PLATFORMS": platforms}
+    environment = os.environ | {name: value}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=False)
-    due = f"JAX starts on no device, by JAX_PLATFORMS='{platforms}': set it to cpu, or choose the engine numpy"
     assert ran.returncode == 1 and ran.stderr.splitlines()[-1].endswith(due)
 
 

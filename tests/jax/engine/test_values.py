@@ -128,6 +128,19 @@ def test_functions_to_their_last_digits(name: str, dtype: str) -> None:
     np.testing.assert_array_equal(np.signbit(wide[0][wide[1] == 0]), np.signbit(wide[1][wide[1] == 0]))
 
 
+@pytest.mark.parametrize(("dtype", "numbers"), [("c64", np.complex64), ("c128", np.complex128)])
+def test_complex_numbers_at_edges(dtype: str, numbers: type[np.complexfloating[Any, Any]]) -> None:
+    """An infinite part outweighs NaN in magnitudes, and zero has powers."""
+    infinite = [complex(part, other) for part in (np.inf, -np.inf) for other in (np.nan, 1.0, -np.inf)]
+    z = np.array([*infinite, *[complex(x.imag, x.real) for x in infinite], complex(np.nan, 1), 3 + 4j, 0j], numbers)
+    document = tidu.trace(lambda z: np.abs(z), f"{dtype}[{z.size}]")
+    assert_same(tidu.evaluate(document, {"z": z}, engine="xla"), tidu.evaluate(document, {"z": z}, engine="numpy"))
+    y = np.array([0, 2, 1 + 1j, 0.5 - 1j, -1, -1 - 1j, 1j], numbers)
+    document = tidu.trace(lambda x, y: x**y, f"{dtype}[7]", f"{dtype}[7]")
+    inputs = {"x": np.zeros(7, numbers), "y": y}
+    assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
+
+
 SIMPLIFIED: dict[str, Callable[..., Any]] = {
     "a magnitude is at least 0": lambda x, y: np.abs(x) >= 0,
     "what is 0 unless x is more": lambda x, y: np.maximum(x, 0.0) * (x > 0),

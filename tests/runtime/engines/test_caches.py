@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from tidu_cli.runtime.engines import caches
 from tidu_cli.runtime.engines.caches import cached, keep
 
 
@@ -38,3 +39,15 @@ def test_what_another_user_wrote_is_not_run(monkeypatch):
 def test_only_its_user_may_write_it(folder):
     keep("code", b"machine code")
     assert (folder / "code").stat().st_mode & 0o077 == 0
+
+
+def test_what_was_not_used_for_longest_makes_room(folder, monkeypatch):
+    monkeypatch.setattr(caches, "MOST", 350)
+    folder.mkdir(parents=True)
+    (folder / "notes").write_bytes(bytes(1000))
+    for k in range(3):
+        keep(f"xla-{k}", bytes(96))
+        os.utime(folder / f"xla-{k}", (k, k))
+    assert cached("xla-0") == bytes(96)
+    keep("native-3", bytes(96))
+    assert sorted(p.name for p in folder.iterdir()) == ["native-3", "notes", "xla-0", "xla-2"]

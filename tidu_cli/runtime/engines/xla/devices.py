@@ -32,8 +32,10 @@ def device_of(name: str | None) -> Any:
         raise UnknownNameError(f"no device '{name}'{did_you_mean(platform, known)} (devices: cpu, gpu, gpu:1, ...)")
     require_own_process()
     with _STARTING, _quietly():
-        import jax
-
+        try:
+            import jax
+        except ValueError as error:  # of a variable of the environment that is not understood
+            raise EvaluationError(f"JAX does not start: {error}: change that, or choose the engine numpy") from None
         try:
             there = jax.devices()
         except (RuntimeError, AssertionError):  # the latter where what JAX_PLATFORMS names is known, and not here

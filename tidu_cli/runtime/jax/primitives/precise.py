@@ -1,10 +1,11 @@
-"""Elementwise functions that have more digits than lax's of the same names, for graphs that are run, by the engine xla.
+"""Elementwise functions right to more digits, or at more edges, than lax's of their names, for graphs that the engine xla runs.
 
 Modules and functions of JAX have lax's, by which they are shorter, and derivatives JAX's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,28 @@ def _integer_pow(attrs: Attrs, x: Any) -> Any:
     return lax.pow(x, lax.full_like(x, y))
 
 
-FUNCTIONS = {
+def _abs(attrs: Attrs, x: Any) -> Any:
+    """An infinite part outweighs a NaN, as in C99's hypot."""
+    if x.dtype.kind != "c":
+        return lax.abs(x)
+    parts = [lax.abs(lax.real(x)), lax.abs(lax.imag(x))]
+    infinite = lax.full_like(parts[0], np.inf)
+    return lax.select(lax.bitwise_or(*[lax.eq(part, infinite) for part in parts]), infinite, lax.abs(x))
+
+
+def _pow(attrs: Attrs, x: Any, y: Any) -> Any:
+    """Zero to a complex power of positive real part is zero; lax multiplies its logarithm."""
+    found = lax.pow(x, y)
+    if y.dtype.kind != "c":
+        return found
+    zero = lax.full_like(found, 0)
+    positive = lax.gt(lax.real(y), lax.real(zero))
+    return lax.select(lax.bitwise_and(lax.eq(x, zero), positive), zero, found)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": _abs,
+    "pow": _pow,
     "exp2": _exp2,
     "log1p": _log1p,
     "atanh": _atanh,
