@@ -109,7 +109,7 @@ MOST_HINTS = 1000
 
 
 def did_you_mean(word: str, known: "list[str]", alike: float = 0.6) -> str:
-    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, else an empty string. Bounded, whatever the names.
+    """A hint `; did you mean 'x'?` when `word` is close to one of `known`, or lists some, else an empty string. Bounded.
 
     `alike`, up to 1, says how close: of short words with a meaning of their own it had better be close to 1.
     """
@@ -118,6 +118,9 @@ def did_you_mean(word: str, known: "list[str]", alike: float = 0.6) -> str:
 
     if len(word) > LONGEST_HINT:
         return ""
+    listed = word.split(",")
+    if len(listed) > 1 and set(known).issuperset(listed):
+        return f"; name {' and '.join(map(repr, listed))} one by one"
     # Two names of which one is twice as long as the other are never close.
     likely = (name for name in known if len(word) <= 2 * len(name) <= 4 * len(word))
     close = difflib.get_close_matches(word, list(islice(likely, MOST_HINTS)), n=1, cutoff=alike)
