@@ -193,3 +193,26 @@ def test_a_transpose_rule_that_is_not_linear(tmp_path):
     linear = tidu(tmp_path, "linearize", "--wrt", "x", input=using("mine")).stdout
     failure = message(tidu(tmp_path, "transpose", input=linear))
     assert "the transpose rule of mine emits mul, which is not linear in its active inputs 0, 1" in failure
+
+
+@pytest.mark.parametrize("kernel", ["lambda x: x + 1", "lambda x: x + np.full(results[0].shape, 1.0)"])
+def test_a_package_s_kernel_is_given_the_shapes_that_it_was_told(tmp_path, kernel):
+    """Also where many scalars go through at once."""
+    write(tmp_path, "ann", {"mine": "ann:P"}, GOOD.format(op="mine").replace("results: lambda x: x", f"results: {kernel}"))
+    for more in ([], ["--chunk", "2"], ["--chunk", "1"]):
+        found = works(tmp_path, "eval", "--set", "x=1,2,3", "--batch", "x=0", *more, input=using("mine"))
+        assert json.loads(found) == {"y": [2, 3, 4]}
+
+
+def test_chunks_of_a_package_s_other_version_are_not_gone_on_from(tmp_path):
+    """Its op is the identity, and fails at 2 in version 1.0."""
+    (tmp_path / "f.json").write_bytes(using("mine"))
+    out = tmp_path / "y.npz"
+    command = ["eval", tmp_path / "f.json", "--set", "x=1,2,3", "--batch", "x=0", "--chunk", "1", "-o", out]
+    module = GOOD.format(op="mine")
+    failing = module.replace("lambda x: x\n", "lambda x: x[:, None] if (x == 2).any() else x\n")
+    write(tmp_path / "one", "ann", {"mine": "ann:P"}, failing)
+    write(tmp_path / "two", "ann", {"mine": "ann:P"}, module, version="2.0")
+    assert message(tidu(tmp_path / "one", *command)).endswith("what is done is kept, go on with --resume")
+    says = f"{out}.partial: holds what another run has done: the package of op 'mine' differs; remove {out}.partial, or choose"
+    assert says in message(tidu(tmp_path / "two", *command, "--resume"))

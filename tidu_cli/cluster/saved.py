@@ -11,12 +11,15 @@ from tidu_cli.cluster.items.filed import Filed
 from tidu_cli.cluster.items.held import digest, tensor_at
 from tidu_cli.cluster.run import Batch, parts
 from tidu_cli.cluster.work import Values
+from tidu_cli.custom.packages import announced
 from tidu_cli.errors import DocumentError, EvaluationError, TiduError
 from tidu_cli.formats.chunks.sinks import Manifest, Sink, kept, require_place
 from tidu_cli.formats.chunks.sources import STAMP, stamp
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.watching import watch
@@ -154,12 +157,20 @@ def _dtype(type_: TensorType) -> Any:
     return np.dtype("V2") if dtype.name == "bfloat16" else dtype
 
 
+def _ops(batch: Batch) -> set[str]:
+    return {case.op for case in cases_within(batch.graph.cases.cases)} - BUILTIN.primitives.keys()
+
+
 def _identity(batch: Batch) -> dict[str, str]:
     """All that results depend on, by what messages call it."""
     job, types = batch.job, {i.key: i.type for i in batch.graph.inputs}
     return {
         "version of tidu": __version__,
         "document": job.document,
+        **{
+            f"package of op '{op}'": ", ".join(map(str, announced()[op].packages))
+            for op in sorted(_ops(batch) & announced().keys())
+        },
         "number of items": str(batch.plan.size),
         "size of chunks": str(batch.plan.chunk),
         "reduction": job.reduction or "none",

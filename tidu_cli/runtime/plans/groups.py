@@ -19,6 +19,7 @@ from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Kernel
 from tidu_cli.rules.recording.templates import batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -228,9 +229,15 @@ def _rows_of(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
 def vector_kernel(np: Any, primitives: PrimitiveSet, case: Case) -> Kernel | None:
     """The kernel that applies a case of scalars to arrays of one axis, element by element; None if there is none.
 
-    It is that of the case's batch rule, if this emits the case's own operation with the same attrs and nothing else.
+    It is that of the case's batch rule, if this emits the case's own operation with the same attrs and nothing else. It will be
+    given arrays of any length, which tidu's own are fit for; those of packages are told their shapes, and need keep to no others.
     """
-    if len(case.results) != 1 or not case.operands or not all(map(is_flat, (*case.operands, *case.results))):
+    if (
+        case.op not in BUILTIN.primitives
+        or len(case.results) != 1
+        or not case.operands
+        or not all(map(is_flat, (*case.operands, *case.results)))
+    ):
         return None
     table = CaseTable(primitives)
     code = table.intern(replace(case, mask=None))
