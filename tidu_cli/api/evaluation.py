@@ -25,8 +25,9 @@ from tidu_cli.formats.suffixes import format_of, is_chunked
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
+from tidu_cli.graph.types import DATETIMES, TensorType
 from tidu_cli.runtime.engines.choosing import MANY, PLAIN, Choice, chosen, default_engine
-from tidu_cli.runtime.engines.contract import Runnable
+from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.transforms.materialize import materialize
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Compiled:
         self._keys = {i.key for i in program.graph.inputs}
         self._names = [str(o.key) for o in program.outputs]
         self._plain = plain_arrays(program.inputs)
+        self._gives_arrays = all(isinstance(o.type, TensorType) and o.type.dtype not in DATETIMES for o in program.outputs)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -133,8 +135,19 @@ class Compiled:
         `out` has arrays by key, each of its output's dtype and shape: those outputs are written into them, once all is computed,
         so that they may be inputs, too. Raises EvaluationError.
         """
+        if type(inputs) is dict and not more and out is None and max_memory is None and None in self._fits:
+            values = self._plain(inputs)
+            if values is not None:
+                return self._named(self._program.run_in_order(values))
         with called_in_python():
             return self._called(inputs, out, max_memory, more)
+
+    def _named(self, values: list[Any]) -> dict[str, Any]:
+        if self._gives_arrays:
+            return dict(zip(self._names, values, strict=True))
+        from tidu_cli.runtime.evaluate import outward
+
+        return {k: outward(o.type, y) for k, o, y in zip(self._names, self._program.outputs, values, strict=True)}
 
     @checked(
         inputs=values_by_key, batch=axes_by_key, chunk=at_least_one, reduce=one_of("sum", "mean"), out=result_file, resume=flag
@@ -198,13 +211,8 @@ class Compiled:
         max_memory: int | str | None,
         more: Mapping[str, object],
     ) -> dict[str, Any]:
-        from tidu_cli.runtime.evaluate import call, outward
+        from tidu_cli.runtime.evaluate import call
 
-        if type(inputs) is dict and not more and out is None and max_memory is None and None in self._fits:
-            arrays = self._plain(inputs)
-            if arrays is not None:
-                found = self._program.run(arrays)
-                return {k: outward(o.type, y) for k, o, y in zip(self._names, self._program.outputs, found, strict=True)}
         if type(inputs) is not dict or out is not None or max_memory is not None:
             inputs, out, max_memory = mapping("inputs", inputs), by_key("out", out), size("max_memory", max_memory)
         known = self._known

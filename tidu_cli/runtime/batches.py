@@ -145,7 +145,8 @@ def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None)
     n_steps, n_groups = program.n_steps, len(program.code)
     chunk = _chunk(size, chunk, program.nbytes(), -(-GROUP_ITEMS * n_groups // n_steps), max_memory)
     check_memory(program, max_memory)
-    return Workspace(program, (chunk,)).run, chunk
+    space = Workspace(program, (chunk,))
+    return lambda part: space.run([part[i.key] for i in program.inputs]), chunk
 
 
 def _vectorized(

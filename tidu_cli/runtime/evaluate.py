@@ -18,7 +18,7 @@ from tidu_cli.runtime.memory import check_memory
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tidu_cli.runtime.engines.contract import Runnable
+    from tidu_cli.runtime.plans.runnable import Runnable
 
 
 def evaluate(
@@ -64,14 +64,14 @@ def call(
     It may be called again, and then runs the quicker for what is kept, unless this is `once`.
     """
     require_given(program.inputs, inputs)
-    given = {i.key: value_of_input(i.key, i.type, inputs[i.key]) for i in program.inputs}
+    given = [value_of_input(i.key, i.type, inputs[i.key]) for i in program.inputs]
     if moves:
         from tidu_cli.runtime.retraction import moved
 
-        for i in program.inputs:
+        for k, i in enumerate(program.inputs):
             if i.key in moves:
-                given[i.key] = moved(program.primitives, i.key, i.type, given[i.key], moves[i.key])
-    found = program.run(given, once=once)
+                given[k] = moved(program.primitives, i.key, i.type, given[k], moves[i.key])
+    found = program.run_in_order(given, once=once)
     return {o.key: outward(o.type, value) for o, value in zip(program.outputs, found, strict=True)}
 
 

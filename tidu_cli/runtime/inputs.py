@@ -103,8 +103,8 @@ def is_as_declared(type_: Type, value: object) -> bool:
     )
 
 
-def plain_arrays(declared: Sequence[Input]) -> Callable[[dict[Any, Any]], dict[Key, Any] | None]:
-    """What takes the values of inputs by the texts of their keys, where each is there and an array plainly of its type; else None.
+def plain_arrays(declared: Sequence[Input]) -> Callable[[dict[Any, Any]], list[Any] | None]:
+    """What takes the values of inputs, in order, from those by the texts of their keys; None unless each is an array of its type.
 
     So a call that takes some µs spends few on what it was given.
     """
@@ -112,17 +112,16 @@ def plain_arrays(declared: Sequence[Input]) -> Callable[[dict[Any, Any]], dict[K
 
     if not all(isinstance(i.type, TensorType) and i.type.dtype not in DATETIMES for i in declared):
         return lambda given: None
-    keys = [i.key for i in declared]
     due = [(str(i.key), i.type.shape, numpy_dtype(np, i.type.dtype)) for i in declared if isinstance(i.type, TensorType)]
 
-    def taken(given: dict[Any, Any]) -> dict[Key, Any] | None:
+    def taken(given: dict[Any, Any]) -> list[Any] | None:
         if len(given) != len(due):
             return None
         values = [given.get(text) for text, _, _ in due]
         for value, (_, shape, dtype) in zip(values, due, strict=True):
             if type(value) is not np.ndarray or value.shape != shape or value.dtype is not dtype:
                 return None
-        return dict(zip(keys, values, strict=True))
+        return values
 
     return taken
 

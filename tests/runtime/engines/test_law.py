@@ -90,6 +90,15 @@ def test_sums_begin_at_zero(engine, n, dtype):
     assert not np.signbit([found.real, found.imag]).any()
 
 
+@pytest.mark.parametrize("engine", ["numpy", "native", pytest.param("xla", marks=pytest.mark.jax)])
+def test_inputs_that_no_output_needs_may_be_given_or_left_out(engine):
+    compiled = tidu.compile(tidu.trace(lambda x, unused: x * x, "f64[]", "f64[2]"), engine=engine)
+    assert compiled.inputs == {"x": "f64[]", "unused": "f64[2]"}
+    assert compiled({"x": 3.0}) == compiled({"x": 3.0, "unused": [1, 2]}) == {"y": 9}
+    many = compiled.map({"x": np.arange(3.0), "unused": np.zeros((3, 2))}, {"x": 0, "unused": 0}, chunk=2)
+    np.testing.assert_array_equal(many["y"], [0, 1, 4])
+
+
 SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False)
 
 

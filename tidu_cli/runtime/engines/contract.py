@@ -7,45 +7,15 @@ An engine is a module `tidu_cli/runtime/engines/NAME/engine.py` with three funct
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
-from tidu_cli.graph.graph import Graph, Input, Output
+from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.plans.runnable import Runnable
 
 Run = Callable[[Mapping[Key, Any]], list[Any]]
 """From the inputs of a chunk, with the batch as their first axis, to the values of the outputs, None for structural zeros."""
-
-
-@runtime_checkable
-class Runnable(Protocol):
-    """A graph made ready by an engine, to be run many times."""
-
-    @property
-    def graph(self) -> Graph:
-        """The graph, perhaps without its nodes."""
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The inputs that a run needs."""
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        """The outputs that it computes."""
-
-    @property
-    def primitives(self) -> PrimitiveSet:
-        """Those of the graph."""
-
-    def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
-        """The values of `outputs`, in order, as the caller's own, for values of the declared types, which it leaves as they are.
-
-        Times are arrays of the numbers that hold them, records tuples of their fields' values; None stands for a field of a tangent
-        that is zero. With `once` nothing need be kept for a later run. Raises EvaluationError when memory runs out.
-        """
-
-    def nbytes(self) -> int:
-        """About how many bytes a run takes, with inputs and results."""
 
 
 class EngineModule(Protocol):

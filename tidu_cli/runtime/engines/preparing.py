@@ -14,7 +14,7 @@ from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import compile_graph, plain_program
 
 if TYPE_CHECKING:
-    from tidu_cli.runtime.engines.contract import Runnable
+    from tidu_cli.runtime.plans.runnable import Runnable
 
 
 def prepared(

@@ -8,7 +8,7 @@ attrs, of arrays. All else runs one by one, as in any program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from operator import getitem
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, MissingRuleError
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
-from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
@@ -24,6 +23,7 @@ from tidu_cli.rules.contract import Kernel
 from tidu_cli.rules.recording.templates import batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.interpreter import MOST_KEPT, entering, kept, kept_bytes, owned
+from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Single:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedProgram:
+class GroupedProgram(Runnable):
     """A compiled graph whose scalars run in groups.
 
     Group g is of case `code[g]`, and of `size[g]` steps, whose results are elements from `begin[g]` on. Where `size[g]` is 0 it is
@@ -77,8 +77,8 @@ class GroupedProgram:
         """The number of nodes that a run computes."""
         return int(self.size.sum()) + len(self.singles)
 
-    def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
-        """The values of `outputs`, as `Program.run` gives them, bit for bit. Raises EvaluationError when memory runs out.
+    def run_in_order(self, values: Sequence[Any], *, once: bool = False) -> list[Any]:
+        """The values of `outputs`, as `Program` gives them, bit for bit.
 
         With `once` the program keeps nothing for a later run, and a first one takes a third of the memory.
         """
@@ -87,7 +87,7 @@ class GroupedProgram:
         try:
             # A run has arrays of its own, which a later one takes over.
             space = self._idle.pop() if self._idle else Workspace(self, once=once)
-            found = owned(np, space.run(inputs), self.outputs)
+            found = owned(np, space.run(values), self.outputs)
             if not once:
                 self._idle.append(space)
             return found
@@ -172,14 +172,17 @@ class Workspace:
         flat = [self.flat[number[t.dtype]] for t in (*case.results, *case.operands)]  # type: ignore[union-attr]
         return (kernel, isinstance(kernel, np.ufunc), *flat)
 
-    def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
-        """The values of the program's outputs, None for structural zeros. Those of scalars may change with the next run."""
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """The values of the program's outputs for those of its inputs, in order, None for structural zeros.
+
+        Those of scalars may change with the next run.
+        """
         import numpy as np
 
         program, flat = self.program, self.flat
         entries = self.entries.copy()
-        for declared, (array, k) in zip(program.inputs, program.input_places, strict=True):
-            value = entering(np, inputs[declared.key])
+        for given, (array, k) in zip(values, program.input_places, strict=True):
+            value = entering(np, given)
             if array == LIST:
                 entries[k] = value
             else:

@@ -6,7 +6,7 @@ outputs need, computes once what differs only in role, and lets go of each value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -14,12 +14,12 @@ from typing import Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Case, Column, Graph, Input, Output
-from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import Kernel, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.liveness import alive_within
+from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.watching import watch
 
 UNARY, WIDE = -1, -2
@@ -46,7 +46,7 @@ class Wide:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(Runnable):
     """A compiled graph: a step is an entry of each column.
 
     Step i applies a kernel of case `code[i]` to slots `left[i]` and `right[i]`, puts the result into slot `target[i]`,
@@ -110,20 +110,17 @@ class Program:
             kernels[number] = reusing or primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
         return kernels
 
-    def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
-        """The values of `outputs`, in order, for values of the declared types (`evaluate` checks what users give).
-
-        Times are arrays of the numbers that hold them, records tuples of their fields' values, in order. In those of tangents None
-        stands for a field that is zero; results hold arrays of zeros there. The results belong to the caller: they share no memory
-        with the inputs or one another. Raises EvaluationError when memory runs out.
-        """
+    def run_in_order(self, values: Sequence[Any], *, once: bool = False) -> list[Any]:
+        """What `run` says. Nothing is kept but constants."""
         import numpy as np
+
+        del once
 
         try:
             with np.errstate(all="ignore"):
                 slots = self._constants.copy()
-                for declared, slot in zip(self.inputs, self.input_slots, strict=True):
-                    slots[slot] = entering(np, inputs[declared.key])
+                for value, slot in zip(values, self.input_slots, strict=True):
+                    slots[slot] = entering(np, value)
                 self._execute(slots, self.constant.translate(_NOT))
                 found = [None if slot is None else slots[slot] for slot in self.output_slots]
                 del slots

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input, Output
-from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -19,6 +18,7 @@ from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place,
 from tidu_cli.runtime.engines.native.lowering import Lowering
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, STOP
 from tidu_cli.runtime.plans.interpreter import entering, owned
+from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.runtime.plans.steps import needed_steps
 
 FUEL_EACH = 10**6
@@ -26,7 +26,7 @@ FUEL_EACH = 10**6
 
 
 @dataclass(frozen=True, eq=False)
-class NativeProgram:
+class NativeProgram(Runnable):
     """A graph as instructions, where its inputs and outputs are, and how many words and entries it takes."""
 
     graph: Graph
@@ -39,12 +39,12 @@ class NativeProgram:
     layout: Layout
     _idle: list[Registers] = field(default_factory=list)
 
-    def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
-        """The values of `outputs`, as `Program.run` gives them, but for roundings. Raises EvaluationError when memory runs out."""
+    def run_in_order(self, values: Sequence[Any], *, once: bool = False) -> list[Any]:
+        """The values of `outputs`, as `Program` gives them, but for roundings."""
         try:
             registers = self._idle.pop() if self._idle else Registers(self)
-            for declared, put in zip(self.inputs, registers.inputs, strict=True):
-                put(inputs[declared.key])
+            for value, put in zip(values, registers.inputs, strict=True):
+                put(value)
             registers.execute(self.code)
             found = owned(np, [get() for get in registers.outputs], self.outputs)
             if not once:

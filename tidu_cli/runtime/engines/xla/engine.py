@@ -8,11 +8,12 @@ from dataclasses import replace
 from tidu_cli.errors import EvaluationError, MissingRuleError, TransformError
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.columns.blocks import column_of
-from tidu_cli.graph.graph import Graph, column
+from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.runtime.engines.contract import Run, Runnable
+from tidu_cli.runtime.engines.contract import Run
+from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.runtime.plans.steps import needed_steps
 
 
@@ -39,9 +40,9 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
     from tidu_cli.runtime.engines.xla.executables import executable
     from tidu_cli.runtime.engines.xla.program import XlaProgram
 
-    needed = _needed(graph, outputs)
+    declared, needed = Graph(graph.name, graph.inputs, graph.outputs, graph.cases), _needed(graph, outputs)
     try:
-        return XlaProgram(replace(needed, code=column(), args=column()), primitives, executable(needed, place))
+        return XlaProgram(declared, primitives, needed.inputs, needed.outputs, executable(needed, place))
     except (MissingRuleError, NotImplementedError, RuntimeError) as error:
         raise EvaluationError(f"the engine xla cannot run it: {str(error).splitlines()[0]}: choose the engine numpy") from None
 

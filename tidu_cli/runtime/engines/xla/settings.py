@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from operator import attrgetter
 
 import jax
 
@@ -25,10 +26,16 @@ _TRACES: dict[str, bool | str] = {
 """What the tracing of graphs needs as well."""
 
 
+_USUAL = (False, False, False, None, None)
+_settings = attrgetter(*[f"jax_{name}" for name in _RUNS][1:])
+"""The settings but the first, which are as usual unless the user has changed them."""
+
+
 def for_runs() -> AbstractContextManager[None]:
     """64 bits, all values and all transfers. Each setting takes some µs of a run that may take ten: only others are changed."""
-    changed = [name for name, value in _RUNS.items() if getattr(jax.config, f"jax_{name}") not in (value, None)]
-    return jax.enable_x64(True) if changed in ([], ["enable_x64"]) else _set({name: _RUNS[name] for name in changed})
+    if _settings(jax.config) == _USUAL:
+        return jax.enable_x64(True)  # type: ignore[no-any-return, unused-ignore]
+    return _set({name: value for name, value in _RUNS.items() if getattr(jax.config, f"jax_{name}") not in (value, None)})
 
 
 def for_traces() -> AbstractContextManager[None]:
