@@ -19,15 +19,15 @@ needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="needs 
 
 
 @contextmanager
-def started(n):
-    """A cluster of so many processes of one thread each."""
+def started(n, memory="auto"):
+    """A cluster of so many processes of one thread each, and of so much memory each."""
     if find_spec("distributed") is None:
         pytest.skip("needs dask and distributed: pip install 'tidu[dask]'")
     from distributed import LocalCluster
 
     quiet = logging.CRITICAL + 1
     no_page = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-    with LocalCluster(n_workers=n, threads_per_worker=1, silence_logs=quiet, **no_page) as cluster:
+    with LocalCluster(n_workers=n, threads_per_worker=1, memory_limit=memory, silence_logs=quiet, **no_page) as cluster:
         yield cluster
 
 

@@ -132,3 +132,14 @@ def test_a_lost_scheduler_is_one_line(reduction):
         threading.Timer(0.3, cluster.close).start()
         with pytest.raises(EvaluationError, match=r"^the scheduler does not answer any more$"):
             put_together(batch(reduction=reduction), parts(batch(reduction=reduction), client))
+
+
+def test_sums_that_are_a_tenth_of_what_a_worker_holds():
+    """Eight of them at once were more than it holds, with what computes them."""
+    wave = tidu.compile(tidu.trace(lambda k, at: np.sin(k * at), "f64[]", "f64[4000000]"))
+    inputs = {"k": np.arange(40.0), "at": np.linspace(0, 1, 4_000_000)}
+    from distributed import Client
+
+    with started(2, "400MB") as cluster, Client(cluster, set_as_default=False) as client:
+        found = wave.map(inputs, {"k": 0}, client, reduce="sum", chunk=1)
+    assert same(found, wave.map(inputs, {"k": 0}, reduce="sum", chunk=1))

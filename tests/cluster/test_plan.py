@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -86,12 +88,12 @@ def test_tasks_of_chunks(plan, data):
     assert [t.args[2:4] for t in tasks] == [plan.range(k) for k in todo]
 
 
-@given(st.integers(0, 300))
-def test_sums_are_a_tree(n):
-    """Each chunk is in one sum of at most FAN_IN, each of those in one of a group; the sums of groups come home."""
+@given(st.integers(0, 300), st.sampled_from([FAN_IN, 2]))
+def test_sums_are_a_tree(n, fan):
+    """Each result is in one sum of at most `fan`, and fewer wait in each level of the tree; the sums of groups come home."""
     plan = Plan(n, 1)
     groups = max(-(-n // GROUP), 1)
-    tasks = sum_tasks("job", plan, lambda start, stop: {}, range(groups))
+    tasks = sum_tasks("job", plan, lambda start, stop: {}, range(groups), fan)
     done = {}
     made, wanted, number = [], [], 0
     try:
@@ -101,11 +103,12 @@ def test_sums_are_a_tree(n):
                 done[number] = {task.chunk}
                 made.append(task.chunk)
             else:
-                assert task.function is add_up and 1 <= len(task.args) <= FAN_IN
+                assert task.function is add_up and (n < 2 or n % GROUP == 1 or len(task.args) > 1) and len(task.args) <= fan
                 parts = [done.pop(part) for part in task.args]  # which no other sum takes
                 done[number] = set().union(*parts)
                 if task.wanted is not None:
                     wanted.append((task.wanted, done.pop(number)))
+            assert len(done) <= (fan - 1) * math.log(GROUP, fan) + 1
             number += 1
             task = tasks.send(number - 1)
     except StopIteration:

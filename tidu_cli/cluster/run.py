@@ -10,7 +10,7 @@ from tidu_cli.cluster.items.filed import filed, is_place
 from tidu_cli.cluster.items.held import Held, held
 from tidu_cli.cluster.items.plan import Items, Plan, bytes_per_item, common_size, planned
 from tidu_cli.cluster.job import Job, Parcel, parcel_of
-from tidu_cli.cluster.tasks import FAN_IN, GROUP, Tasks, chunk_tasks, run_here, sum_tasks
+from tidu_cli.cluster.tasks import GROUP, Tasks, chunk_tasks, fan_in, run_here, sum_tasks
 from tidu_cli.cluster.work import Failure, Values, forget, keep
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input
@@ -143,7 +143,8 @@ def sums(batch: Batch, client: Client | None, todo: Iterable[int] | None = None)
     """
     groups = list(range(batch.n_groups) if todo is None else todo)
     done = telling("evaluating", sum(stop - start for start, stop in map(batch.part_range, groups)), "item")
-    for g, values in _run(batch, client, sum_tasks(batch.job.name, batch.plan, batch.given, groups)):
+    fan = fan_in(sum(o.type.nbytes for o in batch.graph.outputs))
+    for g, values in _run(batch, client, sum_tasks(batch.job.name, batch.plan, batch.given, groups, fan)):
         start, stop = batch.part_range(g)
         done(stop - start)
         yield g, values
@@ -157,7 +158,7 @@ def parts(batch: Batch, client: Client | None, todo: Iterable[int] | None = None
 def summed_up(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
     """The sum or mean over all items, of the sums of groups in any order, on which it does not depend."""
     early: dict[int, Values] = {}
-    partial, taken = Partial(FAN_IN), 0
+    partial, taken = Partial(), 0
     for g, values in found:
         early[g] = values
         while taken in early:

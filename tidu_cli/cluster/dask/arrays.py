@@ -10,7 +10,7 @@ from tidu_cli.cluster.items.filed import filed, from_files, is_place
 from tidu_cli.cluster.items.held import Held, held
 from tidu_cli.cluster.items.plan import Items
 from tidu_cli.cluster.job import Job, parcel_of
-from tidu_cli.cluster.tasks import FAN_IN
+from tidu_cli.cluster.tasks import fan_in
 from tidu_cli.cluster.work import Failure, Values, forget, keep, run_chunk
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input
@@ -81,8 +81,9 @@ def lazily(
         parts.append(call)
         start += n
     if reduction:
+        fan = fan_in(sum(o.type.nbytes for o in graph.outputs))
         while len(parts) > 1:
-            parts = [delayed(_added)(*parts[k : k + FAN_IN]) for k in range(0, len(parts), FAN_IN)]
+            parts = [delayed(_added)(*parts[k : k + fan]) for k in range(0, len(parts), fan)]
         last = delayed(divided)(parts[0], total) if reduction == "mean" and total else parts[0]
         return {o.key: _array(da, last[o.key], o.type) for o in graph.outputs}
     return {
