@@ -11,12 +11,13 @@ import pytest
 
 import tidu
 import tidu_cli
+from tidu_cli import api
 
 ROOT = Path(tidu_cli.__file__).parents[1]
 
 
 def test_it_is_all_of_tidu_cli():
-    assert tidu.__all__ == tidu_cli.__all__ == tidu_cli.api.__all__ and tidu.__version__ == tidu_cli.__version__
+    assert tidu.__all__ == tidu_cli.__all__ == api.__all__ and tidu.__version__ == tidu_cli.__version__
     for name in tidu.__all__:
         assert getattr(tidu, name) is getattr(tidu_cli, name)
         assert name in dir(tidu) and name in dir(tidu_cli)
