@@ -184,6 +184,7 @@ def test_reports_are_what_the_commands_print():
     assert {"format": "json", **tidu.info(f, digests=True)} == told
     assert {str(file): tidu.check(f, "all")} == json.loads(succeed("check", file, "--all", "--json"))
     assert tidu.check(f, ["numeric"], {"x": 3.0})["ok"]
+    assert tidu.check(f) == tidu.check(f, "static") == {"ok": True, "static": []}
     assert tidu.diff(f, f, exact=True)["same"] and not tidu.diff(f, cube)["same"]
     assert tidu.schema() == json.loads(succeed("schema"))
 
