@@ -423,6 +423,12 @@ def test_derivatives_of_sinc_keep_their_digits_near_zero():
         document = tidu.linearize(document, "x")
 
 
+def test_logaddexp_has_all_derivatives_where_its_operands_are_equal():
+    document = tidu.trace(lambda x: np.logaddexp(x, 1.0), "f64[]")
+    found = [float(tidu.evaluate(tidu.derivative(document, "x", order=n), x=1.0)["y" + "@1@2@3@4"[: 2 * n]]) for n in (1, 2, 3, 4)]
+    np.testing.assert_allclose(found, [1 / 2, 1 / 4, 0, -1 / 8], atol=1e-15)
+
+
 def test_a_loop_of_1000_steps():
     def heat(u):
         for _ in range(1000):
