@@ -88,7 +88,7 @@ def _document(name: str, value: object) -> object:
     elif callable(value):
         instead = "write trace(function, 'f64[3]', ...), with the types of its inputs, for that of a function"
     elif isinstance(value, list | tuple) and value and all(isinstance(x, Document) for x in value):
-        instead = "write resolve(*documents) to link several"
+        instead = "write *documents for a list of them" if name == "documents" else "write resolve(*documents) to link several"
     raise _refuse(name, value, "a document", f"; {instead}")
 
 

@@ -184,6 +184,7 @@ def test_reports_are_what_the_commands_print():
     assert {"format": "json", **tidu.info(f, digests=True)} == told
     assert {str(file): tidu.check(f, "all")} == json.loads(succeed("check", file, "--all", "--json"))
     assert tidu.check(f, ["numeric"], {"x": 3.0})["ok"]
+    assert tidu.check(f) == tidu.check(f, "static") == {"ok": True, "static": []}
     assert tidu.diff(f, f, exact=True)["same"] and not tidu.diff(f, cube)["same"]
     assert tidu.schema() == json.loads(succeed("schema"))
 
@@ -238,6 +239,14 @@ def test_every_misuse_is_told_in_one_line_of_python_s_words(name, tmp_path, monk
         (lambda: tidu.evaluate(F, x=3, max_memory=8), "allow more with max_memory=, or os.environ['TIDU_MAX_MEMORY']"),
         (lambda: tidu.transpose(F), "graph 'f' is not a linear graph; transpose() takes the output of linearize()"),
         (lambda: tidu.resolve(), "resolve takes one document or more, and got none"),
+        (lambda: tidu.compose([F, F]), "takes a document, not a value of type list; write *documents for a list of them"),
+        (
+            lambda: tidu.linearize([F, F], "x"),
+            "a document, not a value of type list; write resolve(*documents) to link several",
+        ),
+        (lambda: tidu.save_values({"x": print}, "x.npz"), "value of x: expected an array of numbers, got a value of type builtin"),
+        (lambda: tidu.formula("sin(x)"), "unknown name 'x'; give it a type with x='f64[3]'"),
+        (lambda: tidu.formula("i * 2"), "write 1j for the imaginary unit, or give it a type with i='f64[]'"),
         (lambda: tidu.hessian(tidu.load(SAMPLES / "two_outputs.json"), "r"), "choose one with output='x'"),
         (lambda: tidu.check(F, "al"), "argument 'parts' takes one of 'static', 'closure', 'numeric', 'all', not text ('al')"),
     ],

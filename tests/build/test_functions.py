@@ -410,6 +410,25 @@ def test_gradient(name):
     assert all(v.ok for v in verdicts), verdicts
 
 
+def test_derivatives_of_sinc_keep_their_digits_near_zero():
+    """sinc⁽ⁿ⁾(x) = πⁿ ∫₀¹ tⁿ cos(π x t + n π/2) dt."""
+    x = np.array([0.0, 1e-12, -1e-9, 1e-4, 0.01, 0.3, 1 / np.pi, 0.32, 0.9])
+    t, weights = (np.polynomial.legendre.leggauss(30)[0] + 1) / 2, np.polynomial.legendre.leggauss(30)[1] / 2
+    document = tidu.trace(np.sinc, x)
+    for n in range(6):
+        expected = np.pi**n * np.cos(np.pi * np.outer(x, t) + n * np.pi / 2) @ (weights * t**n)
+        tangents = {f"x@{p}": np.ones_like(x) for p in range(1, n + 1)}
+        (found,) = tidu.evaluate(document, {"x": x, **tangents}).values()
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.pi**n)
+        document = tidu.linearize(document, "x")
+
+
+def test_logaddexp_has_all_derivatives_where_its_operands_are_equal():
+    document = tidu.trace(lambda x: np.logaddexp(x, 1.0), "f64[]")
+    found = [float(tidu.evaluate(tidu.derivative(document, "x", order=n), x=1.0)["y" + "@1@2@3@4"[: 2 * n]]) for n in (1, 2, 3, 4)]
+    np.testing.assert_allclose(found, [1 / 2, 1 / 4, 0, -1 / 8], atol=1e-15)
+
+
 def test_a_loop_of_1000_steps():
     def heat(u):
         for _ in range(1000):

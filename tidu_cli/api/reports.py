@@ -26,7 +26,7 @@ def info(document: Document, digests: bool = False) -> dict[str, Any]:
 
 @checked(parts=several_names)
 def check(
-    document: Document, parts: str | Sequence[str] = "static", inputs: Mapping[Any, object] | None = None, seed: int = 0
+    document: Document, parts: str | Sequence[str] = ("static",), inputs: Mapping[Any, object] | None = None, seed: int = 0
 ) -> dict[str, Any]:
     """Whether a document and its derivatives are right, as `tidu check --json` tells it: "ok", and what was found.
 

@@ -54,6 +54,8 @@ def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_forma
     """What is wrong with the name of a file for a result of these formats; `chosen` is that of --format."""
     from tidu_cli.formats.compression import CompressionError, require_library
 
+    if not out:
+        return "the name is empty"  # as of "$OUT" that no one has set
     (suffix, compression), found = split(out), format_of(out)
     try:
         require_library(compression)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, TypeTextError, did_you_mean
@@ -311,7 +312,9 @@ def _shape_text(value: object) -> str:
         return "a ragged list, of numbers beside lists"
     if any(isinstance(x, Mapping) for x in level):
         return "a list of objects"
-    return f"a list of shape [{','.join(map(str, shape))}]" if shape else "a single number"
+    if shape:
+        return f"a list of shape [{','.join(map(str, shape))}]"
+    return "a single number" if isinstance(value, Number) else f"a value of type {type(value).__name__}"
 
 
 def _mismatch(place: str, expected: TensorType, given: str) -> EvaluationError:

@@ -18,7 +18,7 @@ from tidu_cli.build.formulas.words import instead_of, instead_of_name
 from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.build.numpy.functions import places_of_out
 from tidu_cli.build.recorder import Recorder
-from tidu_cli.errors import TiduError, did_you_mean
+from tidu_cli.errors import TiduError, did_you_mean, worded
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.lax.arrays.structural import numpy_dtype
 
@@ -146,7 +146,8 @@ class Walker(ast.NodeVisitor):
             return CONSTANTS[node.id]
         if node.id in function_names():
             self.refuse(node, f"'{node.id}' is a function; write {node.id}(...)")
-        more = instead_of_name(node.id, [*self.scope, *CONSTANTS]) or f"; give it a type with -i {node.id[:40]}:TYPE"
+        way = worded(f"-i {node.id[:40]}:TYPE", f"{node.id[:40]}='f64[3]'")
+        more = instead_of_name(node.id, [*self.scope, *CONSTANTS]) or f"; give it a type with {way}"
         return self.refuse(node, f"unknown name '{node.id[:60]}'{more}")
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:

@@ -105,11 +105,19 @@ def angle(z: Array, deg: bool = False) -> Array:
 
 
 def sinc(x: Array) -> Array:
-    """sin πx / πx, near 0 by its series, so that it has derivatives there."""
+    """sin πx / πx, where πx is less than 1 by its series: derivatives of the quotient lose all their digits near 0."""
     turned = x * np.pi
-    zero = turned == 0
-    safe = where(zero, 1.0, turned)
-    return where(zero, 1 - turned * turned / 6, apply_ufunc("sin", safe) / safe)
+    near = abs(turned) < 1
+    square = where(near, turned, 0.0) ** 2
+    series: Any = 0.0
+    for k in range(_SINC_TERMS, -1, -1):
+        series = (-1) ** k / math.factorial(2 * k + 1) + series * square
+    far = where(near, 1.0, turned)
+    return where(near, series, apply_ufunc("sin", far) / far)
+
+
+_SINC_TERMS = 11
+"""The last is 4·10⁻²³ where πx is 1, and its sixth derivative 2·10⁻¹⁵."""
 
 
 def i0(x: Array) -> Array:
