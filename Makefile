@@ -1,71 +1,77 @@
-# The two commands of the README are `make demo` and `make test`. Both make a virtual environment in .venv first.
+# make demo, make test, make check, make campaign: each makes a virtual environment in .venv first, with what it needs and no more.
+# `make` lists the targets.
 
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
+JAX := -m 'jax and not campaign' tests/jax tests/stablehlo tests/runtime/engines tests/docs
 
-.PHONY: demo test jax docs lint types campaign index schemas catalogue identities onnx stablehlo commands man clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test check jax docs lint types campaign mutants release generated clean
 
-$(STAMP): pyproject.toml
-	@echo "Installing tidu and what its tests need into .venv, about 2 GB: a few minutes, once."
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+.venv/.tidu: pyproject.toml
+	@echo "Installing tidu into .venv: click, ml_dtypes, msgpack, NumPy, pydantic and SciPy, about 250 MB."
 	$(PYTHON) -m venv .venv || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
+	$(PIP) -e .
 	touch $@
 
-demo: $(STAMP)  ## forward over reverse on a small graph, then logistic regression on real data
+.venv/.test: .venv/.tidu
+	@echo "Installing pytest, hypothesis, mpmath and jsonschema into .venv."
+	$(PIP) -e '.[test]'
+	touch $@
+
+.venv/.check: .venv/.tidu
+	@echo "Installing JAX, ONNX, Dask and all else that tests compare with into .venv, about 2 GB: a few minutes, once."
+	$(PIP) -e '.[check]'
+	touch $@ .venv/.test
+
+demo: .venv/.tidu  ## derivatives of a formula, of a graph, and of a model of real data: within a minute
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
-test: demo  ## the same, then the tests
-	$(BIN)/python -m pytest
+test: .venv/.test  ## while writing: laws, formats and commands, in three minutes
+	$(PYTEST)
+	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX)
 
-.venv/.jax: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,jax]'
-	touch $@
+check: .venv/.check  ## before landing: every test, the site, lint and types, in 25 minutes; nothing may be skipped
+	TIDU_TEST_ALL=1 $(PYTEST) --tier check
+	$(MAKE) jax docs lint types
 
-jax: .venv/.jax  ## every primitive against JAX, which this installs; functions of JAX and modules of StableHLO
-	$(BIN)/python -m pytest -m "jax and not campaign" tests/jax tests/stablehlo tests/runtime/engines tests/docs
+jax: .venv/.check  ## the part of check that imports JAX, which other tests must not: they fork
+	TIDU_TEST_ALL=1 $(PYTEST) --tier check $(JAX)
 
-.venv/.docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,docs]'
-	touch $@
-
-docs: .venv/.docs  ## the site, into site/, and its tests
+docs: .venv/.check  ## the part of check that builds the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-	$(BIN)/python -m pytest -m site tests/docs
+	TIDU_TEST_ALL=1 $(PYTEST) --tier check -m site tests/docs
 
-lint: $(STAMP)
+lint: .venv/.check  ## the part of check that reads the sources' style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: .venv/.check  ## the part of check that reads the sources' types
 	$(BIN)/mypy
 
-campaign: $(STAMP)  ## the long runs that the ordinary suite leaves out
-	$(BIN)/python -m pytest -m campaign
+campaign: .venv/.check  ## hours: random inputs and long runs; docs/reliability.md has the seeds and figures
+	$(PYTEST) --tier check -m campaign
 
-schemas: $(STAMP)  ## write schemas/ anew
+mutants: .venv/.check  ## 90 minutes: which faults in the sources the tests see
+	$(BIN)/python -m tests.mutants
+
+release: .venv/.check  ## build dist/, check it, and try the README's commands in an empty environment
+	sh tools/release.sh
+
+generated: .venv/.check  ## write what is generated from the sources: schemas, man pages, tables of the docs
 	$(BIN)/tidu schema > schemas/document.schema.json
-
-index: $(STAMP)  ## write anew which file of tidu_cli/lax/ has an op
 	$(BIN)/python tools/index.py
-
-man: $(STAMP)  ## write man/ anew
 	$(BIN)/python tools/manual.py man
-
-catalogue: $(STAMP)  ## write docs/primitives.md anew
 	$(BIN)/python tools/catalogue.py > docs/primitives.md
-
-identities: $(STAMP)  ## write docs/identities.md anew
 	$(BIN)/python -m tools.identities > docs/identities.md
-
-onnx: $(STAMP)  ## write the tables of docs/onnx.md anew
 	$(BIN)/python -m tools.operators
-
-stablehlo: $(STAMP)  ## write the table of docs/stablehlo.md anew
 	$(BIN)/python -m tools.stablehlo
-
-commands: $(STAMP)  ## write docs/commands.md anew
 	$(BIN)/python tools/reference.py > docs/commands.md
 
-clean:
-	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean:  ## remove what make has made
+	rm -rf .venv dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""What holds for all tests: what was skipped is listed in the end, or is a failure (TIDU_TEST_ALL=1); and no time is measured."""
+"""What holds for all tests: their tiers (tests/tiers.py), and that what was skipped is listed in the end, or fails with TIDU_TEST_ALL=1."""
 
 from __future__ import annotations
 
@@ -10,11 +10,31 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# By itself hypothesis fails tests of which an example takes 0.2 s, as one may on a busy machine.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+from tests import tiers
 
 ALL = "TIDU_TEST_ALL"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=tuple(tiers.EXAMPLES), default="test", help="what runs: tests/tiers.py (default: test)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Selects the tier, before any module of tests is imported."""
+    tier = config.getoption("--tier")
+    os.environ[tiers.VARIABLE] = tier
+    if tier == "check":
+        config.addinivalue_line("python_files", "check_*.py")
+    # No deadline: an example may take longer on a busy machine than hypothesis allows by default.
+    settings.register_profile(tier, deadline=None, max_examples=tiers.EXAMPLES[tier])
+    settings.load_profile(tier)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked for `make check`."""
+    if not tiers.full() and (left := [item for item in items if item.get_closest_marker("check")]):
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("check")]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,7 +16,7 @@ def to_markdown() -> str:
         "The vocabulary and semantics are those of JAX `lax`, which are StableHLO's; op and attr names are as a jaxpr prints them.",
         "Operands of elementwise primitives have one type: nothing broadcasts by itself. J is a JVP rule, T a transpose rule;",
         "what follows an arrow is what the rule may emit. `tidu ops --json` gives this list to programs, and `tidu check --ops`",
-        "tries every rule. This page is generated: `make catalogue` writes it anew.",
+        "tries every rule. This page is generated: `make generated` writes it.",
         "",
         "`tidu info` counts operations on real numbers: one for each element of the result, be it arithmetic, a comparison or a",
         "function such as exp. Of complex numbers a sum is 2, a product 6, a quotient 11, a function 2. `dot_general` takes a",

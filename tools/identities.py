@@ -21,7 +21,7 @@ By these `tidu materialize --simplify` [simplifies](howto/simplify.md): a node o
 operands, n integers and c a number. All of them hold bit for bit, as IEEE 754 defines arithmetic and as tidu evaluates, with
 infinities, NaNs and signed zeros, for every dtype that the op takes; only which bits a NaN has is left open, as it is by the
 standard. Where something is assumed, they are applied if `--assume` grants it. Each line is a law of the tests, which draw operands
-that break what is nearly an identity. This page is generated: `make identities` writes it anew.
+that break what is nearly an identity. This page is generated: `make generated` writes it.
 """
 
 

@@ -8,7 +8,7 @@ import tidu_cli.lax.index
 from tidu_cli.lax.builtin import FAMILIES, family
 
 INDEX = Path(tidu_cli.lax.index.__file__)
-HEAD = '''"""Which family has an op, in the order of the catalogue. This file is generated: `make index` writes it anew."""
+HEAD = '''"""Which family has an op, in the order of the catalogue. This file is generated: `make generated` writes it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The tables of docs/onnx.md: which operators are read, what became of their tests, and what primitives are written as.
 
-They stand between comments, `<!-- NAME: make onnx -->` and `<!-- end -->`; the rest of the page is written by hand. This file
+They stand between comments, `<!-- NAME: make generated -->` and `<!-- end -->`; the rest of the page is written by hand. This file
 is not named as the package onnx is, which scripts beside it would import in its stead.
 """
 
@@ -30,7 +30,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "onnx.md"
 
 DOMAINS = {"ai.onnx": "", "ai.onnx.ml": "ai.onnx.ml", "com.microsoft": "com.microsoft"}
 
-PART = re.compile(r"(<!-- ([\w. ]+): make onnx -->\n).*?(<!-- end -->)", re.S)
+PART = re.compile(r"(<!-- ([\w. ]+): make generated -->\n).*?(<!-- end -->)", re.S)
 
 
 def renewed(page: str) -> str:

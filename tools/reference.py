@@ -18,7 +18,7 @@ def to_markdown() -> str:
         "",
         "What `tidu COMMAND --help` prints. Commands read FILE, or standard input, and write to standard output or `-o OUT`.",
         "Exit statuses are 0, 1 for failed work and 2 for wrong usage, unless a command says so; [pipes](howto/pipes.md) says",
-        "more. This page is generated: `make commands` writes it anew.",
+        "more. This page is generated: `make generated` writes it.",
         "",
         "| command | does |",
         "|---|---|",

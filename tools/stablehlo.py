@@ -1,6 +1,6 @@
 """The tables of docs/stablehlo.md: which operations are read, and what primitives are written as.
 
-They stand between comments, `<!-- primitives: make stablehlo -->` and `<!-- end -->` say; the rest of the page is written by hand.
+They stand between comments, `<!-- primitives: make generated -->` and `<!-- end -->` say; the rest of the page is written by hand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidu_cli.rules.contract import Primitive
 
 PAGE = Path(__file__).parents[1] / "docs" / "stablehlo.md"
 
-PART = re.compile(r"(<!-- (\w+): make stablehlo -->\n).*?(<!-- end -->)", re.S)
+PART = re.compile(r"(<!-- (\w+): make generated -->\n).*?(<!-- end -->)", re.S)
 
 _OPERATION = re.compile(r"\"?\b((?:stablehlo|chlo)\.[a-z_0-9]+)\b\"?(?: (@\w+))?")
 _NO_WORK = {"stablehlo.constant", "stablehlo.return"}

@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "primitives.md").read_text()
 
 
 def test_the_published_catalogue_is_current() -> None:
-    assert to_markdown() == PAGE, "run: make catalogue"
+    assert to_markdown() == PAGE, "run: make generated"
 
 
 def test_every_primitive_is_in_it_once() -> None:

@@ -16,7 +16,7 @@ PAGES = dict(pages())
 
 def test_the_pages_are_current():
     written = {path.name: path.read_text() for path in (ROOT / "man").iterdir()}
-    assert written == PAGES, "make man"
+    assert written == PAGES, "make generated"
 
 
 def test_there_is_a_page_for_each_command_with_all_its_options():

@@ -15,13 +15,13 @@ VERSION = re.search(r"tests of onnx ([\d.]+)", PAGE)
 
 
 def test_the_tables_are_current() -> None:
-    """With another version of the package, which has other operators and tests, it is for `make onnx` to say what there is."""
+    """With another version of the package, which has other operators and tests, it is for `make generated` to say what there is."""
     assert VERSION is not None
     if onnx.__version__ == VERSION[1]:
-        assert renewed(PAGE) == PAGE, "make onnx writes it anew"
+        assert renewed(PAGE) == PAGE, "make generated writes it"
 
 
 def test_every_operator_that_is_read_is_in_the_tables() -> None:
-    sections = dict(re.findall(r"<!-- ([\w.]+): make onnx -->(.*?)<!-- end -->", PAGE, flags=re.S))
+    sections = dict(re.findall(r"<!-- ([\w.]+): make generated -->(.*?)<!-- end -->", PAGE, flags=re.S))
     for name, domain in DOMAINS.items():
         assert set(operators(domain)) <= set(re.findall(r"^\| `(\w+)` \| yes \|", sections[name], flags=re.M))

@@ -51,7 +51,7 @@ def test_every_command_is_in_the_docs(command: str) -> None:
 
 
 def test_the_command_reference_is_current() -> None:
-    assert (ROOT / "docs" / "commands.md").read_text() == to_markdown(), "make commands writes it anew"
+    assert (ROOT / "docs" / "commands.md").read_text() == to_markdown(), "make generated writes it"
 
 
 def test_every_command_has_a_section() -> None:

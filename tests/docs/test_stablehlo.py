@@ -15,9 +15,9 @@ PAGE = (ROOT / "docs" / "stablehlo.md").read_text()
 
 @pytest.mark.jax
 def test_the_tables_are_current() -> None:
-    """Another version of jaxlib may lower some case otherwise: then it is for `make stablehlo` to say how."""
+    """Another version of jaxlib may lower some case otherwise: then it is for `make generated` to say how."""
     if jaxlib.__version__ == re.search(r"jaxlib ([\d.]+)", PAGE)[1]:  # type: ignore[index]
-        assert renewed(PAGE) == PAGE, "make stablehlo writes it anew"
+        assert renewed(PAGE) == PAGE, "make generated writes it"
 
 
 def test_every_operation_is_in_the_tables() -> None:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_published_schema_is_current():
     made = subprocess.run([sys.executable, "-m", "tidu_cli", "schema"], cwd=ROOT, capture_output=True, check=True)
     published = (ROOT / "schemas" / "document.schema.json").read_bytes()
-    assert made.stdout == published, "run: make schemas"
+    assert made.stdout == published, "run: make generated"
 
 
 def test_the_schema_is_a_schema():

@@ -107,7 +107,7 @@ _TOLERANCE = {"f16": 1e-2, "bf16": 1e-1, "f32": 1e-5, "c64": 1e-5} | dict.fromke
 
 
 def test_the_page_is_current() -> None:
-    assert (ROOT / "docs" / "identities.md").read_text() == to_markdown(), "make identities writes it anew"
+    assert (ROOT / "docs" / "identities.md").read_text() == to_markdown(), "make generated writes it"
 
 
 def test_what_identities_look_at_is_looked_at() -> None:

@@ -10,7 +10,7 @@ from tools.index import families
 
 
 def test_the_index_is_what_the_families_hold() -> None:
-    """`make index` writes it anew."""
+    """`make generated` writes it."""
     assert families() == list(FAMILIES)
     assert {name: [p.name for p in family(name).PRIMITIVES] for name in FAMILIES} == {k: v.split() for k, v in FAMILIES.items()}
     names = [op for ops in FAMILIES.values() for op in ops.split()]

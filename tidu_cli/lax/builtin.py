@@ -1,6 +1,6 @@
 """The built-in set of primitives: JAX lax's vocabulary, StableHLO's semantics.
 
-A document uses few families, and so a command imports few: which one has an op is written down in `index`, by `make index`.
+A document uses few families, and so a command imports few: which one has an op is written down in `index`, by `make generated`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which family has an op, in the order of the catalogue. This file is generated: `make index` writes it anew."""
+"""Which family has an op, in the order of the catalogue. This file is generated: `make generated` writes it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,38 @@
+"""The tiers of the suite: `make test` while writing, `make check` before landing, `make campaign` for hours.
+
+A test belongs to `test` unless something says otherwise. A file `check_*.py` and a test marked `check` run in `make check` alone. What is
+tried by samples, by hypothesis or over a list of cases takes few of them in `test` and all in `check`: `examples` and `thin` say how many.
+`pytest --tier check` selects the tier; a file `check_*.py` runs in any tier if it is named on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+VARIABLE = "TIDU_TIER"
+"""How the tier reaches modules at import, in workers of xdist too: pytest's option sets it."""
+
+EXAMPLES = {"test": 15, "check": 200}
+"""Examples of hypothesis where a law says no number of its own."""
+
+
+def full() -> bool:
+    """Whether the tier is `check`, in which nothing is thinned."""
+    return os.environ.get(VARIABLE, "test") == "check"
+
+
+def examples(check: int) -> int:
+    """The number of hypothesis' examples for a law that has `check` in `make check`: 15 for 200, and as many in proportion."""
+    return check if full() else max(3, check * EXAMPLES["test"] // EXAMPLES["check"])
+
+
+def thin(cases: Iterable[T], n: int) -> list[T]:
+    """All cases in `make check`; else at most n of them, evenly spaced and the same in each run."""
+    every = list(cases)
+    if full() or len(every) <= n:
+        return every
+    return [every[k * len(every) // n] for k in range(n)]
