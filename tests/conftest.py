@@ -1,4 +1,4 @@
-"""What holds for all tests: their tiers (tests/tiers.py), and that what was skipped is listed in the end, or fails with TIDU_TEST_ALL=1."""
+"""Tiers (`tests/tiers.py`), and skipped tests: they are listed in the end, or fail with TIDU_TEST_ALL=1."""
 
 from __future__ import annotations
 

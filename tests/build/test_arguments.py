@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidu_cli
+from tests.tiers import examples
 from tidu_cli.build.arguments.data import with_data
 from tidu_cli.build.arguments.given import Data, Static
 from tidu_cli.build.arguments.parameters import arguments_of, bound
@@ -232,7 +233,7 @@ def with_arrays(tree):
     return tree
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(TREES)
 def test_a_built_function_gives_what_the_function_gives(tmp_path_factory, tree):
     """Of any tree of JSON, with its values from the same data."""

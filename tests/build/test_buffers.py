@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import compare, of_numpy
+from tests.tiers import examples
 from tidu_cli.build.buffers import elements, memory
 
 X, Y, K = np.arange(1.0, 5.0) / 3, np.arange(6.0).reshape(2, 3) - 2.5, np.array([2, 0, 1])
@@ -194,7 +195,7 @@ REFUSED = (
 """What is refused though NumPy takes it."""
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(statements, max_size=8), st.sampled_from([1, 32]))
 def test_programs_give_what_numpy_gives(steps, many):
     """However many parts there have to be for an array to be joined at once, or by a table of places."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from tests.build.comparing import assert_same, check, traced
+from tests.tiers import examples
 from tidu_cli.build.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.lax.builtin import BUILTIN
@@ -248,7 +249,7 @@ def test_function_of_other_dtypes(name, dtype):
 
 
 @given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_broadcasting(shapes):
     a, b = (np.random.default_rng(k).uniform(-1, 1, s) for k, s in enumerate(shapes.input_shapes))
     check(lambda x, y: x * y + np.maximum(x, y), a, b)
@@ -278,7 +279,7 @@ def indexed(draw):
 
 
 @given(indexed())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_indexing(case):
     shape, index = case
     x = np.arange(float(np.prod(shape))).reshape(shape)
@@ -288,7 +289,7 @@ def test_indexing(case):
 
 
 @given(indexed())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_indexing_with_traced_indices(case):
     shape, index = case
     index = index if isinstance(index, tuple) else (index,)
@@ -304,7 +305,7 @@ def test_indexing_with_traced_indices(case):
 
 
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_traced_indices_out_of_range_are_clipped(data):
     """From -n to n - 1 they are NumPy's, negative ones from the end; past that they are of the nearest element."""
     n = data.draw(st.integers(1, 5))
@@ -319,7 +320,7 @@ def test_traced_indices_out_of_range_are_clipped(data):
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_convolution(data):
     numbers, dtypes = st.lists(st.integers(-5, 5), min_size=1, max_size=6), st.sampled_from(["f8", "i8", "c16"])
     a, v = (np.array(data.draw(numbers), data.draw(dtypes)) for _ in range(2))
@@ -329,7 +330,7 @@ def test_convolution(data):
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_order_statistics(data):
     elements = st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.5, -1.0, np.inf, np.nan])
     x = np.array(data.draw(st.lists(elements, min_size=1, max_size=7)))
@@ -347,7 +348,7 @@ def test_order_statistics(data):
 
 
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_interpolation(data):
     points = np.unique(data.draw(st.lists(st.integers(-8, 8), min_size=1, max_size=6))) / 2.0
     values = np.array(data.draw(st.lists(st.integers(-8, 8), min_size=points.size, max_size=points.size)), float)
@@ -362,7 +363,7 @@ def test_masks_that_are_constant():
 
 
 @given(hnp.array_shapes(min_dims=1, max_dims=4, max_side=3), st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_reductions(shape, data):
     axes = data.draw(st.none() | hnp.valid_tuple_axes(len(shape)) | st.integers(-len(shape), len(shape) - 1))
     keep = data.draw(st.booleans())

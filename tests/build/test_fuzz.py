@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run, type_of
 from tests.fuzz.formulas import OPTIONS
+from tests.tiers import examples
 from tidu_cli.build.formulas.formula import build_formula, function_names
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
@@ -96,7 +97,7 @@ WORDS = [*function_names(), "x", "n", "A", "é", "pi", "eval", "exec", "__import
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map("".join) | st.text(max_size=40))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_any_text(text: str) -> None:
     build_or_refuse(text)
 
@@ -140,7 +141,7 @@ STATEMENTS = ["{0}", "y = {0}", "y, z = {0}", "x.y = {0}", "x[{0}] = 1", "y += {
 
 
 @given(st.sampled_from(STATEMENTS), st.recursive(ATOMS, grown, max_leaves=8))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_all_of_pythons_grammar(statement: str, expression: str) -> None:
     build_or_refuse(statement.format(expression))
 
@@ -181,7 +182,7 @@ def called(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(st.recursive(st.sampled_from(ARGUMENTS), called, max_leaves=6))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_calls_with_any_arguments(text: str) -> None:
     build_or_refuse(text)
 
@@ -279,7 +280,7 @@ def problems(draw: st.DrawFn) -> tuple[str, dict[str, np.ndarray]]:
 
 
 @given(problems())
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 def test_values_are_numpys(problem: tuple[str, dict[str, np.ndarray]]) -> None:
     text, values = problem
     try:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import compare, of_numpy
 from tests.build.test_functions import FUNCTIONS, W
+from tests.tiers import examples
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.keys import Key
@@ -124,7 +125,7 @@ def program(statements):
     return steps
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(st.one_of(whole, viewing), max_size=7))
 def test_programs_give_what_numpy_gives_or_are_refused(statements):
     """A number and an array without axes, which f64[] stands for alike, both give it."""
@@ -133,7 +134,7 @@ def test_programs_give_what_numpy_gives_or_are_refused(statements):
     assert len(set(refused)) == 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.one_of(whole, viewing), max_size=7))
 def test_arrays_are_never_refused(statements):
     """But for what NumPy refuses, too, values without axes, and arrays of which the order in memory is not known."""

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import check, traced
+from tests.tiers import examples
 from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
 from tidu_cli.build.scipy.parameters import WITH_PARAMETERS
@@ -109,7 +110,7 @@ def test_edges_are_numpys(name: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_division_with_a_remainder(data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from(["int8", "int64", "uint8", "float64"]))
     low, high = (0, 200) if dtype == "uint8" else (-100, 100)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run
 from tests.onnx.derivatives import require_derivatives
+from tests.tiers import examples
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
@@ -192,7 +193,7 @@ def assert_refused_for_a_reason(message: str | None) -> None:
     assert message is None or ("\n" not in message and any(words in message for words in MAY_BE_REFUSED)), message
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs())
 def test_programs_give_what_numpy_gives(statements):
     assert_refused_for_a_reason(check(statements))

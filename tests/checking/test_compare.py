@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.sketch import Sketch, Value, document, function, key, op
 from tests.strategies import ANY, documents, seeds
+from tests.tiers import examples
 from tidu_cli.checking.comparing.structure import structural_differences
 from tidu_cli.checking.comparing.values import PLACES, Comparison, compare
 from tidu_cli.formats.read import parse_document
@@ -28,7 +29,7 @@ from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-LAWS = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 sin, cos, exp = op("sin"), op("cos"), op("exp")
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.checking.sets import changed
 from tests.record_graphs import record_graphs
 from tests.sketch import Value, function, key, op
+from tests.tiers import examples
 from tidu_cli.checking.closure import document_closure, examples_closure
 from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.float_twins import float_twin
@@ -57,7 +58,7 @@ def broken(found: dict[str, Any]) -> set[str]:
     return {law for law, v in found.items() if not v.ok}
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(record_graphs())
 def test_random_graphs_pass(pair: tuple[Document, Document]) -> None:
     for document in pair:

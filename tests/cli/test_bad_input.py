@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import ROOT, F, document, graph, invoke, succeed
+from tests.tiers import examples
 from tidu_cli.cli.main import COMMANDS
 from tidu_cli.lax.builtin import BUILTIN
 
@@ -44,7 +45,7 @@ CALLS = (
     ("eval", "--max-memory", "1M", "--set", "x=2"),
     ("eval", "--max-memory", "1M", "--inputs", str(ROOT / "tests" / "cli" / "cases" / "commands" / "values.json")),
 )
-ORDINARY = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+ORDINARY = settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @cache
@@ -251,7 +252,7 @@ WORDS = st.sampled_from(
 ANY_TEXT = st.text(st.characters(exclude_characters="/"), max_size=6)  # -o may write to it
 
 
-@settings(ORDINARY, max_examples=300)
+@settings(ORDINARY, max_examples=examples(300))
 @given(
     command=st.sampled_from(COMMANDS),
     args=st.lists(WORDS | ANY_TEXT, max_size=6),

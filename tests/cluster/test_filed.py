@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tidu_cli as tidu
 from tests.cli.running import invoke, succeed
 from tests.sketch import Sketch, document, op
+from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.write import format_document
 
@@ -41,7 +42,7 @@ def in_files(folder: Path, kind: str, x: np.ndarray) -> Path:
     return place
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("kind", ["npy", "npz", "packed.npz", "zarr", "chunks"])
 @given(axis=st.integers(-3, 2), chunk=st.integers(1, N + 1), reduce=st.sampled_from([None, "sum", "mean"]))
 def test_results_are_those_of_arrays(tmp_path_factory, kind, axis, chunk, reduce):

@@ -14,6 +14,7 @@ import tidu_cli as tidu
 from tests.cluster.clusters import bits, elementwise, needs_dask, same, values
 from tests.interpret import random_value
 from tests.strategies import ELEMENTWISE, SMOOTH, documents, seeds
+from tests.tiers import examples
 from tidu_cli.cluster.collecting import put_together
 from tidu_cli.cluster.run import batch_of, parts
 from tidu_cli.errors import EvaluationError, LimitError
@@ -24,7 +25,7 @@ from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.materialize import materialize
 
 SEGMENT = tidu.load(Path(__file__).parents[2] / "samples" / "segment.json")
-law = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 def with_inputs(**how):
@@ -65,7 +66,7 @@ def test_of_anything_up_to_the_order_of_sums(document, draw, seed):
         np.testing.assert_allclose(found[key], due[key], rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(1, 400), st.integers(1, 9), st.integers(0, 99))
 def test_sums_within_the_bound_of_pairwise_summation(n, chunk, seed):
     """The exact sum is that of the numbers that come out one by one; a tree adds no more than its levels."""

@@ -15,6 +15,7 @@ import tidu_cli as tidu
 from tests.interpret import tree
 from tests.record_graphs import random_arguments, record_graphs
 from tests.sketch import Sketch, document, key
+from tests.tiers import examples
 from tidu_cli.cluster import work
 from tidu_cli.cluster.collecting import put_together
 from tidu_cli.cluster.run import batch_of, parts
@@ -27,7 +28,7 @@ from tidu_cli.graph.types import TIMES, leaves
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.transforms.materialize import materialize
 
-law = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GRAPH = tidu.trace(lambda x, w: {"y": x * x * w, "z": (x * w).sum()}, x="f64[2]", w="f64[2]")
 F = tidu.compile(GRAPH, engine="numpy")
 N, CHUNK = 40, 3

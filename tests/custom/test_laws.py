@@ -14,6 +14,7 @@ from tests.custom.making import WHOLE, may_move, own_documents
 from tests.interpret import Values, evaluate, inner
 from tests.sketch import structure
 from tests.strategies import seeds
+from tests.tiers import examples
 from tidu_cli.checking.custom import findings, judged, uses_in
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
@@ -27,7 +28,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-laws = settings(max_examples=80, suppress_health_check=list(HealthCheck))
+laws = settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
 
 
 def values_at(document: Document, seed: int) -> Values:
@@ -98,7 +99,7 @@ def test_values_are_those_of_the_graph_written_out(document, seed):
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(laws, max_examples=25)
+@settings(laws, max_examples=examples(25))
 @given(document=own_documents(), mask=masks, seed=seeds, format_=st.sampled_from(["json", "msgpack"]))
 def test_derivatives_are_those_of_the_graph_written_out(path, document, mask, seed, format_):
     own, plain, wrt = document, written_out(document), moving(document, mask)
@@ -150,7 +151,7 @@ def test_round_trips(document, mask, format_, listed, order):
     assert {d.name: d.to_data() for d in kept} == {d.name: d.to_data() for d in known if d.name in {k.name for k in kept}}
 
 
-@settings(laws, max_examples=25)
+@settings(laws, max_examples=examples(25))
 @given(own_documents())
 def test_check_finds_no_fault(document):
     primitives = vocabulary(document.cases)

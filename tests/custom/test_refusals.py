@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.cli.running import invoke
 from tests.custom.making import SINE, body, definition, encoded, unary, using
+from tests.tiers import examples
 
 ONE = {"value": {"type": "f64[3]", "data": [1, 1, 1]}}
 CONSTANT = ("constant", ONE)
@@ -177,7 +178,7 @@ JUNK = st.sampled_from(
 )
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_broken_definitions_never_give_a_traceback(data):
     broken = copy.deepcopy(VALID)

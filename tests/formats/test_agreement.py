@@ -19,6 +19,7 @@ from tests.formats.agreement import BEYOND_SCHEMAS, EXACT, STOCK, disagreement, 
 from tests.formats.mutations import mutated
 from tests.formats.plain import described, documents, read
 from tests.fuzz.attr_values import drawn, one_node
+from tests.tiers import examples
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = {
@@ -189,7 +190,7 @@ def test_what_no_schema_can_say(what: str, data: Any) -> None:
 
 
 @given(documents())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_documents_are_valid(data: Any) -> None:
     assert refusal(data) is None and STOCK.is_valid(data)
 

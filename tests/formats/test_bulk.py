@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.formats.mutations import mutated_structures
 from tests.formats.plain import described, documents
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes import bulk
 from tidu_cli.formats.nodes.columns import Pairs
@@ -59,7 +60,7 @@ def test_documents(data: dict[str, object]) -> None:
 
 
 @given(mutated_structures())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_broken_documents(data: object) -> None:
     agree(json.dumps(data).encode())
 

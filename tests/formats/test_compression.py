@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import ROOT, F, invoke, succeed
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError, LimitError
 from tidu_cli.formats import compression
 from tidu_cli.formats.compression import CompressionError, packed
@@ -37,7 +38,7 @@ def compressed(data: bytes, kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(parts=st.lists(st.binary(max_size=300), max_size=5), sizes=st.lists(st.integers(0, 400), max_size=9))
 def test_what_is_read_is_what_was_written_however_it_is_read(kind, parts, sizes):
     whole = b"".join(parts)

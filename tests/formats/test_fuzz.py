@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.formats.mutations import CONTENTS, VALID, mutated_bytes, mutated_structures
 from tests.formats.plain import described, read
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import parse, parse_document
@@ -28,7 +29,7 @@ def reads_or_says_why(data: bytes) -> None:
 
 
 @given(mutated_bytes)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_mutated_bytes(data):
     reads_or_says_why(data)
 
@@ -45,7 +46,7 @@ def test_any_bytes(data):
 
 
 @given(mutated_structures())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_mutated_structure(data):
     reads_or_says_why(json.dumps(data).encode())
     try:

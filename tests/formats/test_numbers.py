@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.cli.running import invoke
 from tests.sketch import key
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError, EvaluationError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.values import parse_assignment, read_values
@@ -25,7 +26,7 @@ from tidu_cli.runtime.inputs import input_value
 BITS = {"f16": (11, -24, 16), "bf16": (8, -133, 128), "f32": (24, -149, 128), "f64": (53, -1074, 1024)}
 """Of each dtype the bits of precision, the exponent of the least number, and that of what is past the greatest."""
 X = key("x")
-law = settings(max_examples=400)
+law = settings(max_examples=examples(400))
 
 
 def rounded(exact: Fraction, dtype: str) -> Fraction | None:

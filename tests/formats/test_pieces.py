@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.formats.mutations import mutated_bytes, mutated_structures
 from tests.formats.plain import documents, read
 from tests.formats.test_bulk import SAMPLES, outcome
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.json import pieces
@@ -92,13 +93,13 @@ def test_documents(data, layout):
 
 
 @given(mutated_structures(), st.sampled_from(LAYOUTS))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_broken_documents(data, layout):
     agree(layout(data).encode())
 
 
 @given(mutated_bytes)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_broken_bytes(data):
     agree(data)
 
@@ -306,7 +307,7 @@ def _texts_with_repeated_keys(draw):
 
 
 @given(_texts_with_repeated_keys())
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @example(b'{"nodes": [{"op": "a", "inputs": []}, {"op": "a", "inputs": []}], "graphs": [{"nodes": 1}]}')
 def test_keys_that_occur_twice(data):
     parses_alike(data)

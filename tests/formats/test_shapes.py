@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from tests.formats.mutations import CONTENTS, VALID, mutated_structures
 from tests.formats.plain import documents
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import columns_for_lists, parse, parse_document
@@ -54,7 +55,7 @@ def test_documents_are_taken(data):
 
 
 @given(mutated_structures())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_mutated_documents_are_taken_by_both_or_neither(data):
     agrees(data)
     try:

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.plain import EMPTY, described, documents, read, records_of, type_tables
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TypeRuleError, TypeTextError
 from tidu_cli.formats.read import parse_document, parse_library, parse_subject
 from tidu_cli.formats.shape.schema import json_schema
@@ -69,7 +70,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 
 
 @given(documents())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_schema_accepts_what_the_reader_accepts(data):
     VALIDATOR.validate(data)
     VALIDATOR.validate(json.loads(format_document(read(data), "json", types=True)))

@@ -20,6 +20,7 @@ from tests.interpret import random_inputs, random_value
 from tests.jax.test_functions import as_jax, at
 from tests.record_graphs import record_graphs
 from tests.strategies import ANY, SMOOTH, documents, seeds
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.errors import EvaluationError, MissingRuleError, UnknownNameError
 from tidu_cli.graph.graph import Document
@@ -33,7 +34,7 @@ pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
-law = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+law = settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 """Few, as JAX compiles each operation of each example."""
 
 

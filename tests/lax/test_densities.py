@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.interpret import evaluate
 from tests.sketch import function, key, op
 from tests.templates import type_of
+from tests.tiers import examples
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -21,7 +22,7 @@ from tidu_cli.transforms.transpose import transpose
 EPSILON = {"f64": 2.0**-53, "f32": 2.0**-24}
 DIGITS = 80
 X = key("x")
-law = settings(max_examples=200)
+law = settings(max_examples=examples(200))
 
 
 def derivative(name, operands, dtype="f64", order=1):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.cli.running import invoke
 from tests.templates import apply, make_case
+from tests.tiers import examples
 from tidu_cli.formats.values import write_values
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type
@@ -42,7 +43,7 @@ def results(op, attrs, dtype, arrays):
 
 
 @pytest.mark.parametrize(("op", "attrs", "n"), ORDERING)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_nat_is_ordered_as_nan_is(op, attrs, n, data):
     element = st.none() | st.integers(-3, 3)

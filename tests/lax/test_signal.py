@@ -17,6 +17,7 @@ from tests.lax.test_batching import check
 from tests.lax.test_derivatives import check_adjoint
 from tests.lax.test_edges import tangent, value
 from tests.templates import apply, inner, make_case, transpose, type_of
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TypeRuleError
@@ -55,7 +56,7 @@ def convolutions(draws, dtypes=("f64", "c128")):
     return attrs, draw(dtype, shapes[0], 1), draw(dtype, shapes[1], 2)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(convolutions())
 def test_convolutions_are_sums_over_windows_and_their_transposes_adjoint(case):
     attrs, lhs, rhs = case
@@ -66,7 +67,7 @@ def test_convolutions_are_sums_over_windows_and_their_transposes_adjoint(case):
         check_adjoint(sample, mask)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(convolutions(("f64",)), st.integers(0, 3))
 def test_batches_of_convolutions(case, size):
     attrs, lhs, rhs = case
@@ -74,7 +75,7 @@ def test_batches_of_convolutions(case, size):
     check(make_case("conv_general_dilated", attrs, [type_of(lhs), type_of(rhs)]), items, size)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(convolutions())
 def test_derivatives_of_convolutions_of_both_orders(case):
     attrs, lhs, rhs = case
@@ -126,7 +127,7 @@ def windows(draws):
     return tuple(shape), attrs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(windows(), st.sampled_from(["f64", "c128"]))
 def test_sums_of_windows_and_their_transposes(case, dtype):
     shape, attrs = case
@@ -136,7 +137,7 @@ def test_sums_of_windows_and_their_transposes(case, dtype):
     check_adjoint(sample, (True,))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(windows(), st.sampled_from(["max", "min"]))
 def test_tangents_of_extremes_are_those_of_the_first_that_is_one(case, which):
     shape, attrs = case
@@ -176,7 +177,7 @@ def test_sums_of_half_precision_accumulate_in_single(dtype):
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LENGTHS, st.integers(0, 3))
 def test_parseval(lengths, batch):
     x, n = draw("c128", (batch, *lengths)), math.prod(lengths)
@@ -187,7 +188,7 @@ def test_parseval(lengths, batch):
     np.testing.assert_allclose(value("fft", half, fft_type="IRFFT", fft_lengths=lengths), x.real, 1e-13, 1e-13)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LENGTHS, st.sampled_from(["FFT", "IFFT", "RFFT", "IRFFT"]))
 def test_transforms_and_their_adjoints_agree_with_numpy(lengths, kind):
     sizes = (2, *lengths[:-1], lengths[-1] // 2 + 1) if kind == "IRFFT" else (2, *lengths)
@@ -199,7 +200,7 @@ def test_transforms_and_their_adjoints_agree_with_numpy(lengths, kind):
     check_adjoint(Sample("fft", [x], attrs), (True,))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 20), st.integers(1, 20))
 def test_convolution_theorem(n, m):
     x, w = draw("f64", (1, 1, n), 1), draw("f64", (1, 1, m), 2)
@@ -257,7 +258,7 @@ def test_messages(op, attrs, operands, message):
         make_case(op, attrs, map(parse_type, operands))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(*[st.integers(0, 6)] * 2, *[st.integers(1, 5)] * 3, *[st.integers(-3, 4)] * 2, st.integers(1, 30))
 def test_pairs_are_counted_whatever_the_number_of_phases(n, window, stride, dilation, extra, low, high, base):
     along = Sliding(n, window + 1, stride, low, high, base, dilation * extra)

@@ -11,6 +11,7 @@ from tests.lax.indexing_references import padded, sliced
 from tests.lax.linearity import check_linear, masks, value, whole_numbers
 from tests.lax.sample import draw
 from tests.templates import make_case, transpose, type_of
+from tests.tiers import examples
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import parse_type
@@ -78,7 +79,7 @@ def test_concatenate_is_linear(parts):
 axis_slices = st.integers(0, 5).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n), st.integers(1, 4)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(axis_slices, max_size=4))
 def test_slices(axes):
     shape = tuple(n for n, *_ in axes)
@@ -96,7 +97,7 @@ def test_slices(axes):
 paddings = st.tuples(st.integers(0, 4), st.integers(-8, 6), st.integers(-8, 6), st.integers(0, 3))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(paddings, max_size=3))
 def test_pads(axes):
     config = []

@@ -15,6 +15,7 @@ from tests.lax.indexing_samples import COMBINE, numbers, of_scatter
 from tests.lax.linearity import check_linear, masks, value, whole_numbers
 from tests.lax.sample import ORDER
 from tests.templates import apply, jvp, make_case, transpose, type_of
+from tests.tiers import examples
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.keys import Key
@@ -60,7 +61,7 @@ def updates_of(x, indices, dims, sizes):
     return whole_numbers(gathered(x, indices, dimension_numbers=dims, slice_sizes=sizes, mode="clip").shape, 1)
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(windows())
 def test_gather(drawn):
     x, indices, dims, sizes, mode = drawn
@@ -69,7 +70,7 @@ def test_gather(drawn):
     check_linear("gather", [x, indices], attrs, (True, False))
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(windows(), st.sampled_from(sorted(COMBINE)))
 def test_scatter(drawn, op):
     x, indices, dims, sizes, mode = drawn
@@ -79,7 +80,7 @@ def test_scatter(drawn, op):
     assert np.array_equal(value(op, x, indices, updates, **attrs)[0], expected.astype(float))
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(windows(), st.sampled_from(["scatter", "scatter-add", "scatter-sub"]))
 def test_scatters_are_linear(drawn, op):
     # With repeated indices, too: of scatter's updates of one place only the last has a cotangent.
@@ -90,7 +91,7 @@ def test_scatters_are_linear(drawn, op):
         check_linear(op, [x, indices, updates], attrs, (to_operand, False, to_updates))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(windows())
 def test_scatter_mul_is_linear_in_the_operand(drawn):
     x, indices, dims, sizes, mode = drawn

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.onnx.derivatives import require_right
 from tests.onnx.node_tests import imported
 from tests.onnx.one_node import One, by_runtime, by_tidu, require_equal
+from tests.tiers import examples
 
 GATES = {"RNN": (1, 1), "GRU": (3, 2), "LSTM": (4, 3)}
 """Numbers of gates and of activations."""
@@ -59,13 +60,13 @@ WITH_ALPHA = ("Affine", "ScaledTanh", "LeakyRelu", "ThresholdedRelu", "HardSigmo
 WITH_BETA = ("Affine", "ScaledTanh", "HardSigmoid")
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=examples(120), deadline=None, derandomize=True)
 @given(networks())
 def test_as_onnxruntime(one: One) -> None:
     require_equal(by_tidu(one), by_runtime(one), str(one), 1e-4, 1e-5)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(networks(tuple(SMOOTH)))
 def test_derivatives(one: One) -> None:
     attrs = {name: x for name, x in one.attrs.items() if name != "clip"}  # which has kinks

@@ -13,6 +13,7 @@ from onnx import helper
 
 from tests.onnx.written import by_reference, checked_model, require_round_trip
 from tests.strategies import REAL, documents
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.onnx.own import claimed
@@ -94,7 +95,7 @@ def test_examples_and_their_derivatives(op: str) -> None:
                 require(made)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(documents(makers=REAL, dtypes=("f64", "f32")))
 def test_documents_of_any_form(document: Document) -> None:
     for made in derived(document):

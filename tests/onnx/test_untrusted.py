@@ -14,6 +14,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 from tests.cli.running import invoke
 from tests.onnx.models import model, network
 from tests.onnx.node_tests import cases
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.onnx.choices import Choices
 from tidu_cli.formats.read import parse_document, parse_imported
@@ -344,7 +345,7 @@ def test_mutated_fields(draws):
 
 
 @pytest.mark.campaign
-@settings(max_examples=100_000, deadline=None)
+@settings(max_examples=examples(100_000), deadline=None)
 @given(st.integers(0, 2000), st.data())
 def test_mutated_bytes_of_every_operator(number, draws):
     models = node_models()

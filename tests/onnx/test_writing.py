@@ -16,6 +16,7 @@ from tests.onnx.one_node import eps
 from tests.onnx.written import by_reference, by_runtime, checked_model
 from tests.strategies import REAL, documents, seeds
 from tests.templates import apply
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.formats.onnx.writing.body import CODES, NoMeaningError
@@ -105,7 +106,7 @@ def test_samples_of_all_shapes_have_the_same_values(op: str) -> None:
         require_values(sample.case, sample.operands, OLDEST_OPSET)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(documents(makers=REAL, dtypes=("f64", "f32")), seeds)
 def test_documents_have_the_same_values(document: Document, seed: int) -> None:
     """Of several graphs that share inputs, with bindings; and of their gradients."""

@@ -15,6 +15,7 @@ from benchmarks.generate import chain, dag
 from tests.interpret import random_value
 from tests.runtime.test_plans import bits
 from tests.strategies import ANY, ELEMENTWISE, SMOOTH, _dot_general, _move, _reduce_sum, documents, seeds
+from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.runtime.batches import evaluate_batch
@@ -23,7 +24,7 @@ from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.materialize import materialize
 
 SCALAR = tuple(make for make in ANY if make not in (_dot_general, _move, _reduce_sum))
-law = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow])
 
 
 def batch_and_one_by_one(document: Document, draw: Any, seed: int) -> list[tuple[Any, Any]]:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.sketch import Sketch, Value, document, function, key, op
 from tests.strategies import ANY, documents
+from tests.tiers import examples
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document, Place
 from tidu_cli.graph.link import Application, Definitions
@@ -19,7 +20,7 @@ from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-LAWS = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 sin, cos = op("sin"), op("cos")
 
 

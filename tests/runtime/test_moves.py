@@ -13,6 +13,7 @@ import tidu_cli
 from tests.interpret import random_value
 from tests.sketch import Value, function, op
 from tests.strategies import seeds
+from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import parse_key
@@ -145,7 +146,7 @@ def test_gradient_descent() -> None:
     assert tidu_cli.evaluate(square, at)["y"] == 25
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seeds)
 def test_moving_along_the_difference_is_the_way_there(seed: int) -> None:
     types = {"e": "{at: datetime[s][2], n: i64[], p: (f64[], c64[2], duration[h][])}"}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from benchmarks.generate import chain, dag
 from tests.interpret import evaluate, random_inputs
 from tests.strategies import ANY, documents, seeds
+from tests.tiers import examples
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns import blocks as columns
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
@@ -31,7 +32,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 Values = Mapping[Key, Any]
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests import interpret
 from tests.sketch import Sketch, Value, document, function, key, op
 from tests.strategies import seeds
+from tests.tiers import examples
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.runtime.cost import evaluation
@@ -22,7 +23,7 @@ from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.materialize import materialize
 
-law = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+law = settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
 add, field, mul, record = map(op, ("add", "field", "mul", "record"))
 ARRAY, PAIR = "f64[4]", "{a: f64[4], b: f64[4]}"
 NESTED = f"({PAIR}, f64[4])"

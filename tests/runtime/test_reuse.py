@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.interpret import evaluate, random_value
 from tests.sketch import Value, function, key, op
 from tests.strategies import seeds
+from tests.tiers import examples
 from tests.transforms.test_sparse import inputs as reading_inputs
 from tests.transforms.test_sparse import one_by_one, reading
 from tidu_cli.checking.numeric.examples import example_cases
@@ -24,7 +25,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
 X, INDICES, U = key("x"), key("i"), key("u")
-law = settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(250), suppress_health_check=[HealthCheck.too_slow])
 add, mul, neg, reshape = map(op, ("add", "mul", "neg", "reshape"))
 NUMBERS = {"update_window_dims": (), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
 GATHERED = {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,)}

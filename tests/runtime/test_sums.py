@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidu_cli as tidu
+from tests.tiers import examples
 from tidu_cli.errors import EvaluationError
 from tidu_cli.runtime.sums import Partial, added, divided, require_reducible, summed
 
@@ -56,7 +57,7 @@ def test_integers_wrap(addends, chunk):
         assert int(added([summed(x[k : k + chunk]) for k in range(0, len(x), chunk)])) == due
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(1, 40), st.sampled_from(["f2", "f4", "f8", "c8", "c16"]), st.integers(0, 99))
 def test_dtypes_and_shapes_stay(n, dtype, seed):
     x = np.random.default_rng(seed).normal(size=(n, 2, 3)).astype(dtype)
@@ -96,7 +97,7 @@ def test_inputs_stay():
     assert x.tolist() == [0, 1, 2, 3, 4]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(1, 200), st.integers(2, 9))
 def test_a_tree_takes_few_places(n, fan_in):
     partial = Partial(fan_in)

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 
 from tests.lax.samples import ORDER, SHAPES, draw
 from tests.templates import type_of
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError
 from tidu_cli.formats.values import parse_assignment, read_values, write_values
 from tidu_cli.graph.keys import Key, parse_key
@@ -31,7 +32,7 @@ PASSES = st.lists(st.integers(1, 9) | st.integers(-9, -1), max_size=3).map(tuple
 
 
 @pytest.mark.parametrize("format", ["npz", "msgpack"])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_typed_values_round_trip_bit_for_bit(format, data):
     keys = data.draw(st.lists(st.builds(Key, NAMES, PASSES), min_size=1, max_size=4, unique=True))

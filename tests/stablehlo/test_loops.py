@@ -16,6 +16,7 @@ from jax import lax
 import tidu_cli
 from tests.stablehlo.modules import cases_within, of_function, of_text, operations, values
 from tests.stablehlo.written import by_xla
+from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import TensorType
 
@@ -145,7 +146,7 @@ func.func public @main(%x: tensor<9xf64>) -> (tensor<i32>, tensor<f64>, tensor<9
 """A loop over places that may be out of bounds, where slices are brought within."""
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.integers(-3, 9),
     st.integers(1, 3),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from tests.stablehlo.written import document_of, in_this_process, is_written, require_round_trip
 from tests.strategies import REAL, documents
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
@@ -109,7 +110,7 @@ def test_second_derivatives_that_take_long(op: str) -> None:
         require(made, "mlirbc")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(documents(makers=REAL, dtypes=("f64", "f32")))
 def test_documents_of_any_form(document: Document) -> None:
     for made in derived(document):

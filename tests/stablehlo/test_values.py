@@ -16,6 +16,7 @@ from tests.stablehlo.test_round_trip import FILES, SAMPLES
 from tests.stablehlo.written import arguments, by_iree, by_xla, document_of, is_written, leaves_of
 from tests.strategies import REAL, documents, seeds
 from tests.templates import apply
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases, of_operand
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.formats.read import parse_document
@@ -162,7 +163,7 @@ def test_samples_have_the_same_values(file: Path) -> None:
         require_close(x, y, FEW, file.name, coarsest(made))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(documents(makers=REAL, dtypes=("f64", "f32")), seeds)
 def test_documents_have_the_same_values(document: Document, seed: int) -> None:
     """Of several graphs that share inputs, with bindings; and of their gradients. The head's results are the last ones."""

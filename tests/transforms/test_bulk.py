@@ -17,6 +17,7 @@ from tests.custom.making import own_documents
 from tests.interpret import free_inputs
 from tests.sketch import Sketch, Value, document, function, key, structure
 from tests.strategies import ANY, SMOOTH, documents, seeds
+from tests.tiers import examples
 from tests.transforms.test_laws import wrt_of
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.write import format_document
@@ -41,7 +42,7 @@ from tidu_cli.transforms.transpose import transpose
 from tidu_cli.watching import listening
 
 law = settings(
-    max_examples=150,
+    max_examples=examples(150),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 
@@ -190,13 +191,13 @@ def apply(sketch: Sketch, name: str, reads: list[Value], attrs: dict[str, object
     return Value(sketch, made, case.results[0])
 
 
-@settings(parent=law, max_examples=400)
+@settings(parent=law, max_examples=examples(400))
 @given(tangles(), st.sets(st.sampled_from("xnz"), min_size=1), orders, sizes)
 def test_both_ways_write_the_same_of_tangles(doc: Document, wrt: set[str], steps: str, sizes: dict[str, int]) -> None:
     derivatives(doc, [key(k) for k in sorted(wrt)], steps, **sizes)
 
 
-@settings(parent=law, max_examples=50)
+@settings(parent=law, max_examples=examples(50))
 @given(own_documents(), orders, sizes)
 def test_both_ways_write_the_same_with_own_primitives(doc: Document, steps: str, sizes: dict[str, int]) -> None:
     derivatives(doc, [k for k, type_ in free_inputs(doc).items() if moves(type_)], steps, **sizes)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.interpret import random_inputs
 from tests.sketch import Value, function, key, listing, names, op, ports
 from tests.strategies import ANY, documents, seeds
+from tests.tiers import examples
 from tests.transforms.test_laws import wrt_of
 from tests.transforms.test_sparse import reading
 from tidu_cli.formats.read import parse_document
@@ -28,7 +29,7 @@ from tidu_cli.transforms.transpose import transpose
 
 X, Y = key("x"), key("y")
 sin, mul, add, slice_, reduce_sum = map(op, ("sin", "mul", "add", "slice", "reduce_sum"))
-law = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+law = settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def dead_nodes(doc: Document, first: int) -> list[str]:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.sketch import Sketch, Value, document, function, key, op
 from tests.strategies import ANY, documents
+from tests.tiers import examples
 from tidu_cli.graph.graph import Binding, Document, Externals
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import Key
@@ -58,7 +59,7 @@ def recomputed(doc: Document) -> list[list[bytes]]:
     return out
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(documents(makers=ANY))
 def test_digests_are_what_the_specification_says(doc: Document) -> None:
     wrt = [i.key for g in doc.graphs for i in g.inputs if i.type.inexact and i.key not in {b.key for b in doc.bindings}]

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.interpret import evaluate, inner
 from tests.sketch import Value, function, key, op, type_of
+from tests.tiers import examples
 from tests.twins import twins
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.graph.graph import Document
@@ -29,7 +30,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow])
 
 N, X = key("n"), key("x")
 Graphs = tuple[Document, Document, dict[Any, Any]]
@@ -79,7 +80,7 @@ def derived(doc: Document, path: str, wrt: list[Any]) -> Document:
 
 
 @pytest.mark.parametrize("path", ["fr", "rf", "rr", *map("".join, product("fr", repeat=3))])
-@settings(law, max_examples=40)
+@settings(law, max_examples=examples(40))
 @given(graphs=twins())
 def test_higher_derivatives_are_those_of_the_same_graph_of_floats(path: str, graphs: Graphs) -> None:
     whole, real, at = graphs

@@ -17,6 +17,7 @@ from tests.interpret import free_inputs
 from tests.record_graphs import record_graphs
 from tests.sketch import Sketch, Value, function, key
 from tests.strategies import ANY, documents
+from tests.tiers import examples
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
@@ -28,7 +29,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+law = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 
 Ports = tuple[list[tuple[Key, Type]], list[tuple[Key, Type]]]
 passes = st.lists(

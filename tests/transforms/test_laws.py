@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.interpret import difference_quotient, evaluate, free_inputs, inner, random_inputs, random_value
 from tests.sketch import document, structure
 from tests.strategies import ANY, ELEMENTWISE, SMOOTH, documents, seeds
+from tests.tiers import examples
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import Key
@@ -22,7 +23,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
 law = settings(
-    max_examples=80,
+    max_examples=examples(80),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 
@@ -256,7 +257,7 @@ def test_linearize_refers_and_never_copies(doc: Document, seed: int) -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 @given(doc=documents(makers=SMOOTH, max_nodes=4, max_graphs=2), seed=seeds)
 def test_each_order_is_the_derivative_of_the_one_before(order: int, doc: Document, seed: int) -> None:
     """Reverse, then forward and reverse in turn: the next JVP is the difference quotient of what there is."""

@@ -11,6 +11,7 @@ from tests.interpret import evaluate, free_inputs
 from tests.record_graphs import flattened, random_arguments, record_graphs
 from tests.sketch import Value, function, key
 from tests.strategies import seeds
+from tests.tiers import examples
 from tests.transforms.test_recompute import All
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import moves
@@ -33,7 +34,7 @@ def bits(doc: Document, seed: int) -> dict[str, bytes]:
     return {str(k): np.asarray(x).tobytes() for k, x in found.items()}
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(record_graphs(), st.sampled_from([Sqrt(), Cheap(), Cheap(1e6), All()]), seeds)
 def test_no_bit_changes(pair: tuple[Document, Document], policy: Policy, seed: int) -> None:
     doc = pair[0]

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.interpret import evaluate, free_inputs
 from tests.record_graphs import flattened, random_arguments, record_graphs
 from tests.strategies import seeds
+from tests.tiers import examples
 from tests.transforms.test_laws import nearly
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
@@ -21,7 +22,7 @@ from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
 Pair = tuple[Document, Document]
-law = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+law = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 def run(doc: Document, values: dict[Key, object]) -> dict[Key, object]:

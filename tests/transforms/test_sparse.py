@@ -13,6 +13,7 @@ from tests.interpret import evaluate, free_inputs, inner, random_value
 from tests.sketch import Value, function, key, listing, names, op, type_of
 from tests.strategies import seeds
 from tests.templates import interpret
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.keys import Key
@@ -33,7 +34,7 @@ X = key("x")
 add, mul, sin, slice_, dynamic_slice, gather, reshape, reduce_sum = map(
     op, ("add", "mul", "sin", "slice", "dynamic_slice", "gather", "reshape", "reduce_sum")
 )
-law = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 def ops(doc: Document, graph: int = -1) -> list[str]:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.chunks.sinks import Manifest, Sink
 from tidu_cli.formats.chunks.sources import sources_of
@@ -42,7 +43,7 @@ def require_whole(path):
 
 
 @pytest.mark.parametrize("suffix", ["npz", "zarr"])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(order=st.permutations(range(len(MANIFEST))), stops=st.integers(0, len(MANIFEST)))
 def test_any_order_over_two_runs(suffix, order, stops, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("out") / f"y.{suffix}")

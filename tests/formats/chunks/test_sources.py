@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.chunks.sources import source_of, sources_of
 
@@ -41,7 +42,7 @@ def written(folder, kind, x):
     return folder
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @pytest.mark.parametrize("kind", ["npy", "npz", "compressed", "zarr", "directory"])
 @given(x=arrays, fortran=st.booleans(), data=st.data())
 def test_parts_are_those_of_the_whole(kind, x, fortran, data, tmp_path_factory):

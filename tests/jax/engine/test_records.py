@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from tests.record_graphs import flattened, random_arguments, record_graphs
 from tests.strategies import seeds
+from tests.tiers import examples
 from tidu_cli.runtime.engines.choosing import PLAIN, Choice
 from tidu_cli.runtime.engines.preparing import prepared
 from tidu_cli.transforms.materialize import materialize
@@ -15,7 +16,7 @@ from tidu_cli.transforms.materialize import materialize
 pytestmark = pytest.mark.jax
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(record_graphs(), seeds)
 def test_random_documents_of_records(pair, seed):
     head = materialize(pair[0]).head

@@ -18,6 +18,7 @@ import tidu_cli as tidu
 from tests.interpret import random_inputs
 from tests.record_graphs import record_graphs
 from tests.strategies import seeds
+from tests.tiers import examples
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.runtime.evaluate import outward
@@ -58,7 +59,7 @@ def test_samples(path: Path) -> None:
     assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(record_graphs(), seeds)
 def test_records(graphs: Any, seed: int) -> None:
     document, _ = graphs

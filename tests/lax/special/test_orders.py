@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.interpret import evaluate
 from tests.lax.test_edges import value
 from tests.sketch import function, key, op
+from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -20,7 +21,7 @@ from tidu_cli.transforms.materialize import materialize
 NAN, INF = math.nan, math.inf
 DIGITS = 90
 RELATIVE = 1e-10
-law = settings(max_examples=150, deadline=None)
+law = settings(max_examples=examples(150), deadline=None)
 KEYS = [key(k) for k in "abx"]
 
 

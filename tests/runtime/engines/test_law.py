@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import tidu_cli as tidu
 from tests.runtime.engines.local import require_agreement
 from tests.strategies import ANY, REAL, documents, seeds
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.graph.types import TensorType
@@ -54,7 +55,7 @@ def test_examples_of_primitives(op):
 
 
 @ENGINE
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(documents(makers=ANY, dtypes=("f64", "f32", "c128"), shapes=((), (), (3,))), seeds)
 def test_random_documents(engine, document, seed):
     head = materialize(document).head
@@ -62,7 +63,7 @@ def test_random_documents(engine, document, seed):
 
 
 @ENGINE
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=2, max_nodes=12, bindings=False), seeds)
 def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
     wrt = [i.key for i in document.free_inputs]
@@ -71,7 +72,7 @@ def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
 
 
 @ENGINE
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, bindings=False), st.data())
 def test_edges(engine, document, data):
     """NaN, infinities, zeros of both signs, subnormal numbers and others that overflow."""
@@ -102,7 +103,7 @@ def test_inputs_that_no_output_needs_may_be_given_or_left_out(engine):
 SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(SCALARS, seeds, st.integers(1, 40))
 def test_batches_are_items_one_by_one(document, seed, size):
     """Bit for bit."""
@@ -118,7 +119,7 @@ def test_batches_are_items_one_by_one(document, seed, size):
 
 
 @pytest.mark.jax
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(SCALARS, seeds, st.integers(1, 40))
 def test_batches_are_graphs_of_arrays(document, seed, size):
     """XLA has one program for a number and another for many, whose products it may contract otherwise."""

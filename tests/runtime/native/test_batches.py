@@ -16,6 +16,7 @@ from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import native
 from tests.runtime.native.anything import any_graph
 from tests.runtime.native.test_opcodes import cases, operands
+from tests.tiers import examples
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.engines.native.engine import batch, refusal
@@ -106,7 +107,7 @@ def test_what_needs_numpy_is_left_to_vectorization():
     assert batch(s.graph(y=s.apply("polygamma", s.apply("sin", 0), 0)), {Key("x")}, 9) is None
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20))
 def test_random_graphs_give_each_item_what_it_is_alone(seed, size):
     random = Random(seed)

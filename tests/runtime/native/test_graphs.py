@@ -14,6 +14,7 @@ from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
 from tests.runtime.native.anything import any_graph
 from tests.runtime.test_plans import bits
+from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, LimitError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -41,7 +42,7 @@ BINARY = ("add", "sub", "mul", "max", "min")
 UNARY = ("neg", "abs", "sign", "square", "floor", "ceil")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data(), dtype=st.sampled_from(["f64", "f32", "i32", "i8", "u64", "c128"]))
 def test_random_graphs_round_as_the_plain_interpreter(data, dtype):
     """Of operations that round correctly the results are the same, bit for bit."""
@@ -156,7 +157,7 @@ def test_only_the_outputs_asked_for_are_computed():
     assert len(made.code) == 2 and made.run({Key("z"): np.array(0.0)}) == [1.0]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 2**32 - 1))
 def test_loops_and_branches_of_any_dtypes_give_the_same_bits(seed):
     graph, values = any_graph(Random(seed))
