@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.interpret import evaluate, free_inputs, tree
+from tests.tiers import examples
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import moves
@@ -30,7 +31,7 @@ longer = pytest.mark.parametrize("times", [1, pytest.param(CAMPAIGN, marks=pytes
 def hold(n: int, law: Callable[..., None], *strategies: st.SearchStrategy) -> None:
     """Try a law on so many examples."""
 
-    @settings(max_examples=n, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(n), suppress_health_check=list(HealthCheck))
     @given(st.tuples(*strategies))
     def holds(drawn: tuple[Any, ...]) -> None:
         law(*drawn)
