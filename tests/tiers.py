@@ -1,7 +1,7 @@
 """The tiers of the suite: `make test` while writing, `make check` before landing, `make campaign` for hours.
 
 A test belongs to `test` unless something says otherwise. A file `check_*.py` and a test marked `check` run in `make check` alone.
-What is tried by samples, by hypothesis or over a list of cases takes few of them in `test` and all in `check`: `examples` and `thin`
+What is tried by samples, hypothesis or a list of cases takes few of them in `test` and all in `check`: `examples` and `thin`
 say how many. `pytest --tier check` selects the tier; a file `check_*.py` that the command line names runs in any tier.
 """
 

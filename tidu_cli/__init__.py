@@ -1,6 +1,6 @@
 """tidu: automatic differentiation for computation graphs that live in files."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 TYPE_CHECKING = False  # That of typing, which takes longer to import than all that a program does before it minds its signals.
 
