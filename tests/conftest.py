@@ -31,10 +31,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is marked for `make check`."""
-    if not tiers.full() and (left := [item for item in items if item.get_closest_marker("check")]):
+    """In `make test`, leaves out what is marked for `make check`, and takes a few cases of tests that have many."""
+    if tiers.full():
+        return
+    chosen = [item for item in items if not item.get_closest_marker("check")]
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in chosen:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    thinned = {
+        item for of_one in cases.values() for item in (of_one if of_one[0].get_closest_marker("every") else tiers.thin(of_one))
+    }
+    if left := [item for item in items if item not in thinned]:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker("check")]
+        items[:] = [item for item in items if item in thinned]
 
 
 @pytest.hookimpl(wrapper=True)

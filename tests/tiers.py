@@ -1,8 +1,8 @@
 """The tiers of the suite: `make test` while writing, `make check` before landing, `make campaign` for hours.
 
-A test belongs to `test` unless something says otherwise. A file `check_*.py` and a test marked `check` run in `make check` alone.
-What is tried by samples, hypothesis or a list of cases takes few of them in `test` and all in `check`: `examples` and `thin`
-say how many. `pytest --tier check` selects the tier; a file `check_*.py` that the command line names runs in any tier.
+A file `check_*.py` and a test marked `check` run in `make check` alone. Of a test with many cases `make test` takes CASES, unless it
+is marked `every`; of hypothesis' examples 15 where `make check` takes 200. `pytest --tier check` selects the tier; a file
+`check_*.py` that the command line names runs in any.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ T = TypeVar("T")
 
 VARIABLE = "TIDU_TIER"
 """How the tier reaches modules at import, in workers of xdist too: pytest's option sets it."""
+
+CASES = 8
+"""Cases of one test function in `make test`."""
 
 EXAMPLES = {"test": 15, "check": 200}
 """Examples of hypothesis where a law says no number of its own."""
@@ -30,7 +33,7 @@ def examples(check: int) -> int:
     return check if full() else max(3, check * EXAMPLES["test"] // EXAMPLES["check"])
 
 
-def thin(cases: Iterable[T], n: int) -> list[T]:
+def thin(cases: Iterable[T], n: int = CASES) -> list[T]:
     """All cases in `make check`; else at most n of them, evenly spaced and the same in each run."""
     every = list(cases)
     if full() or len(every) <= n:

@@ -1,7 +1,7 @@
 """Runs the README's commands with the tidu of another environment: `python -m tools.first_commands FOLDER BIN`.
 
-FOLDER holds README.md and samples/, BIN the `tidu` to try. Commands that need a program which is missing here are left out. Fails with
-the first command that prints something else than the README shows.
+FOLDER holds README.md and samples/, BIN the `tidu` to try. Commands that need a program which is missing here are left out. Fails
+with the first command that prints something else than the README shows.
 """
 
 from __future__ import annotations

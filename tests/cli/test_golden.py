@@ -21,6 +21,7 @@ CASES = Path(__file__).parent / "cases"
 COMMANDS = sorted(CASES.rglob("*.cmd"))
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda path: str(path.relative_to(CASES).with_suffix("")))
 def test_case(command, tmp_path):
     found = run(command, tmp_path)

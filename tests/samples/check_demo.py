@@ -14,7 +14,7 @@ def test_demo(tmp_path):
     done = subprocess.run(["sh", tmp_path / "samples" / "demo.sh"], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert '{"x@-1": 0.0, "y@-1": 9.0}' == lines[3]
+    assert lines[3] == '{"x@-1": 0.0, "y@-1": 9.0}'
     assert re.search(r"^\d+ steps, loss 37\.75\d\d, gradient norm \de-0\d: 56\d of 569 classified correctly$", done.stdout, re.M)
 
 
