@@ -39,6 +39,7 @@ def test_it_is_the_command_too():
     assert done[0].stdout == done[1].stdout == f"tidu {tidu.__version__}\n".encode()
 
 
+@pytest.mark.check
 def test_type_checkers_see_it(tmp_path):
     (tmp_path / "use.py").write_text(
         "import tidu\n"

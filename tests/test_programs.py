@@ -49,6 +49,7 @@ def run(folder, *args, **variables):
     return subprocess.run([*command, *args, folder / "test_suite.py"], check=False, **options)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_what_is_skipped_is_listed(tmp_path, workers):
     done = run(tmp_path, "-n", workers)
@@ -56,12 +57,14 @@ def test_what_is_skipped_is_listed(tmp_path, workers):
     assert SAYS in done.stdout.partition(" skipped ")[2]
 
 
+@pytest.mark.check
 def test_where_all_is_there_a_skip_is_a_failure(tmp_path):
     done = run(tmp_path, "-n", "0", TIDU_TEST_ALL="1")
     assert done.returncode == 1 and "3 failed, 1 passed, 1 xfailed, 1 error" in done.stdout
     assert "TIDU_TEST_ALL=1, and this was skipped: of a whim" in done.stdout
 
 
+@pytest.mark.check
 def test_a_module_that_is_skipped_is_a_failure_too(tmp_path):
     done = run(tmp_path, "-n", "0", TIDU_TEST_ALL="0")
     assert done.returncode == 0

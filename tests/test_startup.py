@@ -60,6 +60,7 @@ def test_version_imports_click_only() -> None:
     assert ours <= {f"tidu_cli.{name}" for name in needed}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("format_", ["json", "msgpack"])
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_stage_imports_neither_pydantic_nor_numpy(name: str, format_: str) -> None:

@@ -271,6 +271,7 @@ def test_results_share_elements_as_numpys_do(change, name):
 # Dtypes and shapes.
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("symbol", IN_PLACE)
 @pytest.mark.parametrize("dtype", ["bool", "i1", "u1", "i8", "u8", "f2", "f4", "f8", "c8"])
 def test_the_dtype_stays_or_it_is_refused(symbol, dtype):

@@ -37,6 +37,7 @@ ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 SEVERAL = ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", ONE)
 def test_transforms_over_an_axis(name):
     function = getattr(np.fft, name)
@@ -48,6 +49,7 @@ def test_transforms_over_an_axis(name):
     check(function, drawn((0, 4)))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", SEVERAL)
 def test_transforms_over_several_axes(name):
     function = getattr(np.fft, name)
@@ -86,6 +88,7 @@ def test_filters_by_transforms_have_derivatives():
         assert verdict.ok, verdict
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolutions_of_vectors(name, mode):

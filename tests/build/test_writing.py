@@ -238,6 +238,7 @@ def require_right_derivatives(seed: int) -> str | None:
     return None
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("start", range(0, 100, 10))
 def test_programs_have_the_derivatives_of_what_they_compute(start):
     told = [require_right_derivatives(seed) for seed in range(start, start + 10)]

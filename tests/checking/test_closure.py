@@ -29,6 +29,7 @@ def test_the_samples_are_closed(path: Path) -> None:
     assert document_closure(sample(path.stem), vocabulary(sample(path.stem).cases)).missing == []
 
 
+@pytest.mark.check
 def test_a_primitive_that_a_rule_emits_and_the_set_lacks() -> None:
     primitives = without("cos")
     missing = examples_closure([primitives["sin"]], primitives).missing

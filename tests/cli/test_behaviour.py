@@ -199,6 +199,7 @@ def in_terminal(*args):
     return child.returncode, shown, stderr
 
 
+@pytest.mark.check
 def test_an_interrupt_ends_it_quietly(tmp_path):
     out = tmp_path / "out.json"
     child = subprocess.Popen(
@@ -262,6 +263,7 @@ def test_every_command_is_in_the_help():
     assert modules == set(map(module_of, COMMANDS))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_shows_an_example_that_runs(command):
     text = succeed(command, "--help").decode()
@@ -337,6 +339,7 @@ def thousand_graphs():
     return document(first, *rest)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("form", ["json", "msgpack"])
 @pytest.mark.parametrize(
     ("make", "output", "value", "derivative"),
@@ -370,6 +373,7 @@ def test_every_command_takes_large_documents(make, output, value, derivative, fo
 # --- what is imported
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("args", "unwanted"),
     [

@@ -204,6 +204,7 @@ def test_bash(folder, line, expected):
     assert (done.stdout.splitlines(), done.stderr) == (expected, "")
 
 
+@pytest.mark.check
 @needs("fish")
 @pytest.mark.parametrize(
     ("line", "expected"),
@@ -238,6 +239,7 @@ _tidu_completion
 """
 
 
+@pytest.mark.check
 @needs("zsh")
 @pytest.mark.parametrize(
     ("line", "at", "prefix", "expected"),

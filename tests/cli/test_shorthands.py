@@ -70,6 +70,7 @@ def test_the_printed_pipeline_does_the_same(call, tmp_path):
 NAMES = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", NAMES)
 def test_the_help_shows_the_pipeline(name, tmp_path):
     order = " --order 2" if name == "derivative" else ""

@@ -126,6 +126,7 @@ def test_arrays_that_no_output_depends_on(da):
         program.map({"x": da.from_array(x, chunks=2), "w": x}, {"w": 0})
 
 
+@pytest.mark.check
 def test_on_a_cluster_where_the_blocks_lie(da, client):
     at = values(20)
     x = client.persist(da.from_array(at["x"], chunks=(4, 3)))

@@ -68,6 +68,7 @@ def of_session(number):
     return found
 
 
+@pytest.mark.check
 @needs_dask
 @pytest.mark.parametrize("whom", ["the command", "all of its processes"])
 def test_ctrl_c_leaves_no_process_and_what_is_done(whom, work, tmp_path):
@@ -113,6 +114,7 @@ def served(folder):
             started.wait()
 
 
+@pytest.mark.check
 @needs_dask
 def test_a_scheduler_that_is_killed_and_another_that_goes_on(work, tmp_path):
     out = tmp_path / "y.npz"
@@ -163,6 +165,7 @@ def test_a_wrong_dtype_in_chunk_500(many, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.check
 @needs_dask
 @pytest.mark.parametrize("scheduler", [True, False])
 @pytest.mark.parametrize(

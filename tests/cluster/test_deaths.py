@@ -42,6 +42,7 @@ def kill(client, n=1):
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("n", [1, 2])
 def test_workers_killed_in_mid_run(n, slowly):
     made, found = batch(), []
@@ -54,6 +55,7 @@ def test_workers_killed_in_mid_run(n, slowly):
     assert same(put_together(made, iter(found)), put_together(due, parts(due, None)))
 
 
+@pytest.mark.check
 def test_results_that_die_with_their_workers_before_they_are_taken(slowly):
     """Those who take them are slow: what is under way is done meanwhile, and is computed again."""
     made, found = batch(), []
@@ -78,6 +80,7 @@ def test_results_that_are_cancelled_as_they_are_fetched(client, monkeypatch):
         put_together(batch(), parts(batch(), client))
 
 
+@pytest.mark.check
 def test_a_worker_killed_while_sums_are_on_it(slowly):
     made = batch(reduction="sum", chunk=1)
     thread = threading.Timer(0.5, kill, [slowly])
@@ -90,6 +93,7 @@ def test_a_worker_killed_while_sums_are_on_it(slowly):
     assert same(found, put_together(due, parts(due, None)))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("reduce", [None, "sum"])
 def test_a_chunk_that_kills_its_workers_is_named(reduce, client):
     document = tidu.trace(lambda x: {"y": x + 1}, x="f64[]")
@@ -123,6 +127,7 @@ def test_nothing_is_left_of_what_is_given_up(slowly, cluster):
     assert same(put_together(batch(), parts(batch(), slowly)), put_together(batch(), parts(batch(), None)))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("reduction", [None, "sum"])
 def test_a_lost_scheduler_is_one_line(reduction):
     from distributed import Client
@@ -134,6 +139,7 @@ def test_a_lost_scheduler_is_one_line(reduction):
             put_together(batch(reduction=reduction), parts(batch(reduction=reduction), client))
 
 
+@pytest.mark.check
 def test_sums_that_are_a_tenth_of_what_a_worker_holds():
     """Eight of them at once were more than it holds, with what computes them."""
     wave = tidu.compile(tidu.trace(lambda k, at: np.sin(k * at), "f64[]", "f64[4000000]"))

@@ -45,6 +45,7 @@ def test_chunks_of_any_size(chunk, client):
     assert same(found, tidu.evaluate(elementwise(), values(N), batch=AXES))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("reduce", [None, "sum", "mean"])
 @pytest.mark.parametrize("chunk", [1, 3])
 def test_products_complex_numbers_and_axes(reduce, chunk, client):
@@ -73,6 +74,7 @@ def test_no_items(client):
     assert program.map(at, AXES, client, reduce="sum")["a"].tolist() == [0, 0, 0]
 
 
+@pytest.mark.check
 def test_sums_have_the_same_bits_however_many_workers_there_are(client):
     program, at = tidu.compile(elementwise()), values(300)
     here = program.map(at, AXES, reduce="sum", chunk=2)
@@ -92,6 +94,7 @@ def test_engines(engine, client):
     assert same(program.map(at, axes, client, chunk=7), program.map(at, axes, chunk=7))
 
 
+@pytest.mark.check
 def test_a_document_travels_once_to_each_worker(client):
     program, other = tidu.compile(dag(3000)), tidu.compile(elementwise())
     at = {str(i.key): np.ones(60) for i in dag(3000).head.inputs}
@@ -167,6 +170,7 @@ def test_tasks_are_small():
     assert 100 * 8 <= len(sent) <= 100 * 8 + 800
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("reduction", [None, "sum"])
 @pytest.mark.parametrize("memory", [None, 500])
 def test_no_more_is_under_way_than_the_window(reduction, memory, client, monkeypatch):

@@ -107,6 +107,7 @@ SHAPES: dict[str, tuple[Callable[[str, int], Data], Callable[[Document], object]
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_twice_as_many_nodes_take_twice_as_long(shape, kind):
@@ -153,6 +154,7 @@ def test_ops_nest_as_deep_as_is_allowed():
         sys.setrecursionlimit(limit)
 
 
+@pytest.mark.check
 def test_no_garbage_is_collected_while_a_rule_is_recorded():
     """Nothing that is recorded is in a cycle, and looking at a million objects again and again took most of the time."""
     linear = linearize(read(used({"o": chain("forward", 20_000)}, "o")), [A])

@@ -285,6 +285,7 @@ def test_closed_from_the_start(line, status, message):
     assert (done.returncode, done.stdout, done.stderr) == (status, "", message)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("form", ["json", "msgpack"])
 def test_a_writer_that_dies(tmp_path, sources, form):
     """What it has written so far is no document, and is not taken for one."""

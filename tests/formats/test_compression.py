@@ -80,6 +80,7 @@ def test_a_changed_byte_is_told_or_of_no_account(kind, tmp_path):
     assert told > len(data) * 3 // 4
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("kind", BOTH)
 def test_what_decompresses_to_more_than_a_limit_is_refused_before_it_is_there(kind, tmp_path):
     bomb = tmp_path / f"bomb{SUFFIX[kind]}"
@@ -96,6 +97,7 @@ def test_what_decompresses_to_more_than_a_limit_is_refused_before_it_is_there(ki
         source.read()
 
 
+@pytest.mark.check
 def test_the_memory_of_a_bomb_is_bounded(tmp_path):
     bomb = tmp_path / "bomb.json.gz"
     write_pieces((b"{" if k == 0 else b" " * 2**20 for k in range(2000)), str(bomb))

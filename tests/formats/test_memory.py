@@ -33,6 +33,7 @@ def test_writing_takes_little(linearized: Document) -> None:
     assert peak(lambda: deque(formatted(linearized, "msgpack"), 0)) < 0.5 * size
 
 
+@pytest.mark.check
 def test_writing_nodes_one_by_one_takes_less(linearized: Document) -> None:
     for format_ in ("json", "msgpack"):
         size = len(format_document(linearized, format_, listed=True))

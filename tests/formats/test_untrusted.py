@@ -68,6 +68,7 @@ def test_arrays_of_objects_are_refused_unread(tmp_path):
     assert not mark.exists()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("suffix", ["npy", "npz", "json", "msgpack"])
 def test_pickles_are_no_values_and_no_documents(tmp_path, suffix):
     mark, file = tmp_path / "ran", tmp_path / f"x.{suffix}"
@@ -81,6 +82,7 @@ def test_pickles_are_no_values_and_no_documents(tmp_path, suffix):
 CALL = "__import__('os').system('touch {mark}')"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "text",
     [
@@ -100,6 +102,7 @@ def test_headers_are_data(tmp_path, text):
     assert not mark.exists()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("shape", ["(10**15,)", f"({2**33},)", f"({2**62},)", f"({2**31}, {2**31})", f"({2**70},)"])
 def test_what_a_header_promises_is_not_made(tmp_path, shape):
     """In 2 GiB: of an array of 64 GiB and more, in a file that holds three numbers."""

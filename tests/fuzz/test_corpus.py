@@ -18,6 +18,7 @@ def test_what_was_found(file):
     assert not isinstance(found, Finding), found.story
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("name", "cases"), [("documents", 300), ("values", 300), ("formulas", 300), ("commands", 60), ("programs", 40)]
 )

@@ -30,6 +30,7 @@ def test_what_was_found(plain):
     assert try_all(plain) == "nothing"
 
 
+@pytest.mark.check
 def test_some_of_every_kind():
     # Enough of them are read and differentiated that the rules are tried, and not the reader alone.
     reached = Counter(try_all(plain) for _, plain in drawn(1, 2000))

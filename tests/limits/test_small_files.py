@@ -39,6 +39,7 @@ def inflating(path, name: str, shape: tuple[int, ...], n_bytes: int, method: int
     return str(path)
 
 
+@pytest.mark.check
 def test_members_that_are_no_inputs_stay_compressed(tmp_path):
     path = inflating(tmp_path / "v.npz", "junk", (2**26,), 2**29)
     assert (tmp_path / "v.npz").stat().st_size < 2**12
@@ -52,6 +53,7 @@ def test_members_that_are_asked_for_are_refused_by_what_they_declare(tmp_path):
     assert "v.npz: a: an array of 8 TiB, more than the limit of 1 GiB; allow more with --max-memory SIZE" in line
 
 
+@pytest.mark.check
 def test_no_more_is_decompressed_than_a_member_declares(tmp_path):
     path = inflating(tmp_path / "v.npz", "a", (2,), 2**29)
     two = document(graph([("neg", 0)], [("a", "f64[2]")], [("y", 1)]))
@@ -80,6 +82,7 @@ def doubling(n: int, **more) -> bytes:
     return document(graph([(f"o{n - 1}", 0)], outputs=[("y", 1)]), ops=ops, **more)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "command",
     [
@@ -214,6 +217,7 @@ def test_long_names_get_no_hint():
     assert "no graph has an output" in refused("materialize", "-", "--output", long[:100_000], input=keys)
 
 
+@pytest.mark.check
 def test_misspelt_names_are_compared_with_a_bounded_number():
     assert did_you_mean("velocty", ["velocity", *(f"input{k}" for k in range(10**6))]) == "; did you mean 'velocity'?"
     many = document(graph([], [(f"input{k:07}", "f64[]") for k in range(100_000)], [("y", 0)]))
@@ -238,6 +242,7 @@ def test_pictures_count_edges():
     assert succeeds("dot", input=source), "text is linear in the graph"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("formula", ["polyval(ones(10**5), x)", "sum(polyval(ones(10**5), x * ones(3)))"])
 def test_a_formula_stands_for_a_bounded_number_of_nodes(formula):
     line = refused("build", formula, "-i", "x:f64[]")

@@ -42,6 +42,7 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
 
 
 # The evaluator has no doubles of ai.onnx.ml, and of magika's model it does not get past a Squeeze.
+@pytest.mark.check
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("kernel", "svm", "logistic", "magika")])
 def test_in_double_precision_values_are_those_of_the_reference_evaluator(name: str) -> None:
     given = model(name)
@@ -54,6 +55,7 @@ def test_in_double_precision_values_are_those_of_the_reference_evaluator(name: s
         np.testing.assert_allclose(found[key], y, 1e-10, 1e-10 * np.abs(y).max())
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_are_those_of_the_values(name: str) -> None:
     given = model(name)
@@ -75,6 +77,7 @@ def value(given: Model, key: str, cast: str | None = None):  # type: ignore[no-u
     return x.astype(np.float64) if cast and x.dtype == np.float32 else x
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_run_in_onnxruntime(name: str) -> None:
     given = model(name)

@@ -59,6 +59,7 @@ def outcome(one, fold):
         return str(error)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("start", range(0, 600, 100))
 def test_nodes_by_chance(start):
     for one in map(node, range(start, start + 100)):

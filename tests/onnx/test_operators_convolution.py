@@ -98,6 +98,7 @@ def others(one):
     return [by_reference] if one.op == "Col2Im" else [by_reference, by_runtime]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", KINDS)
 def test_they_agree_with_other_evaluators(op):
     require_values(KINDS[op], others)
@@ -108,6 +109,7 @@ def test_results_have_the_dtype_of_operands(op):
     require_dtypes(KINDS[op])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", KINDS)
 def test_derivatives(op):
     require_derivatives(KINDS[op])

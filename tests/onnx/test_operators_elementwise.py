@@ -50,6 +50,7 @@ def tolerance(op, dtype):
     return 1e-6 if op in COARSE and dtype == np.float64 else 4 * eps(dtype)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", ELEMENTWISE)
 def test_they_agree_with_other_evaluators_at_all_versions_and_dtypes(op):
     rng = np.random.default_rng(0)

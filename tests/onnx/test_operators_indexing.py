@@ -18,6 +18,7 @@ def places(rng, n, shape, dtype="i8"):
     return rng.integers(-n, n, shape).astype(dtype)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_gathers(axis):
     rng = np.random.default_rng(0)

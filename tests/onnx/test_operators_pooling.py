@@ -67,6 +67,7 @@ GLOBAL = ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 KINDS = {op: pool(op, floats=True) for op in SINCE} | {op: whole(op) for op in GLOBAL} | {"MaxUnpool": max_unpool}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", [*SINCE, *GLOBAL, "MaxUnpool"])
 def test_they_agree_with_onnxruntime(op):
     """The reference evaluator has other places of maxima, other counts with ceil_mode, and other shapes of global maxima."""
@@ -78,6 +79,7 @@ def test_results_have_the_dtype_of_operands(op):
     require_dtypes(KINDS[op])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", KINDS)
 def test_derivatives(op):
     require_derivatives(KINDS[op])

@@ -24,6 +24,7 @@ def whole(rng, dtype, *shape):
     return rng.integers(max(info.min, -200), min(info.max, 200) + 1, shape).astype(dtype)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("dtype", QUANTIZED)
 def test_for_all_elements_or_along_an_axis(dtype):
     rng = np.random.default_rng(0)

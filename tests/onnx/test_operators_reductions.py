@@ -52,6 +52,7 @@ def require_reduced(one, tolerance):
     require_equal(by_tidu(one, fold=True), [found], f"{one}, folded", tolerance, tolerance)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reductions_agree_with_other_evaluators_at_all_versions_and_dtypes(op):
     for version in versions(op):
@@ -134,6 +135,7 @@ def test_axes_that_there_are_not(bad):
         by_tidu(reduction("ReduceSum", NEWEST, np.zeros((2, 3, 4), "f4"), bad), fold=True)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", ["CumSum", "CumProd"])
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])

@@ -78,11 +78,13 @@ def others(one):
     return first + ([] if apart else [by_runtime])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("draw", [resize, upsample])
 def test_they_agree_with_other_evaluators(draw):
     require_values(draw, others, 150)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("matrices", [0, 10**6])
 def test_sums_are_gathered_or_products(monkeypatch, matrices):
     monkeypatch.setattr("tidu_cli.formats.onnx.reading.operators.sampling.resampling.SMALL_MATRIX", matrices)

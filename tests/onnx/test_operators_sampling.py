@@ -67,6 +67,7 @@ def others(one):
     return [by_runtime] if cubic or one.version == 10 else [by_reference, by_runtime]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", KINDS)
 def test_they_agree_with_other_evaluators(op):
     require_values(KINDS[op], others, 100, 1e-4)
@@ -83,6 +84,7 @@ def test_results_have_the_dtype_of_operands(op, apart):
         assert by_tidu(One(op, half, one.attrs))[0].dtype == dtype
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", KINDS)
 def test_derivatives(op):
     """Those by bounds of MaxRoiPool are 0: they are rounded."""

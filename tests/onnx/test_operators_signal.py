@@ -51,6 +51,7 @@ TRANSFORMS = {"DFT": dft, "STFT": stft}
 KINDS = TRANSFORMS | WINDOWS | {"MelWeightMatrix": mel}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", KINDS)
 def test_they_agree_with_other_evaluators(op):
     """onnxruntime's inverse of half a spectrum is another one, and some lengths end its process.
@@ -66,6 +67,7 @@ def test_results_have_the_dtype_of_operands(op):
     require_dtypes(KINDS[op])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("op", TRANSFORMS)
 def test_derivatives(op):
     require_derivatives(KINDS[op], n=16)

@@ -68,6 +68,7 @@ def command(name):
     return cli.get_command(click.Context(cli), name)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", READING)
 def test_no_command_imports_it_unasked(mark, name):
     done = tidu(mark.parent / "site", name, *READING[name], input=USES, named="")
@@ -84,12 +85,14 @@ def test_it_is_imported_if_it_is_named(mark, name):
     assert mark.exists()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("args", [["ops"], ["ops", "--json"], ["ops", "sin"], ["check", "--ops", "sin"], ["--help"], ["schema"]])
 def test_nor_does_what_lists_ops(mark, args):
     done = tidu(mark.parent / "site", *args, named="")
     assert (done.returncode, done.stderr, mark.exists()) == (0, b"", False)
 
 
+@pytest.mark.check
 def test_ops_tells_what_is_not_imported(good):
     lines = tidu(good, "ops", named="").stdout.decode().splitlines()
     (mine,) = [line for line in lines if line.split()[0] == "mine"]
@@ -124,6 +127,7 @@ def test_completion_imports_none(mark, shell, line, offered):
     assert offered in found and not mark.exists()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("args", "named"),
     [
@@ -168,6 +172,7 @@ def test_packages_that_are_not_named_do_not_clash(tmp_path):
     assert tidu(tmp_path, "check", "--plugins", "bob", input=USES, named="").returncode == 0
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("named", ["", "ann"])
 def test_of_two_documents_and_of_what_rules_emit(good, tmp_path, named):
     """A permission goes where the document goes: into links, and graphs written out."""

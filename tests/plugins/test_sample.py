@@ -48,12 +48,14 @@ def at_x(*more):
     return ("--set", f"x={X.tolist()}", *more)
 
 
+@pytest.mark.check
 def test_values_and_derivatives(output):
     assert json.loads(output("eval", LOSS, *at_x()))["y"] == pytest.approx(loss(X), rel=1e-15)
     assert json.loads(output("grad", LOSS, "--wrt", "x", *at_x()))["x@-1"] == pytest.approx(gradient(X), rel=1e-14)
     assert np.array(json.loads(output("hessian", LOSS, "--wrt", "x", *at_x()))["y/x/x"]) == pytest.approx(hessian(X), rel=1e-14)
 
 
+@pytest.mark.check
 def test_third_order_agrees_with_the_hessian_at_two_points(output):
     once = output("linearize", LOSS, "--wrt", "x")
     document = output("materialize", input=output("linearize", "--wrt", "x", input=output("linearize", "--wrt", "x", input=once)))
@@ -65,6 +67,7 @@ def test_third_order_agrees_with_the_hessian_at_two_points(output):
     assert third == pytest.approx(quotient, rel=1e-9)
 
 
+@pytest.mark.check
 def test_a_transpose_and_its_transpose_and_a_matrix(output):
     linear = output("linearize", LOSS, "--wrt", "x")
     twice = output("transpose", input=output("transpose", input=linear))
@@ -76,6 +79,7 @@ def test_a_transpose_and_its_transpose_and_a_matrix(output):
     assert columns["y/x"] == pytest.approx(gradient(X), rel=1e-14)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "c64", "c128"])
 def test_check_finds_the_rules_right(output, dtype):
     names = ["outer"] if dtype.startswith("c") else ["softsign", "outer"]
@@ -90,6 +94,7 @@ def test_a_page_shows_it(output, tmp_path):
     assert "softsign" in page.read_text()
 
 
+@pytest.mark.check
 def test_every_command_takes_such_a_document(output):
     assert b"closure: every rule" in output("check", "--all", LOSS)
     assert b"1 outer, 1 reduce_sum, 1 softsign" in output("info", LOSS)
@@ -101,6 +106,7 @@ def test_every_command_takes_such_a_document(output):
     assert output("materialize", "--inline", LOSS) == LOSS.read_bytes()
 
 
+@pytest.mark.check
 def test_ops_tells_where_each_comes_from(output):
     listed = {line.split()[0]: line for line in output("ops").decode().splitlines()}
     assert listed["softsign"].endswith("(from tidu-sample 0.1.0)") and "(from" not in listed["sin"]

@@ -32,6 +32,7 @@ def listed(folder, op):
     return [line for line in tidu(folder, "ops").stdout.decode().splitlines() if line.split()[0] == op]
 
 
+@pytest.mark.check
 def test_two_packages_of_one_op_clash(tmp_path):
     for name in ("ann", "bob"):
         write(tmp_path, name, {"same": f"{name}:P"}, GOOD.format(op="same"))
@@ -66,6 +67,7 @@ def test_an_op_of_the_document_that_uses_a_clashing_one(tmp_path):
     assert "its forward, node 0: op 'mul': package ann 1.0 brings one" in message(tidu(tmp_path, "check", input=own))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("value", "module", "reason"),
     [
@@ -111,6 +113,7 @@ def test_what_a_package_prints_is_no_part_of_the_document(tmp_path):
     assert done.returncode == 0 and done.stderr == b"hello\n" and json.loads(done.stdout)["tidu"] == 1
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("change", "command", "says"),
     [
@@ -169,6 +172,7 @@ def test_what_a_document_defines_goes_before_what_is_installed(tmp_path):
     assert "from $" in works(tmp_path, "ops", "--ops", library, "mine").replace(str(tmp_path), "$")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("jvp", "words"),
     [
@@ -195,6 +199,7 @@ def test_a_transpose_rule_that_is_not_linear(tmp_path):
     assert "the transpose rule of mine emits mul, which is not linear in its active inputs 0, 1" in failure
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("kernel", ["lambda x: x + 1", "lambda x: x + np.full(results[0].shape, 1.0)"])
 def test_a_package_s_kernel_is_given_the_shapes_that_it_was_told(tmp_path, kernel):
     """Also where many scalars go through at once."""

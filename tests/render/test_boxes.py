@@ -70,6 +70,7 @@ def page(browser, attention):
     return browser
 
 
+@pytest.mark.check
 def test_attention_is_legible_at_opening(page, tmp_path):
     assert page.evaluate(FAULTS) == []
     assert page.evaluate(SMALLEST) >= 9
@@ -160,6 +161,7 @@ def kinetics(tmp_path_factory):
     return folder, time.process_time() - start
 
 
+@pytest.mark.check
 def test_a_graph_of_29000_items_is_legible_at_opening(browser, kinetics):
     folder, seconds = kinetics
     assert (folder / "page.html").stat().st_size < 16_000_000
@@ -174,6 +176,7 @@ def test_a_graph_of_29000_items_is_legible_at_opening(browser, kinetics):
     assert browser.evaluate("search.value = 'step 17'; look(); found.querySelector('button').textContent").startswith("step 17")
 
 
+@pytest.mark.check
 def test_pictures_of_it_are_small(kinetics):
     folder, _ = kinetics
     svg = succeed("dot", folder / "gradient.msgpack", "--format", "svg")
@@ -192,6 +195,7 @@ def test_a_page_opens_at_a_group(browser, attention):
     assert found.exit_code == 1 and "without groups" in found.stderr
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "name", ["</script><script>window.hit = 1</script>", "<img src=x onerror='window.hit = 1'>", "</template><b>", "a\nb"]
 )

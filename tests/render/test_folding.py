@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_folding_makes_no_cycles_and_hides_no_branch(made):
     assert all(edge.source in ids and edge.target in ids for edge in shown.edges)
 
 
+@pytest.mark.check
 def test_a_long_chain_is_one_node():
     made = read([("neg", k) for k in range(100_000)], 100_000)
     assert n_items(made, collapse=True)[0] == 3

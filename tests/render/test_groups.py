@@ -85,6 +85,7 @@ def test_functions_and_lines_are_groups():
     assert places == {"samples/attention/attention.py"}
 
 
+@pytest.mark.check
 def test_steps_of_a_loop_are_groups():
     for source in (True, False):
         found = grouped(kinetics_gradient(40, source))

@@ -29,6 +29,7 @@ def gradient(document: Document) -> Graph:
     return materialize(transpose(linearize(document, [i.key for i in document.head.inputs]))).head
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize(("make", "bytes_a_node"), [(dag, 24), (chain, 38)])
 def test_compiling(make: Callable[[int], Document], bytes_a_node: int, n: int) -> None:
@@ -36,6 +37,7 @@ def test_compiling(make: Callable[[int], Document], bytes_a_node: int, n: int) -
     assert peak(lambda: compile_graph(graph)) < IN_BLOCKS + bytes_a_node * graph.n_nodes
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("n", SIZES)
 def test_running_a_program_once_keeps_no_calls(n: int) -> None:
     program = compile_graph(gradient(dag(n)))

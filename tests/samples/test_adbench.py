@@ -39,6 +39,7 @@ def derived(source, command, wrt, data, folder):
     return arrays(folder / "out.npz")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("data", GRADIENTS)
 def test_objective_and_gradient(data, tmp_path):
     source, wrt = GRADIENTS[data]
@@ -82,6 +83,7 @@ def test_rotation_by_zero_has_its_derivatives(tmp_path):
     np.testing.assert_allclose(arrays(tmp_path / "out.npz")["y/rotation"], np.cross(np.eye(3), v).T, rtol=1e-15)
 
 
+@pytest.mark.check
 def test_whole_sequence_of_the_lstm(tmp_path):
     """All 1,024 characters, in a loop of 2,046 cells: the gradient along a direction against a complex step in NumPy."""
     (tmp_path / "whole.py").write_text(
@@ -100,5 +102,6 @@ def test_whole_sequence_of_the_lstm(tmp_path):
     assert slope == pytest.approx(stepped.imag / 1e-30, rel=1e-10)
 
 
+@pytest.mark.check
 def test_readme(tmp_path):
     follow("adbench", tmp_path)

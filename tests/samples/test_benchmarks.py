@@ -46,6 +46,7 @@ def test_a_dag_reads_any_earlier_value(tmp_path):
     assert np.bincount(chain.args)[1:].max() == 1
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("shape", ["dag", "chain"])
 def test_the_same_every_time(shape, tmp_path):
     first = generated(shape, 300, tmp_path)
@@ -83,6 +84,7 @@ def test_pipeline_prints_tables():
     assert 10 < peak < 1000, "the peak of a small graph is that of the interpreter, in MB"
 
 
+@pytest.mark.check
 def test_startup_prints_a_table():
     command = [sys.executable, BENCHMARKS / "startup.py", "--rounds", "1", "--markdown"]
     found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
@@ -90,6 +92,7 @@ def test_startup_prints_a_table():
     assert "import click" in rows and "tidu --version" in rows and "tidu eval f.json --set x=3" in rows
 
 
+@pytest.mark.check
 def test_files_prints_tables():
     command = [sys.executable, BENCHMARKS / "files.py", "--nodes", "100", "--repeat", "1", "--shapes", "chain", "--markdown"]
     found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
@@ -99,6 +102,7 @@ def test_files_prints_tables():
     assert "a pipe of six stages: " in found.stdout
 
 
+@pytest.mark.check
 def test_sparse_prints_a_row_for_each_form_and_size():
     command = [sys.executable, BENCHMARKS / "sparse.py", "--sizes", "50,100", "--markdown"]
     found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)

@@ -16,6 +16,7 @@ INPUTS = "-i theta:f64[3] -i x:f64[32] -i y:f64[32]"
 GIVEN = "--inputs samples/gaussian_process/data.json"
 
 
+@pytest.mark.check
 def test_readme(tmp_path):
     follow("gaussian_process", tmp_path)
 
@@ -35,6 +36,7 @@ def problem():
     return y, covariance, (2 * smooth, smooth * squares, 2 * noise**2 * np.eye(32))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("function", ["log_likelihood", "by_determinant"])
 def test_the_gradient_is_the_closed_form(function, problem, tmp_path):
     y, covariance, derivatives = problem
@@ -55,6 +57,7 @@ def test_gradients_by_the_observations_are_in_closed_form_too(problem, tmp_path)
     assert norm_error(arrays(tmp_path / "h.npz")["out/y/y"], -np.linalg.inv(covariance)) <= 1e-12
 
 
+@pytest.mark.check
 def test_forward_and_reverse_hessians_agree_by_both_factorizations(tmp_path):
     found = []
     for function in ("log_likelihood", "by_determinant"):

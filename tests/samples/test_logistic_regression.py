@@ -89,6 +89,7 @@ def test_loss(data, tmp_path, scale):
     assert close(evaluated(FOLDER / "loss.json", tmp_path, w=w), expected)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("scale", SCALES)
 def test_gradient(graphs, data, tmp_path, scale):
     w = weights(scale)
@@ -105,6 +106,7 @@ def test_hessian_vector(graphs, data, tmp_path, scale):
     assert close(found, expected)
 
 
+@pytest.mark.check
 def test_optimum_is_that_of_scikit_learn(graphs, data):
     from sklearn.linear_model import LogisticRegression
 

@@ -113,6 +113,7 @@ def test_the_data_are_what_the_script_makes(monkeypatch):
 # The LSTM.
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("steps", [8, 64, 1024])
 def test_the_lstm_is_the_unrolled_one(steps, monkeypatch):
     given = arrays(SAMPLES / "adbench" / "data" / "lstm_l2_c1024.npz")
@@ -132,5 +133,6 @@ def test_the_lstm_is_the_unrolled_one(steps, monkeypatch):
             assert norm_error(found[f"{key}@-1"], given[f"expect.grad.{key}"]) <= 1e-9
 
 
+@pytest.mark.check
 def test_readme(tmp_path):
     follow("kalman", tmp_path)

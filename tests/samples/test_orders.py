@@ -44,6 +44,7 @@ def test_growth(orders: Any) -> None:
     assert all(after < 2**3 * before for before, after in pairwise(one))
 
 
+@pytest.mark.check
 def test_derivatives_by_one_number_are_merged_after_each_pass() -> None:
     """Linked alone they grow as 3^n, and order 16 of this function is more than memory holds."""
     document = tidu_cli.trace(lambda x: np.tanh(np.exp(np.sin(x))), x="f64[]")

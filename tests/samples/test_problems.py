@@ -14,6 +14,7 @@ from scipy.optimize import rosen, rosen_der, rosen_hess_prod
 from tests.samples.running import SAMPLES, arrays, follow, norm_error, tidu
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("sample", ["rosenbrock_1000", "ode", "network"])
 def test_readme(sample, tmp_path):
     follow(sample, tmp_path)
@@ -28,6 +29,7 @@ def test_the_usual_starting_point():
     np.testing.assert_array_equal(given["x@2"], 1 / np.arange(1, 1001))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("scale", [0.0, 1.0, 100.0])
 def test_rosenbrock(scale, tmp_path):
     random = np.random.default_rng(3)
@@ -60,6 +62,7 @@ def start():
     return np.array(json.loads((SAMPLES / "ode" / "state.json").read_text())["state"])
 
 
+@pytest.mark.check
 def test_the_gradient_of_the_distance_is_a_row_of_the_jacobian(jacobians, start, tmp_path):
     command = "tidu build samples/ode/kepler.py:distance -i state:f64[4] | tidu grad --wrt state --value -o g.npz"
     tidu(f"{command} --inputs samples/ode/state.json", tmp_path)
@@ -136,6 +139,7 @@ def test_network_gradient(network):
         assert norm_error(found[f"{key}@-1"], expected) <= 1e-12, key
 
 
+@pytest.mark.check
 def test_descent_lowers_the_loss(network):
     printed = tidu(f"{sys.executable} samples/network/descend.py gradient.json --steps 4 -o trained.npz", network)
     losses = [float(line.rpartition(" ")[2]) for line in printed]

@@ -59,6 +59,7 @@ def test_script(script, expected, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_nth_derivative(n, tmp_path):
     ((key, value),) = printed("nth_derivative.sh", str(n), cwd=tmp_path).items()

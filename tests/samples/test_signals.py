@@ -15,6 +15,7 @@ from tests.samples.running import SAMPLES, arrays, follow, norm_error
 CONVNET, WIENER = SAMPLES / "convnet", SAMPLES / "wiener"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("sample", ["convnet", "wiener"])
 def test_readme(sample, tmp_path):
     follow(sample, tmp_path)

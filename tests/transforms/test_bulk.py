@@ -219,6 +219,7 @@ def scalars(n: int, seed: int = 0, n_inputs: int = 4) -> Document:
     return document(sketch.build("f", {"y": values[-1], "z": values[-2]}))
 
 
+@pytest.mark.check
 def test_no_node_of_a_large_graph_is_stamped_by_itself() -> None:
     doc = scalars(2000)
     wrt = [i.key for i in doc.head.inputs]

@@ -292,6 +292,7 @@ def test_a_batch_goes_through_the_barrier() -> None:
     assert run(transpose(held)) == run(transpose(plain))
 
 
+@pytest.mark.check
 def test_a_hundred_thousand_nodes() -> None:
     gradient = materialize(reverse(chain(33_000, type_="f64[2]"), [X]))
     for policy in (Sqrt(), Cheap()):

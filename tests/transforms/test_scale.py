@@ -47,6 +47,7 @@ def shallow() -> object:
     sys.setrecursionlimit(limit)
 
 
+@pytest.mark.check
 def test_a_chain_of_100_000_nodes_through_every_transform() -> None:
     n = 100_000
     f = chain(n, "sin", "exp")

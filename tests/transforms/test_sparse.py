@@ -273,6 +273,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("order", ORDERS)
 def test_reading_n_elements_one_by_one_takes_a_constant_each_at_every_order(order: str) -> None:
     small, middle, large = growth(lambda n: ORDERS[order](one_by_one(n, products=True)))
@@ -280,6 +281,7 @@ def test_reading_n_elements_one_by_one_takes_a_constant_each_at_every_order(orde
         assert c - b == 2 * (b - a), (small, middle, large)
 
 
+@pytest.mark.check
 def test_dense_cotangents_would_grow_with_the_square() -> None:
     """The growth test can fail."""
     small, _, large = growth(lambda n: dense(lambda: gradient(one_by_one(n))))

@@ -42,6 +42,7 @@ def check(function, *values):
     np.testing.assert_allclose(found, expected, 1e-12, 1e-12 * np.abs(expected).max(initial=0))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("method", ["auto", "direct", "fft"])
 @pytest.mark.parametrize("mode", MODES)
 def test_convolutions_and_correlations(mode, method):
@@ -51,6 +52,7 @@ def test_convolutions_and_correlations(mode, method):
     check(lambda x: scipy.signal.convolve(x, [[1, 2]], mode, method), np.arange(6).reshape(2, 3))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("function", [scipy.signal.fftconvolve, scipy.signal.oaconvolve])
 @pytest.mark.parametrize("mode", MODES)
 def test_convolutions_by_transforms(function, mode):
@@ -60,6 +62,7 @@ def test_convolutions_by_transforms(function, mode):
         check(lambda x, y, axes=axes: function(x, y, mode, axes), drawn((4, 5)), drawn((4, 5)))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("boundary", ["fill", "symm", "wrap"])
 @pytest.mark.parametrize("function", [scipy.signal.convolve2d, scipy.signal.correlate2d])
 def test_planes(function, boundary):

@@ -123,6 +123,7 @@ def test_zeta_by_its_exponent(s, q):
     assert_close(derivative("zeta", (s, q), [0, 1]), mixed, 0, (s, q))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("order", [1, 3, 5])
 def test_high_orders(order):
     a, x = 2.5, 1.75

@@ -47,6 +47,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("damage", [lambda b: b[:1000], lambda b: b"", lambda b: b[:500] + b"\0" * 9 + b[509:], lambda b: b + b"x"])
 def test_damaged_code_is_compiled_again(tmp_path, damage):
     printed(started(tmp_path))
@@ -57,6 +58,7 @@ def test_damaged_code_is_compiled_again(tmp_path, damage):
     assert file.read_bytes() == whole
 
 
+@pytest.mark.check
 def test_a_directory_that_cannot_be_written_keeps_nothing(tmp_path):
     taken = tmp_path / "file"
     taken.write_text("no directory")
@@ -64,6 +66,7 @@ def test_a_directory_that_cannot_be_written_keeps_nothing(tmp_path):
     assert printed(started("/proc/none")) == "9.0 1"
 
 
+@pytest.mark.check
 def test_processes_at_once_do_not_meet(tmp_path):
     found = [printed(p) for p in [started(tmp_path) for _ in range(3)]]
     assert "9.0 1" in found and {*found} <= {"9.0 1", "9.0 0"}  # the last may start when the first is done
@@ -88,6 +91,7 @@ print(len(found), sum(map(float, found)), len(looked_up))
 """
 
 
+@pytest.mark.check
 def test_threads_that_are_the_first_to_run_it_load_it_once(tmp_path):
     assert printed(started(tmp_path, THREADS)) == "4 0.0 1"
 

@@ -29,6 +29,7 @@ def seconds(engine, directory, arguments, printed):
     return used.ru_utime + used.ru_stime
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("run", RUNS, ids=["alone", "batch"])
 def test_code_is_compiled_once_and_then_loaded(tmp_path, run):
     times = {"numpy": [], "compiled": [], "loaded": []}
