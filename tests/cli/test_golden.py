@@ -36,7 +36,7 @@ OF_A_PROCESS = re.compile(
     r"|\*|\?|(?<!')\{|`|'[^']*\$[^']*'|\\\n|^\s|<<",
     re.M,
 )
-"""What needs a shell or a process of its own: patterns, substitutions, long lines, modules, engines, and help as wide as COLUMNS."""
+"""What needs a shell or a process of its own: patterns, substitutions, long lines, modules, engines, help as wide as COLUMNS."""
 
 
 def pytest_generate_tests(metafunc):

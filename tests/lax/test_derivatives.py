@@ -69,6 +69,7 @@ def operands_of(sample):
     return sample.operands
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("op", sorted(SMOOTH))
 def test_jvp_is_the_derivative(op):
     for sample in SMOOTH[op]:
@@ -153,6 +154,7 @@ def test_every_transpose_rule_is_tried():
     assert set(ADJOINT) == {p.name for p in BUILTIN if p.rules.transpose is not None} - elsewhere
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("op", sorted(ADJOINT))
 def test_transpose_is_the_adjoint(op):
     for sample in ADJOINT[op]:

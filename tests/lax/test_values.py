@@ -26,6 +26,7 @@ def test_every_primitive_has_samples():
     assert {p.name for p in BUILTIN} - ELSEWHERE == set(BY_OP)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("op", sorted(BY_OP))
 def test_value(op):
     for sample in BY_OP[op]:
