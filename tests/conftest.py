@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import tiers
+from tests import programs, tiers
 
 ALL = "TIDU_TEST_ALL"
 
@@ -47,17 +47,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, Any, Any]:
-    return _judged((yield))
+def pytest_runtest_makereport(call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+    return _judged((yield), call)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, Any, Any]:
-    return _judged((yield))
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    report = yield
+    return _judged(report, getattr(report, "call", None))
 
 
-def _judged(report: Any) -> Any:
-    """A report, which has failed if it is of what was skipped and nothing may be. What is expected to fail is another matter."""
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makemodule() -> Generator[None, Any, Any]:
+    module = yield
+    importing = module._getobj
+
+    def imported() -> Any:
+        try:
+            return importing()
+        except pytest.Collector.CollectError as error:
+            if reason := programs.lacking_import(error):
+                pytest.skip(reason, allow_module_level=True)
+            raise
+
+    module._getobj = imported
+    return module
+
+
+def _judged(report: Any, call: Any) -> Any:
+    """A test that lacks a package of an extra is skipped; where nothing may be skipped, one that is has failed."""
+    if report.failed and call is not None and call.excinfo is not None and (reason := programs.lacking_import(call.excinfo.value)):
+        report.outcome, report.longrepr = "skipped", ("", 0, f"Skipped: {reason}")
     if os.environ.get(ALL) == "1" and report.skipped and not hasattr(report, "wasxfail"):
         reason = _reason(report)
         report.outcome, report.longrepr = "failed", f"{ALL}=1, and this was skipped: {reason}"

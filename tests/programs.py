@@ -1,13 +1,15 @@
-"""Programs that tests call beside Python, make and what every system has: without one, tests that need it are skipped, and say so.
+"""Programs and Python packages that some tests need: where one is missing, they are skipped, with the line that installs it.
 
-The line that installs it comes with each. `python tests/programs.py` prints the packages of those that are missing. With
-TIDU_TEST_ALL=1 none may be missing: then a test that is skipped, for whatever reason, has failed (`tests/conftest.py`).
+`python tests/programs.py` prints the Debian packages of programs that are missing. A test that imports a missing package is skipped
+by itself (`tests/conftest.py`); others say what they need by `needs` or `require`. With TIDU_TEST_ALL=1 nothing may be missing: a test
+that is skipped, for whatever reason, has failed.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # which a bare machine lacks, and the packages are printed for one
@@ -26,45 +28,100 @@ PACKAGES = {
 }
 """The packages of Debian that bring each program."""
 
+EXTRAS = {
+    "dask": "dask",
+    "distributed": "dask",
+    "jax": "jax",
+    "jaxlib": "jax",
+    "llvmlite": "native",
+    "onnx": "onnx",
+    "zarr": "dask",
+    "zstandard": "zstd",
+} | dict.fromkeys(
+    [
+        "PIL",
+        "diffrax",
+        "equinox",
+        "flax",
+        "hatchling",
+        "iree",
+        "magika",
+        "mypy",
+        "numpyro",
+        "onnxruntime",
+        "optax",
+        "rapidocr_onnxruntime",
+        "skl2onnx",
+        "sklearn",
+    ],
+    "check",
+)
+"""The extra of tidu that brings each Python package."""
+
 _NAMES = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
 
 _CALLS = {
     "dot": r"\btidu( -\S+)* (dot\b.*(--format[= ]|-o ?\S+\.)(svg|png|pdf)|view)\b",
     "node": r"\bnode\b",
     "cc": r"\bcc\b",
+    "dask": r"--scheduler[= ](local|\S+:)|\.zarr\b",
+    "jax": r"--jax\b|\.mlir(bc)?\b|--engine[= ]xla|stablehlo",
+    "llvmlite": r"--engine[= ]native",
+    "onnx": r"\.onnx\b|--format[= ]onnx",
+    "onnxruntime": r"\bonnxruntime\b",
+    "zstandard": r"\.zst\b",
 }
-"""What in a command line calls a program, itself or by tidu."""
+"""What in a command line needs a program or a package, itself or by tidu."""
 
 
-def path_of(program: str) -> str | None:
-    """Where a program is; None where it is missing."""
-    return next(filter(None, map(shutil.which, _NAMES.get(program, (program,)))), None)
+def path_of(name: str) -> str | None:
+    """Where a program or a package is; None where it is missing."""
+    if name in EXTRAS:
+        spec = find_spec(name)
+        return spec and (spec.origin or name)
+    return next(filter(None, map(shutil.which, _NAMES.get(name, (name,)))), None)
 
 
 def called_by(command: str) -> list[str]:
-    """The programs that a command line calls."""
-    return [program for program, pattern in _CALLS.items() if re.search(pattern, command)]
+    """The programs and packages that a command line needs."""
+    return [name for name, pattern in _CALLS.items() if re.search(pattern, command)]
 
 
-def missing(*programs: str) -> str:
-    """What to say of the programs that are missing: which they are, and what installs them. Empty if none is."""
-    lacking = [program for program in dict.fromkeys(programs) if path_of(program) is None]
-    return f"needs {', '.join(lacking)}: apt-get install {' '.join(PACKAGES[program] for program in lacking)}" if lacking else ""
+def missing(*names: str) -> str:
+    """Which of these programs and packages are missing, and the lines that install them. Empty if none is."""
+    lacking = [name for name in dict.fromkeys(names) if path_of(name) is None]
+    extras = ",".join(dict.fromkeys(EXTRAS[name] for name in lacking if name in EXTRAS))
+    packages = " ".join(PACKAGES[name] for name in lacking if name in PACKAGES)
+    lines = [f"pip install 'tidu[{extras}]'"] * bool(extras) + [f"apt-get install {packages}"] * bool(packages)
+    return f"needs {', '.join(lacking)}: {'; '.join(lines)}" if lacking else ""
 
 
-def needs(*programs: str) -> pytest.MarkDecorator:
-    """Marks tests that call these programs: they are skipped where one is missing."""
+def needs(*names: str) -> pytest.MarkDecorator:
+    """Marks tests that need these programs and packages: they are skipped where one is missing."""
     import pytest
 
-    return pytest.mark.skipif(bool(missing(*programs)), reason=missing(*programs) or "nothing")
+    return pytest.mark.skipif(bool(missing(*names)), reason=missing(*names) or "nothing")
 
 
-def require(*programs: str) -> None:
-    """Skip the test that is running, if one of these programs is missing."""
+def require(*names: str) -> None:
+    """Skip the test that is running, if one of these programs and packages is missing."""
     import pytest
 
-    if lacking := missing(*programs):
+    if lacking := missing(*names):
         pytest.skip(lacking)
+
+
+def lacking_import(error: BaseException) -> str:
+    """What to say if an error, or what it comes from, is that a package of an extra is missing. Empty if it is not."""
+    seen: BaseException | None = error
+    while seen is not None:
+        name = (seen.name or "").partition(".")[0] if isinstance(seen, ModuleNotFoundError) else ""
+        if of_tidu := re.search(r"needs the package (\w+): pip install", str(seen)):
+            name = of_tidu[1]
+        if name in EXTRAS:
+            return missing(name)
+        seen = seen.__cause__ or seen.__context__
+    return ""
 
 
 if __name__ == "__main__":
