@@ -55,7 +55,7 @@ types: .venv/.check  ## the part of check that reads the sources' types
 	$(BIN)/mypy
 
 campaign: .venv/.check  ## hours: random inputs and long runs; docs/reliability.md has the seeds and figures
-	$(PYTEST) --tier check -m campaign
+	$(PYTEST) --tier campaign -m campaign
 
 mutants: .venv/.check  ## 90 minutes: which faults in the sources the tests see
 	$(BIN)/python -m tests.mutants

@@ -1,8 +1,8 @@
 """Programs and Python packages that some tests need: where one is missing, they are skipped, with the line that installs it.
 
-`python tests/programs.py` prints the Debian packages of programs that are missing. A test that imports a missing package is skipped
-by itself (`tests/conftest.py`); others say what they need by `needs` or `require`. With TIDU_TEST_ALL=1 nothing may be missing: a test
-that is skipped, for whatever reason, has failed.
+`python tests/programs.py` prints the Debian packages of programs that are missing. A test that imports a missing package, or calls
+what of tidu needs it, is skipped by itself (`tests/conftest.py`); others say what they need by `needs` or `require`. With
+TIDU_TEST_ALL=1 nothing may be missing: a test that is skipped, for whatever reason, has failed.
 """
 
 from __future__ import annotations
@@ -37,25 +37,9 @@ EXTRAS = {
     "onnx": "onnx",
     "zarr": "dask",
     "zstandard": "zstd",
-} | dict.fromkeys(
-    [
-        "PIL",
-        "diffrax",
-        "equinox",
-        "flax",
-        "hatchling",
-        "iree",
-        "magika",
-        "mypy",
-        "numpyro",
-        "onnxruntime",
-        "optax",
-        "rapidocr_onnxruntime",
-        "skl2onnx",
-        "sklearn",
-    ],
-    "check",
-)
+}
+EXTRAS |= dict.fromkeys(("PIL", "diffrax", "equinox", "flax", "hatchling", "iree", "magika", "mypy", "numpyro"), "check")
+EXTRAS |= dict.fromkeys(("onnxruntime", "optax", "rapidocr_onnxruntime", "skl2onnx", "sklearn"), "check")
 """The extra of tidu that brings each Python package."""
 
 _NAMES = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
@@ -64,7 +48,7 @@ _CALLS = {
     "dot": r"\btidu( -\S+)* (dot\b.*(--format[= ]|-o ?\S+\.)(svg|png|pdf)|view)\b",
     "node": r"\bnode\b",
     "cc": r"\bcc\b",
-    "dask": r"--scheduler[= ](local|\S+:)|\.zarr\b",
+    "dask": r"--scheduler\b|\.zarr\b",
     "jax": r"--jax\b|\.mlir(bc)?\b|--engine[= ]xla|stablehlo",
     "llvmlite": r"--engine[= ]native",
     "onnx": r"\.onnx\b|--format[= ]onnx",
@@ -115,11 +99,11 @@ def lacking_import(error: BaseException) -> str:
     """What to say if an error, or what it comes from, is that a package of an extra is missing. Empty if it is not."""
     seen: BaseException | None = error
     while seen is not None:
-        name = (seen.name or "").partition(".")[0] if isinstance(seen, ModuleNotFoundError) else ""
-        if of_tidu := re.search(r"needs the package (\w+): pip install", str(seen)):
-            name = of_tidu[1]
-        if name in EXTRAS:
-            return missing(name)
+        names = [(seen.name or "").partition(".")[0]] if isinstance(seen, ModuleNotFoundError) else []
+        if asked_for := re.search(r": pip install 'tidu\[(\w+)\]'$", str(seen)):
+            names = [name for name, extra in EXTRAS.items() if extra == asked_for[1]]
+        if lacking := missing(*(name for name in names if name in EXTRAS)):
+            return lacking
         seen = seen.__cause__ or seen.__context__
     return ""
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import PACKAGES, called_by
+from tests.programs import EXTRAS, PACKAGES, called_by, lacking_import
+from tidu_cli.errors import DocumentError
 
 ROOT = Path(__file__).parents[1]
 
@@ -99,7 +100,40 @@ def test_ci_installs_what_is_missing(tmp_path):
         ("cc -o f f.c && ./f", ["cc"]),
         ("node f.js", ["node"]),
         ("tidu info f.json # nodes", []),
+        ("tidu eval f.json --scheduler=local --set x@=x.npy", ["dask"]),
+        ("tidu eval m.mlir --engine xla", ["jax"]),
+        ("tidu grad f.onnx --wrt x | tidu convert --format onnx -o g.onnx", ["onnx"]),
+        ("tidu convert f.json -o f.json.zst", ["zstandard"]),
     ],
 )
 def test_what_a_command_line_calls(command, programs):
     assert called_by(command) == programs
+
+
+def test_a_package_that_is_missing_is_named_with_what_installs_it(monkeypatch):
+    for name in ("nowhere", "elsewhere"):
+        monkeypatch.setitem(EXTRAS, name, "far")
+    line = "needs nowhere, elsewhere: pip install 'tidu[far]'"
+    assert lacking_import(DocumentError("files of another world need a package: pip install 'tidu[far]'")) == line
+    error = ValueError("no way there")
+    error.__cause__ = ModuleNotFoundError(name="nowhere.else_")
+    assert lacking_import(error) == "needs nowhere: pip install 'tidu[far]'"
+
+
+@pytest.mark.parametrize(
+    "error", [ModuleNotFoundError(name="tidu.lost"), DocumentError(": pip install 'tidu[numpy]'"), KeyError(1)]
+)
+def test_other_errors_are_errors(error):
+    assert lacking_import(error) == ""
+
+
+def test_a_test_that_lacks_a_package_is_skipped(tmp_path):
+    (tmp_path / "lacking.py").write_text("from tests.programs import EXTRAS\nEXTRAS['nowhere'] = 'far'")
+    (tmp_path / "test_module.py").write_text("import nowhere\ndef test(): ...")
+    lines = ["def test_of_tidu():", "    import nowhere", "def test_wrong():", "    import elsewhere"]
+    (tmp_path / "test_inside.py").write_text("\n".join(lines))
+    done = run(
+        tmp_path, "-n", "0", "-p", "lacking", tmp_path / "test_module.py", tmp_path / "test_inside.py", PYTHONPATH=str(tmp_path)
+    )
+    assert "2 tests: needs nowhere: pip install 'tidu[far]'" in done.stdout
+    assert "1 failed, 1 passed, 6 skipped" in done.stdout

@@ -7,22 +7,20 @@ import os
 import signal
 import time
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 import numpy as np
-import pytest
 
 import tidu_cli as tidu
+from tests.programs import needs, require
 from tidu_cli.runtime.batches import evaluate_batch
 
-needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="needs dask and distributed: pip install 'tidu[dask]'")
+needs_dask = needs("dask", "distributed")
 
 
 @contextmanager
 def started(n, memory="auto"):
     """A cluster of so many processes of one thread each, and of so much memory each."""
-    if find_spec("distributed") is None:
-        pytest.skip("needs dask and distributed: pip install 'tidu[dask]'")
+    require("dask", "distributed")
     from distributed import LocalCluster
 
     quiet = logging.CRITICAL + 1

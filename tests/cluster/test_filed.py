@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.write import format_document
 
-zarr = pytest.importorskip("zarr")
 field, mul = map(op, ("field", "mul"))
 N = 23
 X = np.random.default_rng(0).normal(size=(N, 2, 3))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import subprocess
 import sys
 import zlib
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import ROOT, F, invoke, succeed
+from tests.programs import needs
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError, LimitError
 from tidu_cli.formats import compression
@@ -24,11 +24,7 @@ from tidu_cli.limits import Limits, limited
 PLAIN = (ROOT / "samples" / "f.json").read_bytes()
 
 
-def _has_zstd() -> bool:
-    return sys.version_info >= (3, 14) or importlib.util.find_spec("zstandard") is not None
-
-
-zstd = pytest.param("zstd", marks=pytest.mark.skipif(not _has_zstd(), reason="needs the package zstandard"))
+zstd = pytest.param("zstd", marks=() if sys.version_info >= (3, 14) else needs("zstandard"))
 BOTH = ["gzip", zstd]
 SUFFIX = {"gzip": ".gz", "zstd": ".zst"}
 

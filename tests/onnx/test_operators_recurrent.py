@@ -60,13 +60,13 @@ WITH_ALPHA = ("Affine", "ScaledTanh", "LeakyRelu", "ThresholdedRelu", "HardSigmo
 WITH_BETA = ("Affine", "ScaledTanh", "HardSigmoid")
 
 
-@settings(max_examples=examples(120), deadline=None, derandomize=True)
+@settings(max_examples=examples(120))
 @given(networks())
 def test_as_onnxruntime(one: One) -> None:
     require_equal(by_tidu(one), by_runtime(one), str(one), 1e-4, 1e-5)
 
 
-@settings(max_examples=examples(20), deadline=None, derandomize=True)
+@settings(max_examples=examples(20))
 @given(networks(tuple(SMOOTH)))
 def test_derivatives(one: One) -> None:
     attrs = {name: x for name, x in one.attrs.items() if name != "clip"}  # which has kinks

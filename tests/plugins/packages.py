@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.running import ENVIRONMENT, ROOT, process
+from tests.programs import require
 
 SAMPLE = ROOT / "samples" / "plugin"
 
@@ -23,6 +24,7 @@ P = unary("{op}", FLOATS, tangent=lambda t, x, y: t, kernel=identity, formula="x
 
 def install(source: Path, folder: Path) -> Path:
     """Build and install a package into a folder, without a network."""
+    require("hatchling")
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run(
         [sys.executable, "-m", "pip", "install", *options, "--target", str(folder), str(source)], check=True, capture_output=True

@@ -99,6 +99,7 @@ def test_loops_open_by_keys_and_by_clicks(tmp_path_factory, tmp_path):
         assert page.messages == [] and len(page.requests) == 1
 
 
+@needs("dot")
 def test_captions_are_in_words():
     steps = data_of(succeed("view", input=WHILE))["steps"]
     assert steps[1]["caption"] == "v3 = while(tol, h, a): loop as long as its condition holds; this is a"

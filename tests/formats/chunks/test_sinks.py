@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.programs import require
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.chunks.sinks import Manifest, Sink
@@ -129,7 +130,7 @@ def test_a_damaged_manifest(tmp_path):
 
 
 def test_what_users_made_stays(tmp_path):
-    pytest.importorskip("zarr")
+    require("zarr")
     (tmp_path / "y.zarr").mkdir()
     (tmp_path / "f.zarr").write_text("mine")
     (tmp_path / "l.zarr").symlink_to("nowhere")

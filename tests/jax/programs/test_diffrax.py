@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import diffrax
 import jax
 import numpy as np
 import pytest
 
 jax.config.update("jax_enable_x64", True)
-diffrax = pytest.importorskip("diffrax")
 from jax.experimental.ode import odeint  # noqa: E402
 
 import tidu_cli as tidu  # noqa: E402

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
 
 jax.config.update("jax_enable_x64", True)
-eqx = pytest.importorskip("equinox")
 nn, jnp = eqx.nn, jax.numpy
 
 import tidu_cli as tidu  # noqa: E402

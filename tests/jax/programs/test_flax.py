@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from flax import linen as nn
+from flax import nnx
 
 jax.config.update("jax_enable_x64", True)
-nn = pytest.importorskip("flax.linen")
-nnx = pytest.importorskip("flax.nnx")
 jnp = jax.numpy
 
 import tidu_cli as tidu  # noqa: E402

@@ -7,10 +7,10 @@ from typing import Any
 
 import jax
 import numpy as np
+import numpyro
 import pytest
 
 jax.config.update("jax_enable_x64", True)
-numpyro = pytest.importorskip("numpyro")
 import numpyro.distributions as dist  # noqa: E402
 from numpyro.infer.reparam import TransformReparam  # noqa: E402
 from numpyro.infer.util import log_density, potential_energy  # noqa: E402

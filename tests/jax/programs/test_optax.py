@@ -7,10 +7,10 @@ from typing import Any
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 jax.config.update("jax_enable_x64", True)
-optax = pytest.importorskip("optax")
 
 from tests.jax.programs.gradients import assert_gradient_agrees  # noqa: E402
 

@@ -9,6 +9,7 @@ import pytest
 
 import tidu_cli as tidu
 from benchmarks.generate import SHAPES
+from tests.programs import needs
 from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.runtime.engines.choosing import ENGINES, MANY, Choice, chosen, default_engine
 from tidu_cli.runtime.engines.preparing import prepared
@@ -38,6 +39,7 @@ def lacking(monkeypatch):
     return lack
 
 
+@needs("llvmlite", "jax")
 @pytest.mark.parametrize(
     ("graph", "runs", "engine"),
     [
@@ -55,6 +57,7 @@ def test_the_quickest_is_chosen(graph, runs, engine):
     assert chosen(graph, "auto", runs=runs).name == engine
 
 
+@needs("llvmlite", "jax")
 def test_what_is_not_installed_is_not_chosen(lacking):
     lacking("llvmlite", "jax")
     assert chosen(steps_of_numbers(10**8), "auto").name == "numpy"
@@ -80,6 +83,7 @@ def test_the_environment_names_one(monkeypatch):
     assert default_engine() == "auto"
 
 
+@needs("llvmlite", "jax")
 def test_a_device_asks_for_xla():
     assert chosen(steps_of_numbers(1), "auto", device="gpu").name == "xla"
     assert chosen(steps_of_numbers(1), "auto", device="cpu").name == "numpy"
