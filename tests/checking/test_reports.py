@@ -75,6 +75,16 @@ def test_rules_are_to_emit_what_is_linear() -> None:
     assert check_primitive(BUILTIN["mul"], BUILTIN, ["static", "closure"], dtypes=[]).failures == []
 
 
+@pytest.mark.parametrize(("op", "results"), [("neg", 1), ("top_k", 2), ("split", 2)])
+def test_the_number_of_results_is_that_of_the_types(op: str, results: int) -> None:
+    """It is all that is known where a detached reference hides operand types, so no other check sees that it is wrong."""
+    wrong = changed(op, n_results=lambda attrs, n_operands: 7)
+    report = check_primitive(wrong[op], wrong, ["static"], dtypes=[])
+    assert report.failures[0].startswith(f"n_results is 7, but the types of {op}(")
+    assert report.failures[0].endswith(f") give {results}")
+    assert next(report.lines()) == f"static: error: {report.failures[0]}"
+
+
 def test_documents_are_checked_statically_by_default() -> None:
     assert succeed("check", SAMPLE) == f"{SAMPLE}: valid json, 1 graph, 2 nodes\n".encode()
     assert data_of("check", SAMPLE) == {SAMPLE: {"ok": True, "static": []}}

@@ -152,7 +152,8 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
     report = Report()
     if "static" in parts:
         found = (finding for document in _derivatives(primitive, primitives) for finding in findings(document, primitives))
-        _add_static(report, [finding for finding in found if finding.serious], (), primitives)
+        counts = _wrong_counts(primitive, primitives)
+        _add_static(report, [*counts, *(finding for finding in found if finding.serious)], (), primitives)
     if "closure" in parts:
         report.closure = examples_closure([primitive], primitives)
         report.inert = _inert([primitive.name], primitives)
@@ -224,6 +225,15 @@ def _add_numeric(report: Report, verdicts: list[Verdict]) -> None:
     for v in verdicts:
         if not v.ok:
             report.failures.append(f"numeric: {_excess(v)}{''.join(f'; {text}' for text in v.why)}")
+
+
+def _wrong_counts(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[Finding]:
+    """Examples whose number of results is not that of their types: readers trust it where operand types are hidden."""
+    for _, case in example_cases(primitives, primitive):
+        n = primitive.domain.n_results(case.attrs, len(case.operands))
+        if n != len(case.results):
+            operands = ", ".join(map(str, case.operands))
+            yield Finding(True, f"n_results is {n}, but the types of {case.op}({operands}) give {len(case.results)}")
 
 
 def _derivatives(primitive: Primitive, primitives: PrimitiveSet) -> Iterator[Document]:
