@@ -7,6 +7,7 @@ import pytest
 from tests.checking.sets import ROOT
 from tidu_cli.checking.catalogue import entry
 from tidu_cli.lax.builtin import BUILTIN, FAMILIES
+from tidu_cli.rules.catalogue import short
 from tidu_cli.rules.contract import Primitive
 from tools.catalogue import to_markdown
 
@@ -22,6 +23,10 @@ def test_every_primitive_is_in_it_once() -> None:
     headings = [line.removeprefix("### `").removesuffix("`") for line in PAGE.split("\n") if line.startswith("### ")]
     assert headings == [primitive.name for primitive in BUILTIN]
     assert PAGE.count("\n## ") == len(FAMILIES)
+
+
+def test_long_texts_are_cut_short() -> None:
+    assert [short("x" * n, 6) for n in (5, 6, 7)] == ["xxxxx", "xxxxxx", "xxx..."]
 
 
 @pytest.mark.parametrize("primitive", list(BUILTIN), ids=lambda primitive: primitive.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from tests.formats.mutations import mutated_structures
 from tests.formats.plain import described, documents
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.nodes import bulk
+from tidu_cli.formats.nodes import bulk, plain
 from tidu_cli.formats.nodes.columns import Pairs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
@@ -110,12 +111,13 @@ def test_externals_as_they_are_written_need_no_loop() -> None:
     assert not bulk.is_in_order(args, Externals(array("i", [0, Externals.DETACHED]), array("i", [2, 0])))
 
 
-def test_arguments_in_range_need_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", [bulk, plain], ids=["bulk", "plain"])
+def test_arguments_in_range_need_no_loop(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "BLOCK", 2)
     code, arity, n_results = array("i", [0, 1, 0, 1, 0]), [1, 2], [2, 1]
 
     def in_range(*args: int) -> bool:
-        return bulk.args_in_range(code, array("i", args), arity, n_results, 1, 1)
+        return way.args_in_range(code, array("i", args), arity, n_results, 1, 1)
 
     assert in_range(0, 2, -1, 3, 5, 4, 6)  # each the greatest that there is
     for wrong in [

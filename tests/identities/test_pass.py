@@ -45,6 +45,14 @@ def test_large_constants_are_not_computed_with() -> None:
     assert ops(simplify(doc)).count("add") == 1
 
 
+def test_a_constant_of_equal_elements_is_one_that_is_repeated() -> None:
+    s = Sketch({})
+    twos = s.full(2, TensorType("f64", (128,)))
+    doc = materialize(document(s.build("f", {"y": twos + twos})))
+    sizes = {case.op: case.results[0].size for case, _ in simplify(doc).head.nodes()}
+    assert sizes == {"constant": 1, "broadcast_in_dim": 128}
+
+
 def test_functions_that_machines_round_otherwise_are_not_computed() -> None:
     s = Sketch({})
     two = s.full(2, TensorType("f64"))

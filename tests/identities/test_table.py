@@ -36,6 +36,7 @@ def test_every_line_has_its_sites() -> None:
     assert set(TABLE) == set(SITES)
 
 
+@pytest.mark.every  # each identity is a line of its own
 @pytest.mark.parametrize("key", TABLE, ids=lambda key: f"{key[0]}: {key[1]}")
 def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     applied = []

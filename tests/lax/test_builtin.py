@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.lax.builtin import BUILTIN, FAMILIES, family
 from tools.index import families
 
@@ -16,6 +17,13 @@ def test_the_index_is_what_the_families_hold() -> None:
     names = [op for ops in FAMILIES.values() for op in ops.split()]
     assert len(set(names)) == len(names) == len(BUILTIN.primitives)
     assert [p.name for p in BUILTIN] == names
+
+
+def test_every_primitive_says_how_many_results_it_has() -> None:
+    """Where operand types are hidden, that is all that is known."""
+    for primitive in BUILTIN:
+        for _, case in example_cases(BUILTIN, primitive):
+            assert primitive.domain.n_results(case.attrs, len(case.operands)) == len(case.results), case
 
 
 def test_a_small_document_needs_few_families() -> None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections import Counter
 from pathlib import Path
 
-from tests.mutants.running import ROOT, RUNS, Campaign
+from tests.mutants.running import IN_TEST, ROOT, RUNS, Campaign
 from tests.mutants.sites import chosen
 
 REPORT = ROOT / "build" / "mutants.txt"
@@ -48,8 +47,7 @@ def report(campaign: Campaign) -> tuple[list[str], bool]:
         run, test = killed.get(number, ("", ""))
         what = f"killed by {test} ({run})" if run else f"survived {campaign.reached(number)} tests"
         lines.append(f"{number}\t{mutant}\t{what}")
-    by_run = Counter(run for run, _ in killed.values())
-    n, in_test = len(campaign.mutants), by_run["test"]
+    n, in_test = len(campaign.mutants), sum(run in IN_TEST for run, _ in killed.values())
     part = in_test / max(len(killed), 1)
     lines += [
         f"{n} mutants: {in_test} killed by make test, {len(killed) - in_test} more by make check, {n - len(killed)} survived",

@@ -48,6 +48,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.nodeid] += report.duration
     if not report.passed:
         _others.add(report.nodeid)
+    _note_failure(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note_failure(report)
+
+
+def _note_failure(report: pytest.TestReport | pytest.CollectReport) -> None:
     if report.failed and _FAILED:
         with open(_FAILED, "a") as file:
             file.write(f"{report.nodeid}\n")

@@ -19,11 +19,15 @@ ROOT = Path(__file__).parents[2]
 PROBE = Path(__file__).parent / "probe.py"
 WORKERS = 2
 
-_JAX = ("-m", "jax and not campaign", "tests/jax", "tests/stablehlo", "tests/runtime/engines", "tests/docs")
-RUNS: dict[str, tuple[str, ...]] = {"test": (), "check": ("--tier", "check"), "jax": ("--tier", "check", *_JAX[:2])}
-"""The runs of pytest whose tests are tried, in this order, with their options. The last two are of `make check`."""
+_JAX = ("-m", "jax and not campaign")
+RUNS = {"test": (), "jax": _JAX, "check": ("--tier", "check"), "check-jax": ("--tier", "check", *_JAX)}
+"""The runs of pytest whose tests are tried, in this order, and their options: two of `make test`, then two of `make check`."""
+IN_TEST = ("test", "jax")
 
-_BUDGET = {"test": 150.0, "check": 300.0, "jax": 200.0}
+_JAX_PATHS = ("tests/jax", "tests/stablehlo", "tests/runtime/engines", "tests/docs")
+"""Where the Makefile looks for tests that import JAX."""
+
+_BUDGET = {"test": 150.0, "jax": 150.0, "check": 300.0, "check-jax": 200.0}
 """How many seconds of tests are run against a fault at most, by what they took without one; the quickest are."""
 
 _FIRST_FILES = 6
@@ -66,7 +70,7 @@ class Campaign:
         notes, times = self.folder / f"notes-{run}", self.folder / f"times-{run}"
         if not times.exists():
             notes.mkdir(exist_ok=True)
-            paths = _JAX[2:] if run == "jax" else ()
+            paths = _JAX_PATHS if run.endswith("jax") else ()
             status = self.pytest("-n", str(WORKERS), *RUNS[run], *paths, MUTANT_NOTES=notes, MUTANT_TIMES=times)
             if status not in (0, 1):
                 raise SystemExit(f"pytest ended with status {status}: see {self.folder}/pytest.log")
@@ -127,8 +131,7 @@ class Campaign:
         if status in (4, 5):
             raise SystemExit(f"pytest ran none of {chosen}: see {self.folder}/pytest.log")
         names = failed.read_text().splitlines() if failed.exists() else []
-        what = "no end" if status is None else f"status {status}"
-        return "" if status == 0 else next(iter(names), f"{what} in {' '.join(files)}")
+        return "" if status == 0 else next(iter(names), "no end" if status is None else f"status {status}")
 
 
 def within(seconds: dict[str, float], budget: float) -> list[str]:

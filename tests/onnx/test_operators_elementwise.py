@@ -142,6 +142,12 @@ def test_choices_and_slopes():
         require_agreement(One("PRelu", [draw(rng, dtype, (2, 4, 3)), slopes]), eps(dtype))
 
 
+def test_a_slope_is_of_numbers_below_zero_only():
+    (found,) = by_tidu(One("PRelu", [np.array([-0.0, 0.0, -1.0, 1.0]), np.array([-2.0])]))
+    np.testing.assert_array_equal(found, [0, 0, 2, 1])
+    assert np.signbit(found).tolist() == [True, False, False, False]  # f(x) = x for x >= 0
+
+
 def test_shifts():
     x, y = np.array([[1, 200, 255, 7]], "u1"), np.array([[0], [1], [3], [7]], "u1")
     for dtype in ("u1", "u4", "u8"):

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import tidu_cli as tidu
 from benchmarks.generate import chain, dag
 from tests.interpret import evaluate, random_inputs
 from tests.strategies import ANY, documents, seeds
@@ -23,6 +24,7 @@ from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans import grouping
 from tidu_cli.runtime.plans.grouping import FEWEST_STEPS, levels
 from tidu_cli.runtime.plans.groups import GroupedProgram
@@ -239,3 +241,12 @@ def test_groups_need_memory_that_is_told_before() -> None:
     few = plain_program(graph).n_slots * 8 + 2000  # the interpreter can do with less
     assert few < program.nbytes()
     assert bits(run(graph, at, max_memory=few).values()) == bits(run(graph, at).values())
+
+
+def test_no_run_takes_more_than_is_told_with_what_loops_take_within() -> None:
+    def step(c: Any, k: Any) -> Any:
+        return c + np.sum(np.sin(np.arange(1000.0) + c + k)), None
+
+    loop = tidu.trace(lambda x: tidu.scan(step, x, np.arange(4.0))[0], x="f64[]")
+    program = plain_program(materialize(loop).head)
+    assert program.nbytes() >= estimate_memory(program).peak > 8000

@@ -72,6 +72,9 @@ def test_tangents_of_two_calls_are_not_mixed_up(h_first: bool) -> None:
         tidu_cli.resolve(*pair, bind={"w": "y@1"})
     with refused("a.json (graph 'f@1') and another in b.json (graph 'h@1')"):
         compose([f1, h1], names=["a.json", "b.json"])
+    third = linearize(function("g", {"x": "f64[]"}, lambda x: {"u": sin(x)}), [X])
+    with refused("document 1 (graph 'f@1') and another in document 2 (graph 'h@1')"):
+        resolve([f1, h1, third])
 
 
 @pytest.mark.parametrize("way", ["renumber f", "renumber h", "linearize f"])

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests.tiers import examples
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.chunks.sources import source_of, sources_of
+from tidu_cli.formats.chunks.sources import source_of, sources_of, stamp
 
 DTYPES = st.sampled_from(["<f8", ">f8", "<f4", ">i4", "|u1", "|b1", "<c16", "<M8[s]", "<i2"])
 shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5)
@@ -160,3 +160,12 @@ def test_a_zarr_array_that_is_pickled_is_refused_and_not_unpickled(tmp_path, mon
     with pytest.raises(TiduError, match=r"evil\.zarr: "):
         source_of("evil.zarr").read(0, 4)
     assert not (tmp_path / "called").exists()
+
+
+def test_a_directory_has_another_stamp_when_a_file_in_it_has_changed(tmp_path):
+    folder = written(tmp_path, "directory", np.arange(4.0))
+    before = stamp(str(folder))
+    assert stamp(str(folder)) == before
+    with open(folder / "part-9.npy", "ab") as file:
+        file.write(b" ")
+    assert stamp(str(folder)) != before

@@ -85,6 +85,7 @@ def cases(signature):
     return [(op, {"new_dtype": signature.result} if op == "convert_element_type" else {}, n)]
 
 
+@pytest.mark.every  # each opcode is a line of its own, and takes 3 ms
 @pytest.mark.parametrize("signature", TABLE, ids=lambda s: f"{s.op}-{'-'.join(s.operands)}-{s.result}".replace(" ", "-"))
 def test_an_opcode_gives_what_numpy_gives(signature):
     rng = np.random.default_rng(3)
