@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.onnx.derivatives import require_right
 from tests.onnx.one_node import One, by_reference, by_runtime, by_tidu, eps, require_agreement, require_equal
+from tests.tiers import examples
 
 Draw = Callable[[np.random.Generator], One | None]
 """A model for a generator, None for one that makes no sense."""
@@ -29,8 +30,11 @@ def models(draw: Draw, n: int) -> Iterable[One]:
 
 
 def require_values(draw: Draw, others: Callable[[One], Sequence[Evaluator]] = both, n: int = 60, tolerance: float = 2e-5) -> None:
-    """What tidu computes is what those of the other evaluators compute that take the model, of at least a third of them."""
-    compared = 0
+    """What tidu computes is what those of the other evaluators compute that take the model, of at least a third of them.
+
+    In `make test` there are fewer.
+    """
+    n, compared = examples(n), 0
     for one in models(draw, n):
         right = [other for other in others(one) if _takes(other, one)]
         if right:

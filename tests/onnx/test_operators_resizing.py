@@ -78,7 +78,6 @@ def others(one):
     return first + ([] if apart else [by_runtime])
 
 
-@pytest.mark.check
 @pytest.mark.parametrize("draw", [resize, upsample])
 def test_they_agree_with_other_evaluators(draw):
     require_values(draw, others, 150)

@@ -67,7 +67,6 @@ def others(one):
     return [by_runtime] if cubic or one.version == 10 else [by_reference, by_runtime]
 
 
-@pytest.mark.check
 @pytest.mark.parametrize("op", KINDS)
 def test_they_agree_with_other_evaluators(op):
     require_values(KINDS[op], others, 100, 1e-4)
