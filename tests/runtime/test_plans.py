@@ -243,6 +243,20 @@ def test_groups_need_memory_that_is_told_before() -> None:
     assert bits(run(graph, at, max_memory=few).values()) == bits(run(graph, at).values())
 
 
+def test_values_of_nodes_with_several_results_are_in_their_groups() -> None:
+    f64 = TensorType("f64")
+    cases = CaseTable()
+    builder = GraphBuilder(cases, [Input(Key(f"x{k}"), f64) for k in range(6)])
+    for op in ("optimization_barrier", "sin", "optimization_barrier"):
+        reads = range(builder.n_values - 6, builder.n_values)
+        for pair in zip(reads[::2], reads[1::2], strict=True) if op != "sin" else [(k,) for k in reads]:
+            builder.append(cases.intern(BUILTIN.case(op, BUILTIN.parse_attrs(op, {}), None, [f64] * len(pair))), pair)
+    outputs = [Output(Key(f"y{k}"), k, f64) for k in range(6, builder.n_values)]
+    document = Document((builder.build("f", outputs),), cases)
+    assert isinstance(grouped_program(document.head), GroupedProgram)
+    assert_plans_agree(document, at_random(document, 0))
+
+
 def test_no_run_takes_more_than_is_told_with_what_loops_take_within() -> None:
     def step(c: Any, k: Any) -> Any:
         return c + np.sum(np.sin(np.arange(1000.0) + c + k)), None
