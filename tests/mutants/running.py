@@ -37,10 +37,10 @@ _FIRST_FILES = 6
 class Campaign:
     """Mutants in a folder of their own: a copy of the tree, an environment that has it installed, and what runs have noted."""
 
-    def __init__(self, folder: Path, mutants: Sequence[Mutant], root: Path = ROOT) -> None:
+    def __init__(self, folder: Path, mutants: Sequence[Mutant]) -> None:
         self.folder, self.mutants, self.tree = folder, dict(enumerate(mutants)), folder / "tree"
         if not self.tree.exists():
-            copy(root, folder / "copy", self.mutants)
+            copy(folder / "copy", self.mutants)
             environment(folder / "venv", self.tree)
             os.replace(folder / "copy", self.tree)
 
@@ -144,14 +144,14 @@ def within(seconds: dict[str, float], budget: float) -> list[str]:
     return names
 
 
-def copy(root: Path, to: Path, mutants: dict[int, Mutant]) -> None:
-    """The files of a tree that git does not ignore, with the mutants and their switch in it."""
+def copy(to: Path, mutants: dict[int, Mutant]) -> None:
+    """The files of the tree that git does not ignore, with the mutants and their switch in it."""
     shutil.rmtree(to, ignore_errors=True)
-    names = subprocess.run(["git", "ls-files", "-zco", "--exclude-standard"], cwd=root, capture_output=True, check=True).stdout
+    names = subprocess.run(["git", "ls-files", "-zco", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in names.decode().split("\0"):
-        if (root / name).is_file():
+        if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, to / name, follow_symlinks=False)
+            shutil.copy2(ROOT / name, to / name, follow_symlinks=False)
     for path in {m.path for m in mutants.values()}:
         file = to / path
         file.write_text(rewritten(file.read_text(), {k: m for k, m in mutants.items() if m.path == path}))

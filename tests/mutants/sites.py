@@ -16,28 +16,12 @@ from pathlib import Path
 ROOMS = ("rules", "transforms", "readers", "engines", "writers")
 KINDS = ("sign", "operand", "bound", "mask", "term", "axis", "n_results")
 
-_FOLDERS = {
-    "rules": "rules",
-    "lax": "rules",
-    "control_flow": "rules",
-    "custom": "transforms",
-    "transforms": "transforms",
-    "runtime": "engines",
-}
+_FOLDERS = dict.fromkeys(("rules", "lax", "control_flow"), "rules") | dict.fromkeys(("custom", "transforms"), "transforms")
+_FOLDERS |= {"runtime": "engines"}
 _AXES = {"axis", "axes", "dim", "dims", "dimension", "dimensions"}
 _SWAPPED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
-_OTHER: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-}
+_PAIRS = ((ast.Add, ast.Sub), (ast.And, ast.Or), (ast.BitAnd, ast.BitOr), (ast.Lt, ast.LtE), (ast.Gt, ast.GtE))
+_OTHER = {a: b for pair in _PAIRS for a, b in (pair, pair[::-1])}
 _SHOWN = re.compile(r"__repr__|__str__|describe|message|complain|_said|_text|_shown")
 """Functions that write for people: their words are no arithmetic."""
 _LIMIT = re.compile(r"_?[A-Z][A-Z0-9_]+$")
