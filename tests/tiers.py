@@ -28,6 +28,11 @@ def full() -> bool:
     return os.environ.get(VARIABLE, "test") != "test"
 
 
+def campaign() -> bool:
+    """Whether hours may be taken."""
+    return os.environ.get(VARIABLE) == "campaign"
+
+
 def examples(check: int) -> int:
     """The number of hypothesis' examples for a law that has `check` in `make check`: 15 for 200, and as many in proportion."""
     return check if full() else max(3, check * EXAMPLES["test"] // EXAMPLES["check"])

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from tests.jax.compiled import compiled
 from tidu_cli.build.jax.function import from_jax
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -39,7 +40,7 @@ def compared(
         return {"value": _distance(_run(document, values), jax.tree.leaves(function(*args)))}
     active = [a.dtype.kind in "fc" for a in args]
     tangents = [_like(rng, a) if act else np.zeros(a.shape, jax.dtypes.float0) for a, act in zip(args, active, strict=True)]
-    primal, moved = jax.jvp(function, tuple(args), tuple(tangents))
+    primal, moved = compiled(lambda xs: jax.jvp(function, tuple(xs), tuple(tangents)))(args)
     primal, moved = (jax.tree.leaves(some) for some in (primal, moved))
     linear = linearize(document, keys)
     given = {k.tangent(1): t for k, t, a in zip([i.key for i in document.head.inputs], tangents, active, strict=True) if a}
@@ -55,9 +56,9 @@ def compared(
             pulled = vjp([_conj(c) for c in cotangents])
             return [_conj(g) for g, a in zip(pulled, active, strict=True) if a]
 
-        found["vjp"] = _distance(_run(turned, values | cts), back(*args))
+        pulled, hvp = compiled(lambda xs: jax.jvp(back, tuple(xs), tuple(tangents)) if second else (back(*xs), None))(args)
+        found["vjp"] = _distance(_run(turned, values | cts), pulled)
         if second:
-            _, hvp = jax.jvp(back, tuple(args), tuple(tangents))
             again = linearize(turned, keys)
             given = {Key(k.name, (2,)): t for k, t in given.items()}
             found["hvp"] = _distance(_run(again, values | cts | given), hvp)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tests.jax.compiled import compiled
 from tests.jax.own import function_of_jax
 from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.graph.graph import Case
@@ -95,6 +96,20 @@ def _ordered(document: Any, values: dict[Key, Any], keys: Sequence[Key], p: Prob
 
 def of_jax(p: Problem, kinds: Sequence[str] = KINDS) -> dict[str, Arrays]:
     """What JAX gives, in our convention: our cotangent is conj(vjp(conj(ct))), by the pairing Re(conj(a) b)."""
+    return all_of_jax([(p, kinds)])[0]
+
+
+def all_of_jax(asked: Sequence[tuple[Problem, Sequence[str]]]) -> list[dict[str, Arrays]]:
+    """What JAX gives of some kinds at each of these problems, in one program."""
+    functions = [_everything(p, kinds) for p, kinds in asked]
+    # As arguments, all of them: XLA evaluates constants otherwise than what it compiles.
+    given = [(p.operands, tuple(p.tangents.values()), tuple(p.cotangents.values())) for p, _ in asked]
+    results = compiled(lambda given: [function(*of) for function, of in zip(functions, given, strict=True)])(given)
+    return [{kind: [np.asarray(y) for y in ys] for kind, ys in of.items()} for of in results]
+
+
+def _everything(p: Problem, kinds: Sequence[str]) -> Callable[..., dict[str, Any]]:
+    """The function of operands, tangents and cotangents whose results by kind are to be compared."""
     import jax
 
     function = function_of_jax(p.case)
@@ -119,6 +134,4 @@ def of_jax(p: Problem, kinds: Sequence[str] = KINDS) -> dict[str, Arrays]:
         }
         return {kind: steps[kind]() for kind in kinds if moving or kind == "value"}
 
-    # As arguments, all of them: XLA evaluates constants otherwise than what it compiles.
-    found = jax.jit(everything)(p.operands, tuple(p.tangents.values()), tuple(p.cotangents.values()))
-    return {kind: [np.asarray(y) for y in ys] for kind, ys in found.items()}
+    return everything

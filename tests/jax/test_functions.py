@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.jax import derivatives
+from tests.jax.compiled import compiled
 from tests.jax.test_agreement import differs
 from tests.jax.test_agreement import drawn as drawn_operands
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
@@ -101,14 +102,15 @@ FEW = {"i32", "bf16", "c64"}
 
 def require_values_of_numpy(op: str, jax: Any, dtypes: set[str] | None = None) -> None:
     """Raises AssertionError where values of an operation's examples, of some dtypes or all, are not NumPy's."""
-    for k, (case, operands) in enumerate(problems(op)):
-        if dtypes is not None and not dtypes & {getattr(t, "dtype", "") for t in case.operands}:
-            continue
-        ours, function = of_numpy(case, operands), jax_function(case)
-        given = [as_jax(t, x) for t, x in zip(case.operands, operands, strict=True)]
-        compare(case, ours, jax.jit(function)(*given))
+    of_dtypes = [p for p in problems(op) if dtypes is None or dtypes & {getattr(t, "dtype", "") for t in p[0].operands}]
+    functions = [jax_function(case) for case, _ in of_dtypes]
+    given = [[as_jax(t, x) for t, x in zip(case.operands, operands, strict=True)] for case, operands in of_dtypes]
+    theirs = compiled(lambda given: [function(*xs) for function, xs in zip(functions, given, strict=True)])(given)
+    for k, (case, operands) in enumerate(of_dtypes):
+        ours = of_numpy(case, operands)
+        compare(case, ours, theirs[k])
         if k % 5 == 0:  # as JAX compiles each operation of these
-            compare(case, ours, function(*given))
+            compare(case, ours, functions[k](*given[k]))
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op not in SPECIAL])

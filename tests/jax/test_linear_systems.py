@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.jax.compiled import compiled
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
@@ -97,28 +98,30 @@ def test_agrees_with_jax(name: str, jax: Any) -> None:
     (y,) = run(document, x)
     u = directions(np.asarray(y))
 
-    theirs, tangent = jax.jvp(lambda *xs: function(jax.numpy, *xs), tuple(operands), tuple(v))
+    def of_jax(*xs: Any) -> Any:
+        return function(jax.numpy, *xs)
+
+    def pulled(*xs: Any) -> Any:
+        return jax.vjp(of_jax, *xs)[1](u.conj())
+
+    theirs, tangent = compiled(lambda xs, vs: jax.jvp(of_jax, xs, vs))(tuple(operands), tuple(v))
     np.testing.assert_allclose(y, theirs, 1e-12, 1e-12)
     forward = linearize(document, keys)
     (found,) = run(forward, x | {key.tangent(1): t for key, t in zip(keys, v, strict=True)})
     np.testing.assert_allclose(found, tangent, 1e-11, 1e-11)
 
-    _, pull = jax.vjp(lambda *xs: function(jax.numpy, *xs), *operands)
     output = document.head.outputs[0].key
     reverse = transpose(forward)
     found = dict(zip((o.key for o in reverse.head.outputs), run(reverse, x | {output.cotangent(1): u}), strict=True))
-    for key, expected in zip(keys, pull(u.conj()), strict=True):
+    for key, expected in zip(keys, compiled(pulled)(*operands), strict=True):
         np.testing.assert_allclose(found[key.cotangent(1)], np.conj(expected), 1e-11, 1e-11)
 
     # Forward over reverse, the cotangent held fixed.
-    def pulled(*xs: Any) -> Any:
-        return jax.vjp(lambda *xs: function(jax.numpy, *xs), *xs)[1](u.conj())
-
     if name in REFUSED_TWICE:
         with pytest.raises(NotImplementedError):
             jax.jvp(pulled, tuple(operands), tuple(v))
         return
-    _, expected = jax.jvp(pulled, tuple(operands), tuple(v))
+    _, expected = compiled(lambda xs, vs: jax.jvp(pulled, xs, vs))(tuple(operands), tuple(v))
     second = linearize(reverse, keys)
     given = x | {output.cotangent(1): u} | {key.tangent(2): t for key, t in zip(keys, v, strict=True)}
     found = dict(zip((o.key for o in second.head.outputs), run(second, given), strict=True))

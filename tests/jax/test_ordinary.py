@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.jax.compiled import compiled
 from tests.ordinary import test_ordinary as ordinary
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
@@ -81,7 +82,7 @@ def jaxs(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[list[A
         return sum(jax.numpy.sum(w * y) for w, y in zip(ordinary.weights_of(found), found, strict=True)), found
 
     try:
-        gradients, found = jax.grad(weighted, has_aux=True)([jax.numpy.asarray(x) for x in ordinary.leaves(moving)])
+        gradients, found = compiled(jax.grad(weighted, has_aux=True))([jax.numpy.asarray(x) for x in ordinary.leaves(moving)])
     except (TypeError, ValueError, AttributeError, NotImplementedError, IndexError):
         return None
     return list(map(np.asarray, found)), list(map(np.asarray, gradients))

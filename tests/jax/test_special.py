@@ -12,6 +12,7 @@ import pytest
 import scipy.special
 
 from tests.jax.agreement import document_of
+from tests.jax.compiled import compiled
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.graph import Document
@@ -100,12 +101,12 @@ def of_jax(function: Any, operands: tuple[Any, ...], directions: list[Any], weig
         return jax.vjp(first, *x)[1](jnp.asarray(weight))
 
     steps = {
-        "value": lambda: [first(*operands)],
-        "jvp": lambda: [jax.jvp(first, operands, tuple(directions))[1]],
-        "vjp": lambda: list(gradient(*operands)),
-        "hvp": lambda: list(jax.jvp(gradient, operands, tuple(directions))[1]),
+        "value": lambda x, v: [first(*x)],
+        "jvp": lambda x, v: [jax.jvp(first, x, v)[1]],
+        "vjp": lambda x, v: list(gradient(*x)),
+        "hvp": lambda x, v: list(jax.jvp(gradient, x, v)[1]),
     }
-    return {kind: steps[kind]() for kind in kinds}
+    return compiled(lambda x, v: {kind: steps[kind](x, v) for kind in kinds})(tuple(operands), tuple(directions))
 
 
 def compare(name: str, document: Document, operands: tuple[Any, ...], function: Any) -> None:

@@ -91,11 +91,13 @@ LONG = frozenset({"regularized_incomplete_beta", "regularized_incomplete_beta_gr
 def test_examples_and_their_derivatives(op: str) -> None:
     """All in one document; derivatives in one float dtype, as which it is makes no difference here, and examples in all."""
     cases = [(id(example), case) for example, case in example_cases(BUILTIN, BUILTIN[op])]
-    written = [(example, case) for example, case in cases if is_written(case)]
-    if not written:
-        assert not require(one_node_document(cases[0][1]))
-        return
-    assert require(document_of([case for _, case in written]), "mlir")
+    written = cases
+    if refusal(document_of([case for _, case in cases]), "mlir"):
+        written = [(example, case) for example, case in cases if is_written(case)]
+        if not written:
+            assert not require(one_node_document(cases[0][1]))
+            return
+        assert require(document_of([case for _, case in written]), "mlir")
     once = {example: case for example, case in written if any(t and t.inexact for t in case.operands)}
     if once:
         for made in islice(derived(document_of(list(once.values()))), 4 if op in LONG else None):

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import tidu_cli
+from tests.jax.compiled import compiled
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 
@@ -75,7 +76,7 @@ class Function:
                     found["hvp"] = jax.jvp(pull, tuple(xs), tuple(vs))[1]
             return found
 
-        found = jax.jit(everything)([jnp.asarray(a) for a in self.arguments], self.tangents, self.cotangents)
+        found = compiled(everything)([jnp.asarray(a) for a in self.arguments], self.tangents, self.cotangents)
         return {kind: [np.asarray(y) for y in ys] for kind, ys in found.items()}
 
     def from_jaxpr(self) -> Document:

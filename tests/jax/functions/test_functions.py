@@ -7,6 +7,7 @@ import pytest
 
 from tests.jax.functions import numpy_functions, other_functions
 from tests.jax.functions.comparing import differences
+from tests.stablehlo.written import in_this_process
 from tidu_cli.errors import TiduError
 
 pytestmark = pytest.mark.jax
@@ -35,6 +36,11 @@ LOST = {
 def test_there_are_300() -> None:
     assert len(FUNCTIONS) >= 300
     assert len({name for name, _ in [*REFUSED, *LOST]}) <= 10
+
+
+@pytest.fixture(autouse=True)
+def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidu_cli.formats.stablehlo.read.parsed", in_this_process)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
