@@ -4,44 +4,34 @@ NAME.cmd begins with a comment on what it shows, and runs in bash (-euo pipefail
 PATH and a fresh folder $TMP. NAME.stdout and NAME.stderr are what comes out, NAME.status the exit status: a file that is not there
 means nothing, and 0. `TIDU_RENEW=1 pytest --tier check tests/cli/test_golden.py` writes them; then read the difference.
 
-Cases whose lines all call tidu and need nothing of a shell run within this process, which saves starting one: `make test` has all
-of these, and some of the others.
+Cases whose lines all call tidu and need nothing of a shell run within this process (tests/pipelines.py): `make test` has all of
+these, and some of the others.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests import pipelines
 from tests.programs import called_by, require
 from tests.tiers import thin
-from tidu_cli.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).parent / "cases"
 COMMANDS = sorted(CASES.rglob("*.cmd"))
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 IN_BASH = 60
 """Cases in bash that `make test` has."""
-
-OF_A_PROCESS = re.compile(
-    r"\.py\b|--(engine|scheduler|plugins|jax|against|help)\b| -h\b|^tidu( help.*)?$"
-    r"|\*|\?|(?<!')\{|`|'[^']*\$[^']*'|\\\n|^\s|<<",
-    re.M,
-)
-"""What needs a shell or a process of its own: patterns, substitutions, long lines, modules, engines, help as wide as COLUMNS."""
 
 
 def pytest_generate_tests(metafunc):
     if "command" in metafunc.fixturenames:
-        here = [command for command in COMMANDS if calls_of_tidu(command.read_text(), ROOT) is not None]
+        here = [command for command in COMMANDS if pipelines.pipelines(command.read_text(), ROOT) is not None]
         cases = here + thin([command for command in COMMANDS if command not in here], IN_BASH)
         metafunc.parametrize("command", cases, ids=[str(path.relative_to(CASES).with_suffix("")) for path in cases])
 
@@ -60,9 +50,11 @@ def test_case(command, tmp_path, monkeypatch):
     [
         ("# why\ntidu eval f.json --set 'x=[1, 2]'\n", [["eval", "f.json", "--set", "x=[1, 2]"]]),
         ('tidu info "$TMP/f.json"\n', [["info", "FOLDER/f.json"]]),
+        ("tidu transpose f.json | tidu info\n", [["transpose", "f.json"], ["info"]]),
         ("tidu info f.json | head\n", None),
-        ("tidu info f.json > $TMP/out\n", None),
         ("tidu info f.json && exit 1\n", None),
+        ("tidu info f.json 2> $TMP/out\n", None),
+        ("tidu info < f.json\n", None),
         ("tidu info '$TMP'\n", None),
         ("tidu info $HOME\n", None),
         ("tidu info *.json\n", None),
@@ -73,7 +65,19 @@ def test_case(command, tmp_path, monkeypatch):
     ],
 )
 def test_what_needs_a_shell(text, calls):
-    assert calls_of_tidu(text, Path("FOLDER")) == calls
+    found = pipelines.pipelines(text, Path("FOLDER"))
+    assert found == (None if calls is None else [pipelines.Pipeline(calls)])
+
+
+def test_what_a_pipeline_of_this_process_does(tmp_path):
+    """As bash does: each reads what the one before writes, and the script ends with the first line that fails."""
+    text = 'tidu linearize samples/f.json --wrt x | tidu transpose > "$TMP/t.json"\ntidu info "$TMP/t.json" | tidu check\ntidu info'
+    script = pipelines.pipelines(text, tmp_path)
+    assert script is not None and [line.target for line in script] == [str(tmp_path / "t.json"), None, None]
+    here, environment = pipelines.run(script, {}), {"TMP": str(tmp_path), "PATH": PATH}
+    (command := tmp_path / "case.cmd").write_text(text)
+    assert here == _in_bash(command, environment)
+    assert here[2] == 1
 
 
 def test_every_expectation_belongs_to_a_command():
@@ -96,35 +100,17 @@ def run(command: Path, folder: Path) -> dict[str, str]:
     text = command.read_text()
     require(*called_by(text))
     environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": PATH,
         "HOME": str(folder),
         "TMP": str(folder),
         "LC_ALL": "C.UTF-8",
         "COLUMNS": "100",
         "NO_COLOR": "1",
     }
-    calls = calls_of_tidu(text, folder)
-    stdout, stderr, status = _in_bash(command, environment) if calls is None else _here(calls, environment)
+    script = pipelines.pipelines(text, folder)
+    stdout, stderr, status = _in_bash(command, environment) if script is None else pipelines.run(script, environment)
     printed = {"stdout": stdout, "stderr": stderr}
     return {part: text.decode().replace(str(folder), "$TMP") for part, text in printed.items()} | {"status": f"{status}\n"}
-
-
-def calls_of_tidu(text: str, folder: Path) -> list[list[str]] | None:
-    """The arguments of each line, if every line calls tidu and needs nothing of a shell."""
-    calls = []
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    if any(OF_A_PROCESS.search(line) for line in [*lines, text]):
-        return None
-    for line in lines:
-        written = re.sub(r"\$TMP\b|\$\{TMP\}", str(folder), line)
-        words = shlex.shlex(written, posix=True, punctuation_chars="|&;<>()")
-        words.whitespace_split = True
-        words.commenters = ""
-        call = list(words)
-        if call[0] != "tidu" or "$" in written or any(set(word) <= set("|&;<>()") for word in call if word):
-            return None
-        calls.append(call[1:])
-    return calls
 
 
 def _in_bash(command: Path, environment: dict[str, str]) -> tuple[bytes, bytes, int]:
@@ -133,20 +119,6 @@ def _in_bash(command: Path, environment: dict[str, str]) -> tuple[bytes, bytes, 
         ["bash", "-euo", "pipefail", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     return done.stdout, done.stderr, done.returncode
-
-
-def _here(calls: Sequence[Sequence[str]], environment: dict[str, str]) -> tuple[bytes, bytes, int]:
-    """One call after another, until one fails."""
-    others = dict.fromkeys(set(os.environ) - set(environment))
-    stdout = stderr = b""
-    for call in calls:
-        result = CliRunner().invoke(cli, list(call), env={**others, **environment}, prog_name="tidu")
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        stdout, stderr = stdout + result.stdout_bytes, stderr + result.stderr_bytes
-        if result.exit_code:
-            return stdout, stderr, result.exit_code
-    return stdout, stderr, 0
 
 
 def expected(command: Path) -> dict[str, str]:

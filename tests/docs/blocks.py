@@ -75,7 +75,12 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, l
         timeout=300,
         check=False,
     )
-    return done.returncode, [line.rstrip() for line in done.stdout.rstrip("\n").split("\n")] if done.stdout else []
+    return done.returncode, lines_of(done.stdout)
+
+
+def lines_of(printed: str) -> list[str]:
+    """The lines of what a command prints, as a page shows them."""
+    return [line.rstrip() for line in printed.rstrip("\n").split("\n")] if printed else []
 
 
 def agrees(shown: tuple[str, ...], printed: list[str]) -> bool:
