@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
 from tests.control_flow.laws import ORDERS, assert_alike, forward, gradient, hold, longer, run, tolerance_of
@@ -10,8 +13,11 @@ from tests.control_flow.unrolled import counted_as_scans, unrolled
 from tests.interpret import free_inputs, inner, random_inputs
 from tests.sketch import Sketch, document
 from tests.strategies import SMOOTH, seeds
+from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
+from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 
 EXAMPLES = dict(zip(ORDERS, (60, 40, 40, 15, 15, 15, 15), strict=True))
@@ -111,3 +117,23 @@ def test_what_is_carried_may_depend_on_tangents_only_after_some_steps(order: str
     scans = counted_as_scans(doc.head)
     for each in ORDERS if order == "values" else [order]:
         compared(Document((scans,), scans.cases), unrolled(doc), each, 3)
+
+
+def test_a_scan_in_a_branch_is_transposed_twice() -> None:
+    """What the second transpose stores of the scan is computed without what it is linear in, which has no value in a rule."""
+
+    def of(type_: str, *nodes: object) -> dict[str, object]:
+        inputs = [{"key": "a", "type": type_}, {"key": "v", "type": type_}]
+        return {"inputs": inputs, "nodes": nodes, "outputs": [{"key": "w", "value": 2, "type": type_}]}
+
+    product = {"op": "mul", "inputs": [0, 1]}
+    steps = {"length": 2, "num_consts": 0, "num_carry": 0, "body": of("c128[]", product)}
+    branches = [of("c128[2]", {"op": "scan", "inputs": [0, 1], "attrs": steps}), of("c128[2]", product)]
+    graph = of("c128[2]", {"op": "cond", "inputs": [2, 0, 1], "attrs": {"branches": branches}}) | {"name": "f"}
+    graph["inputs"] += [{"key": "p", "type": "bool[]"}]  # type: ignore[operator]
+    graph["outputs"] = [{"key": "w", "value": 3, "type": "c128[2]"}]
+    linear = linearize(parse_document(json.dumps({"tidu": 1, "graphs": [graph]}).encode(), "f")[0], [Key("v")])
+    again, at = transpose(transpose(linear)), random_inputs(linear, 3)
+    for p in (False, True):
+        at[Key("p")] = np.asarray(p)
+        assert_alike(run(again, at), run(linear, at), 1e-14)

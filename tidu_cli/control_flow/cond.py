@@ -31,7 +31,7 @@ from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.kinds import ClosedGraphData
 from tidu_cli.rules.batching import spread
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
@@ -132,7 +132,12 @@ def _emit_residuals(
         return made(trace.primitives, [(str(i.key), i.type) for i in graph.graph.inputs], emit)
 
     made_branches = [branch(*some) for some in zip(each, places, attrs.branches, strict=True)] if types else []
-    return emit_cond(trace, index, made_branches, operands) if types else ()
+    if not types:
+        return ()
+    # It reads nothing but what residuals need: within a rule what is linear has no value there (`nested.pull_back`).
+    values, needed = [index, *operands], (True,) * len(types)
+    node = Narrowing(CondAttrs(branches=tuple(made_branches)), values, needed, [None] * len(values))
+    return cast(Sequence[Term] | None, narrowed_cond(node)) or emit_cond(trace, index, made_branches, operands)
 
 
 def _filler(trace: Recorder, type_: Type) -> Term:

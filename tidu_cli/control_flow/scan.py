@@ -33,7 +33,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.dependence import DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
@@ -149,8 +149,13 @@ def _residuals(trace: Recorder, attrs: ScanAttrs, step: Linearized, operands: Se
             [(str(i.key), i.type) for i in attrs.body.graph.inputs],
             lambda inner, terms: step.emit_residuals(inner, [*cast(list[Place], carried), *stored], terms),
         )
-        _, arrays = _emit(trace, attrs, body, *_split(attrs, operands))
-        found.scanned |= dict(zip(stored, arrays, strict=True))
+        changed = ScanAttrs(
+            length=attrs.length, num_consts=attrs.num_consts, num_carry=attrs.num_carry, reverse=attrs.reverse, body=body
+        )
+        # It reads nothing but what residuals need: within a rule what is linear has no value there (`nested.pull_back`).
+        needed = (*[False] * attrs.num_carry, *[True] * len(stored))
+        results = narrowed(Narrowing(changed, operands, needed, [None] * len(operands))) or trace.apply("scan", changed, operands)
+        found.scanned |= dict(zip(stored, cast(Sequence[Term], results[attrs.num_carry :]), strict=True))
     return found
 
 
