@@ -5,6 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
+JAX_SAMPLE := -m jax tests/jax/test_sample.py tests/stablehlo/test_sample.py
 JAX := -m 'jax and not campaign' tests/jax tests/stablehlo tests/runtime/engines tests/docs
 
 .DEFAULT_GOAL := help
@@ -34,7 +35,7 @@ demo: .venv/.tidu  ## derivatives of a formula, of a graph, and of a model of re
 
 test: .venv/.test  ## while writing: laws, formats and commands, in three minutes
 	$(PYTEST)
-	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX)
+	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX_SAMPLE)
 
 check: .venv/.check  ## before landing: every test, the site, lint and types, in 25 minutes; nothing may be skipped
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check
@@ -55,7 +56,7 @@ types: .venv/.check  ## the part of check that reads the sources' types
 	$(BIN)/mypy
 
 campaign: .venv/.check  ## hours: random inputs and long runs; docs/reliability.md has the seeds and figures
-	$(PYTEST) --tier campaign -m campaign
+	$(PYTEST) --tier campaign -m 'campaign or hypothesis'
 
 mutants: .venv/.check  ## 90 minutes: which faults in the sources the tests see
 	$(BIN)/python -m tests.mutants
