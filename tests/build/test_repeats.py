@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build.test_functions import FUNCTIONS
+from tests.waiting import cpu_seconds
 from tidu_cli.build.arrays import repeats
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.tracing import trace
@@ -88,9 +88,7 @@ def test_loops_in_python_are_recorded_fast() -> None:
         return x
 
     def seconds() -> float:
-        start = time.perf_counter()
-        trace(function, "f64[]", "f64[]")
-        return time.perf_counter() - start
+        return cpu_seconds(lambda: trace(function, "f64[]", "f64[]"))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeats, "MOST", 0)

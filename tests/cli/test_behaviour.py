@@ -16,6 +16,7 @@ import time
 import pytest
 
 from tests.cli.running import ENVIRONMENT, ROOT, F, document, graph, invoke, process, shell, succeed
+from tests.waiting import LIMIT, until
 from tidu_cli.cli.main import COMMANDS, cli, module_of
 
 LINEARIZE = ("linearize", F, "--wrt", "x")
@@ -208,11 +209,9 @@ def test_an_interrupt_ends_it_quietly(tmp_path):
     child.stdin.write(b'{"tidu": 1')
     child.stdin.flush()
     # Interrupted while it waits for the rest of its input: asleep, and past its start-up.
-    deadline = time.monotonic() + 30
-    while b"pipe" not in _waits_in(child.pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: b"pipe" in _waits_in(child.pid))
     child.send_signal(signal.SIGINT)
-    stdout, stderr = child.communicate(timeout=30)
+    stdout, stderr = child.communicate(timeout=LIMIT)
     assert (child.returncode, stdout, stderr) == (-signal.SIGINT, b"", b"")
     assert os.listdir(tmp_path) == []
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.clusters import started
+from tests.waiting import LIMIT
 
 
 @pytest.fixture(scope="session")
@@ -23,8 +24,8 @@ def client(cluster: Any) -> Iterator[Any]:
     """A client of the cluster, whose two workers are there, and on which nothing is left of other tests."""
     from distributed import Client
 
-    with Client(cluster, timeout=30, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
+    with Client(cluster, timeout=LIMIT, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=LIMIT)
         yield client
 
 

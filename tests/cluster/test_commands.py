@@ -17,6 +17,7 @@ import pytest
 import tidu_cli as tidu
 from tests.cli.running import ENVIRONMENT, F, invoke, process
 from tests.cluster.clusters import needs_dask
+from tests.waiting import LIMIT, until
 
 N = 150
 
@@ -37,15 +38,6 @@ def work(tmp_path_factory):
 
 def words(work, out, *more):
     return ["eval", work / "f.json", "--set", f"x=@{work / 'x.npy'}", "--batch", "x=0", "--chunk", 1, "-o", out, *more]
-
-
-def until(condition, seconds=30):
-    """Wait for something, which must come."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
-    return found
 
 
 def chunks(out):
@@ -80,8 +72,8 @@ def test_ctrl_c_leaves_no_process_and_what_is_done(whom, work, tmp_path):
         until(lambda: len(chunks(out)) >= 5)
         assert len(of_session(running.pid)) > 2
         (os.kill if whom == "the command" else os.killpg)(running.pid, signal.SIGINT)
-        stdout, stderr = running.communicate(timeout=30)
-        until(lambda: not of_session(running.pid), 10)  # Python's own tracker of resources ends last
+        stdout, stderr = running.communicate(timeout=LIMIT)
+        until(lambda: not of_session(running.pid))  # Python's own tracker of resources ends last
     finally:
         if of_session(running.pid):
             os.killpg(running.pid, signal.SIGKILL)
@@ -123,7 +115,7 @@ def test_a_scheduler_that_is_killed_and_another_that_goes_on(work, tmp_path):
         running = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         until(lambda: len(chunks(out)) >= 5)
         scheduler.kill()
-        _, stderr = running.communicate(timeout=30)
+        _, stderr = running.communicate(timeout=LIMIT)
         assert running.returncode == 1
         assert stderr == "tidu eval: error: the scheduler does not answer any more; what is done is kept, go on with --resume\n"
     assert not out.exists()

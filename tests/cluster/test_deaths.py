@@ -14,6 +14,7 @@ import pytest
 
 import tidu_cli as tidu
 from tests.cluster.clusters import elementwise, needs_dask, poison, same, slow, started, values
+from tests.waiting import LIMIT, until
 from tidu_cli.cluster.collecting import put_together
 from tidu_cli.cluster.run import batch_of, parts
 from tidu_cli.errors import EvaluationError
@@ -28,7 +29,7 @@ def slowly(client):
     """A client whose workers take 20 ms and more for a chunk."""
     client.run(slow, 0.02)
     yield client
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=LIMIT)
     client.run(slow, 0)
 
 
@@ -110,7 +111,7 @@ def test_a_chunk_that_kills_its_workers_is_named(reduce, client):
         str(caught.value),
     )
     assert told and int(told[1]) <= 9 <= int(told[2] or told[1]) < int(told[1]) + 8, caught.value
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=LIMIT)
     assert program.map({"x": x}, {"x": 0}, client, chunk=5)["y"][47] == 48
 
 
@@ -120,9 +121,7 @@ def test_nothing_is_left_of_what_is_given_up(slowly, cluster):
     next(found)
     assert any("-chunk-" in key for key in cluster.scheduler.tasks)
     found.close()
-    until = time.monotonic() + 10
-    while any("-chunk-" in key for key in list(cluster.scheduler.tasks)) and time.monotonic() < until:
-        time.sleep(0.02)
+    until(lambda: not any("-chunk-" in key for key in list(cluster.scheduler.tasks)))
     assert not [key for key in cluster.scheduler.tasks if key.startswith("tidu-")]
     assert same(put_together(batch(), parts(batch(), slowly)), put_together(batch(), parts(batch(), None)))
 
@@ -132,7 +131,7 @@ def test_nothing_is_left_of_what_is_given_up(slowly, cluster):
 def test_a_lost_scheduler_is_one_line(reduction):
     from distributed import Client
 
-    with started(1) as cluster, Client(cluster, timeout=30, set_as_default=False) as client:
+    with started(1) as cluster, Client(cluster, timeout=LIMIT, set_as_default=False) as client:
         client.run(slow, 0.02)
         threading.Timer(0.3, cluster.close).start()
         with pytest.raises(EvaluationError, match=r"^the scheduler does not answer any more$"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.programs import called_by, require
+from tests.waiting import LIMIT
 from tools.console import Step, steps
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +73,7 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, l
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=LIMIT,
         check=False,
     )
     return done.returncode, lines_of(done.stdout)

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import waiting
 from tests.docs.blocks import PAGES, ROOT, blocks
 from tests.render.chromium import PROGRAM, Browser
 
@@ -54,11 +54,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 def until(browser: Browser, expression: str) -> None:
     """Wait until an expression is true in the page."""
-    for _ in range(100):
-        if browser.evaluate(expression):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"never true: {expression}")
+    waiting.until(lambda: browser.evaluate(expression), expression)
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import ENVIRONMENT, ROOT, F, document, graph, process, shell
+from tests.waiting import LIMIT, until
 
 
 def chain(n, name):
@@ -48,7 +49,7 @@ def signalled(child, number, seconds):
     """Status, stdout and stderr of a process that gets a signal after so long."""
     time.sleep(seconds)
     child.send_signal(number)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=LIMIT)
     return child.returncode, out, err
 
 
@@ -154,7 +155,7 @@ def test_two_writers_of_one_file(tmp_path, sources, n):
     for _ in range(n // 2):
         children = [started("tidu", "convert", source, "-o", target) for source, _ in sources]
         for child in children:
-            _, err = child.communicate(timeout=60)
+            _, err = child.communicate(timeout=LIMIT)
             assert (child.returncode, err) == (0, b"")
         seen.add(target.read_bytes())
         assert os.listdir(tmp_path) == [target.name]
@@ -293,7 +294,7 @@ def test_a_writer_that_dies(tmp_path, sources, form):
     target = tmp_path / "out.json"
     target.write_bytes(b"before")
     for size in (0, 1, len(data) // 2, len(data) - 3):
-        copying = f"sys.stdout.buffer.write(sys.stdin.buffer.read({size})); sys.stdout.flush(); time.sleep(60)"
+        copying = f"sys.stdout.buffer.write(sys.stdin.buffer.read({size})); sys.stdout.flush(); time.sleep(6000)"
         writer = started(sys.executable, "-c", f"import sys, time; {copying}", stdin=subprocess.PIPE)
         reader = started("tidu", "convert", "-o", target, stdin=writer.stdout)
         writer.stdout.close()
@@ -302,7 +303,7 @@ def test_a_writer_that_dies(tmp_path, sources, form):
         time.sleep(0.1)
         writer.kill()
         writer.wait()
-        _, err = reader.communicate(timeout=60)
+        _, err = reader.communicate(timeout=LIMIT)
         (line,) = err.decode().splitlines()
         assert reader.returncode == 1 and line.startswith("tidu convert: error: stdin: ")
         assert target.read_bytes() == b"before" and os.listdir(tmp_path) == [target.name]
@@ -314,9 +315,7 @@ def test_a_parent_that_dies(tmp_path):
     target = tmp_path / "out.json"
     parent = f"import subprocess, os; subprocess.Popen(['tidu', 'convert', {F!r}, '-o', {str(target)!r}]); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", parent], cwd=ROOT, env=ENVIRONMENT, check=False)
-    deadline = time.monotonic() + 30
-    while not target.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(target.exists)
     assert target.read_bytes() == Path(F).read_bytes()
 
 
@@ -327,7 +326,7 @@ ROOM = 4 * 2**30
 
 def bounded(line):
     """Run a line of bash in 4 GiB: what reads without an end comes to an end of these."""
-    return shell(f"ulimit -v {ROOM // 1024}; {line} || exit $?", timeout=60)
+    return shell(f"ulimit -v {ROOM // 1024}; {line} || exit $?", timeout=LIMIT)
 
 
 @pytest.mark.parametrize(

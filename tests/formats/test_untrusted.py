@@ -12,6 +12,7 @@ import pytest
 from numpy.lib import format as npy
 
 from tests.cli.running import F, document, graph, process, shell
+from tests.waiting import LIMIT
 
 INPUT = document(graph([("neg", 0)], inputs=[("x", "f64[3]")], outputs=[("y", 1)]))
 
@@ -111,7 +112,7 @@ def test_what_a_header_promises_is_not_made(tmp_path, shape):
     (tmp_path / "x.npz").write_bytes(archive(data))
     (tmp_path / "f.json").write_bytes(INPUT)
     for value in ("--set x=@x.npy", "--inputs x.npz"):
-        done = shell(f"ulimit -v {2**21}; cd {tmp_path}; OPENBLAS_NUM_THREADS=1 tidu eval f.json {value} || exit $?", timeout=60)
+        done = shell(f"ulimit -v {2**21}; cd {tmp_path}; OPENBLAS_NUM_THREADS=1 tidu eval f.json {value} || exit $?", timeout=LIMIT)
         assert done.returncode == 1 and done.stdout == ""
         (line,) = done.stderr.splitlines()
         assert line.startswith("tidu eval: error: ") and "bug" not in line
@@ -123,7 +124,7 @@ def test_what_a_header_promises_is_not_made(tmp_path, shape):
 def test_what_msgpack_promises_is_not_made(tmp_path, head):
     """A map, an array and bytes of 4 Gi parts each, of which nothing comes."""
     (tmp_path / "x.msgpack").write_bytes(head + b"\xa1a")
-    done = shell(f"ulimit -v {2**21}; tidu check {tmp_path / 'x.msgpack'} || exit $?", timeout=60)
+    done = shell(f"ulimit -v {2**21}; tidu check {tmp_path / 'x.msgpack'} || exit $?", timeout=LIMIT)
     assert done.returncode == 1 and done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("tidu check: error: ") and "bug" not in line

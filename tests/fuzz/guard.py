@@ -11,14 +11,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from random import Random
 from unittest.mock import patch
 
 from tests.fuzz.choices import Choices
 from tests.fuzz.target import Finding, Hang, Target, judged
+from tests.waiting import LIMIT
 
 SECONDS = 10
-"""What a case may take of a processor; of the clock three times as much, as machines are busy."""
+"""What a case may take of a processor; three times as much where it hears no signal."""
+
+SILENCE = LIMIT
+"""Seconds of the clock that a case may take which waits for something."""
 
 MEMORY = 2 * 2**30
 """Bytes that a case may take beside what the worker has before."""
@@ -75,7 +80,7 @@ def run(target: Target, numbers: range, seed: int) -> Outcome:
         worker.start()
         there.close()
         done = 0
-        for found in _received(here):
+        for found in _received(here, worker.pid):
             outcome.add(choices_of(target, seed, numbers[done]), found)
             done += 1
         worker.kill()
@@ -84,15 +89,15 @@ def run(target: Target, numbers: range, seed: int) -> Outcome:
             choices = choices_of(target, seed, numbers[done])
             case = target.make(Choices(choices))
             kind = f"worker ended with {worker.exitcode}"
-            outcome.add(choices, Finding(case, kind, f"{kind}: a crash, or {3 * SECONDS} s without a sign of life"))
+            outcome.add(choices, Finding(case, kind, f"{kind}: a crash, or no sign of life"))
             done += 1
         numbers = numbers[done:]
     outcome.seconds = time.monotonic() - began
     return outcome
 
 
-def _received(connection: Connection) -> Iterator[Finding | str]:
-    while connection.poll(3 * SECONDS):  # what holds on to the interpreter hears no signal
+def _received(connection: Connection, pid: int) -> Iterator[Finding | str]:
+    while _answers(connection, pid):
         try:
             found = connection.recv()
         except EOFError:
@@ -100,6 +105,21 @@ def _received(connection: Connection) -> Iterator[Finding | str]:
         if found is None:
             return
         yield found
+
+
+def _answers(connection: Connection, pid: int) -> bool:
+    """Whether a worker has something to say before its time is over: what holds on to the interpreter hears no signal."""
+    until, most = time.monotonic() + SILENCE, _cpu_seconds(pid) + 3 * SECONDS
+    while not connection.poll(min(1, SILENCE)):
+        if time.monotonic() > until or _cpu_seconds(pid) > most:
+            return False
+    return True
+
+
+def _cpu_seconds(pid: int) -> float:
+    """What a process has taken of processors so far."""
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _work(target: Target, numbers: range, seed: int, connection: Connection) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.programs import path_of
+from tests.waiting import LIMIT
 
 PROGRAM = path_of("chromium")
 SWITCHES = """
     --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
     --disable-sync --disable-dev-shm-usage --disable-extensions --remote-debugging-pipe --window-size=1200,900
 """.split()  # noqa: SIM905
-SECONDS = 60
 
 
 class Browser:
@@ -118,7 +118,7 @@ class Browser:
             self.messages.append(json.dumps(parameters))
 
     def _next(self) -> dict:
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + LIMIT
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._read], [], [], max(0, deadline - time.monotonic()))
             assert ready, "Chromium does not answer"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.waiting import LIMIT
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.keys import Key
@@ -23,7 +24,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 def generated(shape, n, tmp_path, suffix="json", seed=0):
     out = tmp_path / f"{shape}-{n}-{seed}.{suffix}"
     command = [sys.executable, BENCHMARKS / "generate.py", shape, str(n), out, "--seed", str(seed)]
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run(command, check=True, timeout=LIMIT)
     return out.read_bytes()
 
 
@@ -74,7 +75,7 @@ def test_the_gradient_is_right_and_not_zero(tmp_path):
 
 def test_pipeline_prints_tables():
     command = [sys.executable, BENCHMARKS / "pipeline.py", "--sizes", "100,200", "--shapes", "chain", "--repeat", "1"]
-    found = subprocess.run([*command, "--markdown"], check=True, capture_output=True, text=True, timeout=300)
+    found = subprocess.run([*command, "--markdown"], check=True, capture_output=True, text=True, timeout=LIMIT)
     rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
     stages = ["load, JSON", "load, msgpack", "resolve", "linearize", "transpose", "materialize"]
     assert rows[2:12] == [*stages, "write, msgpack", "write, JSON", "compile", "eval"]
@@ -87,7 +88,7 @@ def test_pipeline_prints_tables():
 @pytest.mark.check
 def test_startup_prints_a_table():
     command = [sys.executable, BENCHMARKS / "startup.py", "--rounds", "1", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
     rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
     assert "import click" in rows and "tidu --version" in rows and "tidu eval f.json --set x=3" in rows
 
@@ -95,7 +96,7 @@ def test_startup_prints_a_table():
 @pytest.mark.check
 def test_files_prints_tables():
     command = [sys.executable, BENCHMARKS / "files.py", "--nodes", "100", "--repeat", "1", "--shapes", "chain", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
     rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
     assert rows[2:7] == ["primal", "resolved", "linearized", "transposed", "gradient"]
     assert rows[9:] == [f"tidu {command}" for command in ("resolve", "linearize", "transpose", "materialize", "eval")]
@@ -105,7 +106,7 @@ def test_files_prints_tables():
 @pytest.mark.check
 def test_sparse_prints_a_row_for_each_form_and_size():
     command = [sys.executable, BENCHMARKS / "sparse.py", "--sizes", "50,100", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found.stdout.splitlines()[2:]]
     forms = [(places, form, n) for places in ("fixed", "computed") for form in ("dense", "sparse") for n in ("50", "100")]
     assert [tuple(row[:3]) for row in rows] == forms

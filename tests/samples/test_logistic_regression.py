@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.waiting import LIMIT
+
 FOLDER = Path(__file__).parents[2] / "samples" / "logistic_regression"
 TIDU = Path(sys.executable).with_name("tidu")
 ENVIRONMENT = {**os.environ, "TIDU": str(TIDU)}
@@ -24,7 +26,7 @@ def graphs(tmp_path_factory):
     made = {}
     for script in ("gradient", "hessian_vector"):
         made[script] = folder / f"{script}.json"
-        subprocess.run(["sh", FOLDER / f"{script}.sh", made[script]], env=ENVIRONMENT, check=True, timeout=300)
+        subprocess.run(["sh", FOLDER / f"{script}.sh", made[script]], env=ENVIRONMENT, check=True, timeout=LIMIT)
     return made
 
 
@@ -37,7 +39,7 @@ def data():
 def evaluated(graph, tmp_path, **inputs):
     np.savez(tmp_path / "point.npz", **inputs)
     command = [TIDU, "eval", graph, "--inputs", FOLDER / "data.npz", "--inputs", tmp_path / "point.npz"]
-    found = subprocess.run(command, check=True, capture_output=True, timeout=300)
+    found = subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
     assert found.stderr == b""
     ((_, value),) = json.loads(found.stdout).items()
     return np.array(value)
@@ -111,7 +113,7 @@ def test_optimum_is_that_of_scikit_learn(graphs, data):
     from sklearn.linear_model import LogisticRegression
 
     command = [sys.executable, FOLDER / "newton_cg.py", graphs["gradient"], graphs["hessian_vector"]]
-    found = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=600)
+    found = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=LIMIT)
     w = np.array(json.loads(found.stdout)["w"])
     assert np.linalg.norm(gradient(data, w)) <= 1e-8
     assert len([line for line in found.stderr.splitlines() if line.startswith("iteration")]) <= 20, found.stderr

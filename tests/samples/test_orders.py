@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tidu_cli
+from tests.waiting import LIMIT
 from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.shorthands import derivative
 
@@ -89,7 +90,7 @@ def test_what_is_counted_is_the_derivative(orders: Any, n: int) -> None:
 
 def test_it_prints_a_row_for_each_order() -> None:
     command = [sys.executable, BENCHMARKS / "orders.py", "--lengths", "1", "--orders", "3", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found.stdout.splitlines() if line.startswith("|")]
     assert [row[0] for row in rows[2:]] == ["1", "2", "3"]
     assert rows[4] == ["3", "45", "31", "31", "1.00", "23", "22", "1.05"]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LIMIT
+
 SAMPLES = Path(__file__).parents[2] / "samples"
 TIDU = Path(sys.executable).with_name("tidu")
 
@@ -22,7 +24,7 @@ def run(script, *arguments, cwd, path=False):
     else:
         environment["TIDU"] = str(TIDU)
     return subprocess.run(
-        ["sh", SAMPLES / script, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+        ["sh", SAMPLES / script, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=LIMIT
     )
 
 

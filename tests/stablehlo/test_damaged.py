@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.stablehlo.mutants import mutant
+from tests.waiting import LIMIT
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.stablehlo.read import read_stablehlo
 
@@ -17,7 +18,7 @@ def outcomes(first: int, last: int) -> dict[int, str]:
     found: dict[int, str] = {}
     while first < last:
         command = [sys.executable, "-m", "tests.stablehlo.mutants", str(first), str(last)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, errors="replace")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, errors="replace")
         lines = [line.partition(" ") for line in done.stdout.splitlines() if line]
         assert lines, done.stderr
         found.update((int(number), what or "ended") for number, _, what in lines)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tidu_cli as tidu
+from tests.waiting import LIMIT
 from tidu_cli.runtime.engines.xla import devices, executables
 
 pytestmark = pytest.mark.jax
@@ -135,7 +136,7 @@ made({"x": np.ones(3)})
 
 
 def test_forked_processes_are_told_rather_than_left_waiting():
-    ran = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=LIMIT, check=True)
     *told, last = ran.stdout.splitlines()
     assert len(told) == 2
     assert all("forked" in line and "spawn" in line and "engine numpy" in line for line in told)
@@ -163,7 +164,9 @@ def test_forked_processes_are_told_rather_than_left_waiting():
 def test_settings_that_jax_cannot_start_with_are_told_in_a_line(name, value, due):
     program = "import tidu_cli as tidu; tidu.evaluate(tidu.trace(lambda x: 2 * x, 'f64[]'), {'x': 1.0}, engine='xla')"
     environment = os.environ | {name: value}
-    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     assert ran.returncode == 1 and ran.stderr.splitlines()[-1].endswith(due)
 
 

@@ -11,6 +11,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import pytest
 
+from tests.waiting import LIMIT
 from tidu_cli.runtime.engines import caches
 from tidu_cli.runtime.engines.native import compiling
 
@@ -36,7 +37,7 @@ def started(directory, script=SCRIPT):
 
 
 def printed(process):
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, error
     return out.strip()
 
