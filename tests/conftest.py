@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator
 from typing import Any
@@ -21,6 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Selects the tier, before any module of tests is imported."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background, and some tests interrupt
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     tier = config.getoption("--tier")
     os.environ[tiers.VARIABLE] = tier
     if tiers.full():
@@ -45,6 +49,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left := [item for item in items if item not in thinned]:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item in thinned]
+
+
+def pytest_collection_finish() -> None:
+    """What collection has made stays to the end: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

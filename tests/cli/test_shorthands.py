@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
+from tests import pipelines
 from tests.programs import needs
 
 ROOT = Path(__file__).parents[2]
@@ -43,9 +45,13 @@ CALLS = (
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", line.replace("OUT", str(folder / "out"))], cwd=ROOT, env=ENVIRONMENT, capture_output=True
-    )
+    """Run a line with a folder's path for OUT: within this process, if it calls tidu alone."""
+    line = line.replace("OUT", str(folder / "out"))
+    if script := pipelines.pipelines(line, folder):
+        with chdir(ROOT):
+            stdout, stderr, status = pipelines.run(script, ENVIRONMENT)
+        return subprocess.CompletedProcess(line, status, stdout, stderr)
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=ROOT, env=ENVIRONMENT, capture_output=True)
 
 
 def written(folder: Path) -> dict[str, bytes]:

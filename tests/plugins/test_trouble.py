@@ -89,6 +89,18 @@ def test_a_broken_package_names_itself(tmp_path, value, module, reason):
     failure = message(tidu(tmp_path, "check", input=using("mine")))
     assert f"graph 'f', node 0 (mine): op 'mine': package ann 1.0 is broken ({reason}" in failure
     assert failure.endswith("; mend or uninstall it")
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("value", "module", "reason"),
+    [
+        ("ann:P", "import no_such_module", "ann:P: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("ann:P", GOOD.format(op="other"), "ann:P is a Primitive of another name, 'other'"),
+    ],
+)
+def test_ops_shows_a_broken_package_and_other_commands_do_without(tmp_path, value, module, reason):
+    write(tmp_path, "ann", {"mine": value}, module)
     assert message(tidu(tmp_path, "ops", "mine")).startswith(f"tidu ops: error: op 'mine': package ann 1.0 is broken ({reason}")
     assert works(tmp_path, "ops").splitlines()[-1].startswith("mine") and "broken: " in listed(tmp_path, "mine")[0]
     (entry,) = [entry for entry in json.loads(works(tmp_path, "ops", "--json")) if entry["op"] == "mine"]
