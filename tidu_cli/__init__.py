@@ -34,6 +34,7 @@ __all__ = [
     "load_values",
     "materialize",
     "matrix",
+    "rename",
     "renumber",
     "resolve",
     "save",

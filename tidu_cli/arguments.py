@@ -238,6 +238,15 @@ def _renumbering(name: str, value: Any) -> Any:
     return {whole(name, old): whole(name, new) for old, new in value.items()}
 
 
+def names_by_name(name: str, value: Any) -> Any:
+    """A check: a dict from names to names, or None."""
+    if value is None:
+        return value
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for pair in value.items() for text in pair):
+        raise _refuse(name, value, "a dict from names to names, such as {'x': 't'}")
+    return dict(value)
+
+
 def size(name: str, value: Any) -> Any:
     """A check: a number of bytes, or text such as "512M", which becomes one."""
     return parse_size(value) if isinstance(value, str) else _count(name, value)

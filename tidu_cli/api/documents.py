@@ -10,6 +10,7 @@ from tidu_cli.arguments import (
     among,
     checked,
     formula_text,
+    names_by_name,
     one_key,
     several_functions,
     several_names,
@@ -36,6 +37,7 @@ from tidu_cli.transforms.linking import compose as _compose
 from tidu_cli.transforms.linking import detach as _detach
 from tidu_cli.transforms.linking import inline as _inline
 from tidu_cli.transforms.linking import passes as _passes
+from tidu_cli.transforms.linking import rename as _rename
 from tidu_cli.transforms.linking import resolve as _resolve
 from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.memory.policies import joint_policy
@@ -66,6 +68,15 @@ def resolve(
 def renumber(document: Document, passes: Mapping[int, int]) -> Document:
     """Give passes other numbers, as `tidu convert --pass` does: {1: 2}. Raises UnknownNameError, TransformError."""
     return _passes.renumber(document, passes)
+
+
+@checked(keys=names_by_name, graphs=names_by_name)
+def rename(document: Document, keys: Mapping[str, str] | None = None, graphs: Mapping[str, str] | None = None) -> Document:
+    """Give inputs and outputs, by their keys, and graphs other names: {"x": "t"}. What is derived of them follows.
+
+    All change at once. Raises UnknownNameError for a name that the document has not; TransformError where two would be one.
+    """
+    return _rename.renamed(document, keys or {}, graphs or {})
 
 
 @checked()

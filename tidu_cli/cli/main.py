@@ -40,6 +40,7 @@ COMMANDS = (
     "info",
     "diff",
     "convert",
+    "rename",
     "schema",
     "ops",
     "completion",

@@ -5,10 +5,11 @@ Names are those that users gave: with an input x go its tangents x@1 and its cot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 
@@ -57,6 +58,41 @@ def rename(document: Document, renaming: Renaming) -> Document:
     The digests of what detached values depend on hold the names of inputs: a document that reads such may keep only those.
     """
     return with_other_keys(document, renaming.input_key, renaming.output_key, lambda name: renaming.graphs.get(name, name))
+
+
+def renamed(document: Document, keys: Mapping[str, str], graphs: Mapping[str, str]) -> Document:
+    """The document with names that a user chose for keys, of inputs and outputs, and graphs, by the old ones.
+
+    Tangents and cotangents follow their keys, and graphs that are derived from one, such as f@1, follow that.
+
+    Raises UnknownNameError for a name that the document has not; TransformError where two would be one, and for a document that
+    reads detached values, whose digests hold the names of inputs.
+    """
+    stems = {graph.name: graph.name.partition("@")[0] for graph in document.graphs}
+    of_inputs = {i.key.name for graph in document.graphs for i in graph.inputs}
+    of_outputs = {o.key.name for graph in document.graphs for o in graph.outputs}
+    _require_one_to_one("input or output", keys, of_inputs | of_outputs)
+    _require_one_to_one("graph", graphs, set(stems.values()))
+    if document.detached and keys:
+        raise TransformError(
+            f"the document reads the detached value {document.detached[0].digest}, which may depend on inputs by their names; "
+            "resolve it with the document that defines it"
+        )
+    derived = {old: graphs.get(stem, stem) + old[len(stem) :] for old, stem in stems.items()}
+    return rename(document, Renaming(keys, keys, derived))
+
+
+def _require_one_to_one(what: str, names: Mapping[str, str], known: Collection[str]) -> None:
+    after = {old: old for old in known if old not in names}
+    for old, new in names.items():
+        if old not in known:
+            hint = did_you_mean(old, sorted(known)) or f" ({', '.join(sorted(known)) or 'none'})"
+            raise UnknownNameError(f"no {what} is named '{old}'{hint}")
+        if not new or "@" in new:
+            raise TransformError(f"{what} '{old}' cannot be named '{new}': a name is text without @, which begins a pass")
+        if new in after:
+            raise TransformError(f"'{after[new]}' and '{old}' would both be named '{new}'; choose another name")
+        after[new] = old
 
 
 def with_other_keys(

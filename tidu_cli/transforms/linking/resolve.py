@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did_you_mean, worded
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, Place, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest
@@ -239,7 +239,8 @@ class _Merging:
             taken = {graph.name for graph in self.given.graphs}
             self._append(given_number, replace(moved, name=another_name(graph.name, taken | self._by_name.keys())))
         else:
-            raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them")
+            way = worded("tidu rename --graph", "rename, graphs=")
+            raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them ({way})")
         for digest, value in self.definitions[given_number].items():
             self._defined.setdefault(digest, (self.number[given_number], value))
 

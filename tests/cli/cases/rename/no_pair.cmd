@@ -1,0 +1,2 @@
+# What is no pair.
+tidu rename samples/f.json --key x

@@ -1,0 +1,2 @@
+# A name that the document has not.
+tidu rename samples/mlp.json --key W=w
