@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,12 @@ from click.testing import CliRunner
 from tidu_cli.cli.main import cli
 
 OF_A_PROCESS = re.compile(
-    r"\.py\b|--(engine|scheduler|plugins|jax|against|help)\b| -h\b|^tidu( help.*)?$"
+    r"\.py\b|mlir|\.export\b|--(engine|scheduler|plugins|jax|against|help)\b| -h\b|^tidu( help.*)?$"
     r"|\*|\?|(?<!')\{|`|'[^']*\$[^']*'|\\\n|^\s|<|&|;|\d>|/dev/|[|>]$",
     re.M,
 )
-"""What needs a shell or a process of its own: patterns, substitutions, long lines, modules, engines, help as wide as COLUMNS."""
+"""What needs a shell or a process of its own: patterns, substitutions, long lines, modules, engines, help as wide as COLUMNS; and
+what imports JAX, after which other tests could not fork."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,14 @@ def _pipeline(line: str) -> Pipeline | None:
 def run(script: Sequence[Pipeline], environment: Mapping[str, str]) -> tuple[bytes, bytes, int]:
     """Standard output and error, and the status, as of `bash -euo pipefail`: one line after another, until one fails."""
     others = dict.fromkeys(set(os.environ) - set(environment))
-    stdout = stderr = b""
+    stdout, stderr, had_jax = b"", b"", "jax" in sys.modules
     for pipeline in script:
         piped, failed = b"", 0
         for call in pipeline.calls:
             result = CliRunner().invoke(cli, list(call), input=piped, env={**others, **environment}, prog_name="tidu")
             if result.exception is not None and not isinstance(result.exception, SystemExit):
                 raise result.exception
+            assert had_jax or "jax" not in sys.modules, f"tidu {' '.join(call)} imports JAX: it needs a process of its own"
             piped, stderr, failed = result.stdout_bytes, stderr + result.stderr_bytes, result.exit_code or failed
         if pipeline.target:
             Path(pipeline.target).write_bytes(piped)

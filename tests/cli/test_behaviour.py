@@ -101,6 +101,7 @@ WRITES = {
     "materialize": ".json, .msgpack, .onnx, .mlir or .mlirbc, or give --format",
     "matrix": ".json, .msgpack, .onnx, .mlir or .mlirbc, or give --format",
     "convert": ".json, .msgpack, .onnx, .mlir or .mlirbc, or give --format",
+    "rename": ".json, .msgpack, .onnx, .mlir or .mlirbc, or give --format",
     "eval": ".json, .msgpack, .csv, .txt, .npy, .npz or .zarr, or give --format",
     "grad --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
     "jvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",

@@ -38,6 +38,7 @@ READING = {
     "info": [],
     "diff": ["-", F],
     "convert": [],
+    "rename": [],
 }
 """The commands that read documents, and what each needs beside one on standard input."""
 
