@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tidu_cli.formats.files import STDOUT, Piece, write_first, write_pieces
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
+from tidu_cli.formats.output import STDOUT, Piece, write_first, write_pieces
 from tidu_cli.graph.graph import Document
 from tidu_cli.watching import watch
 
@@ -76,11 +76,12 @@ def write_document(
     """
     if format != "onnx" or path is None or path in STDOUT:
         pieces = formatted(document, format, types=types, listed=listed, opset=opset, target_version=target_version)
-        return write_pieces(pieces, path)
+        return write_pieces(pieces, path, "document")
     from tidu_cli.formats.onnx.writing.model import onnx_files
 
     location = f"{os.path.basename(path)}.data"
     model, beside = onnx_files(document, location) if opset is None else onnx_files(document, location, opset)
     if not beside:
-        return write_pieces((model,), path)
-    return write_first((beside,), os.path.join(os.path.dirname(path), location), lambda: write_pieces((model,), path))
+        return write_pieces((model,), path, "document")
+    data = os.path.join(os.path.dirname(path), location)
+    return write_first((beside,), data, lambda: write_pieces((model,), path, "document"), "weights")
