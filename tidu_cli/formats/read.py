@@ -10,7 +10,7 @@ from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean, worded
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.messages import naming, one_line, shown
-from tidu_cli.formats.nodes.claims import check_linear, check_zeros
+from tidu_cli.formats.nodes.claims import check_linear, check_own_tangents, check_zeros
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import Numbering
 from tidu_cli.formats.nodes.reader import NodeReader, check_value
@@ -248,6 +248,7 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
     require("nodes", sum(graph.n_nodes for graph in graphs) + numbering.n_within, "the document")
     bindings = tuple(_bindings(data.bindings or (), graphs))
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
+    check_own_tangents(document)
     check_zeros(document, numbering.zeros_due, numbering.primitives)
     unused = document.passes.keys() - document.used_passes() if document.passes else ()
     if unused:
