@@ -27,7 +27,7 @@ from tidu_cli.formats.shape.document import (
     type_reader,
 )
 from tidu_cli.formats.shape.outline import accepted, judged
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
@@ -35,9 +35,6 @@ from tidu_cli.limits import require
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched, watch
-
-MAX_GRAPH_NESTING = 64
-"""How deep graphs may stand within nodes of graphs within nodes: rules recurse as deep."""
 
 
 def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document, str]:
