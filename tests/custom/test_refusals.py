@@ -215,3 +215,13 @@ def test_a_local_id_has_31_bits_also_where_the_number_of_values_waits_for_attrs(
     document = using({"o": {**unary(forward), "attrs": {"n": None}}}, "o")
     result = invoke("check", "-", input=encoded(document))
     assert result.exit_code == 1 and "op 'o', output 'y': 'value' must be less than 2147483648" in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("inner", [lambda n: n, lambda n: [n], lambda n: {"a": [{"b": n}]}])
+@pytest.mark.parametrize(("value", "is_read"), [(2**64, False), (-(2**63) - 1, False), (2**64 - 1, True), (-(2**63), True)])
+def test_integers_in_attrs_are_those_that_every_format_holds(inner, value, is_read):
+    document = using({"o": {**unary(), "attrs": {"n": None}}}, "o", "f64[]", attrs={"n": inner(value)})
+    for words in (["convert", "--format", "msgpack"], ["linearize", "--wrt", "a"], ["info", "--digests"]):
+        found = invoke(*words, input=encoded(document))
+        message = "(o): attr 'n': holds an integer beyond 64 bits, which msgpack cannot; write it as a string\n"
+        assert (found.exit_code, found.stderr.endswith(message)) == ((0, False) if is_read else (1, True)), found.stderr

@@ -18,7 +18,8 @@ from tests.tiers import examples
 from tidu_cli.errors import DocumentError, LimitError
 from tidu_cli.formats import compression
 from tidu_cli.formats.compression import CompressionError, packed
-from tidu_cli.formats.files import Source, read_bytes, reading, write_pieces
+from tidu_cli.formats.files import Source, read_bytes, reading
+from tidu_cli.formats.output import write_pieces
 from tidu_cli.limits import Limits, limited
 
 PLAIN = (ROOT / "samples" / "f.json").read_bytes()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.stablehlo.modules import main, of_text
 from tests.stablehlo.test_values import NEAR, require_close
 from tests.stablehlo.written import document_of, in_this_process, is_written
 from tests.templates import apply
@@ -66,3 +67,9 @@ def require_values(case: Case, operands: list[Any]) -> None:
     for output, expected in zip(found.head.outputs, apply(case, operands), strict=True):
         units = max(256, NEAR.get(case.op, (0, ""))[0])
         require_close(np.asarray(values[output.key]), np.asarray(expected), units, str(case)[:400])
+
+
+def test_numbers_that_stand_elsewhere_in_the_file_are_refused() -> None:
+    body = "%c = stablehlo.constant dense_resource<blob> : tensor<2xf64>\nreturn %c : tensor<2xf64>"
+    with pytest.raises(DocumentError, match=r"stablehlo.constant.*: has an array in a form that is not read, dense_resource<blob>"):
+        of_text(main("%x: tensor<2xf64>", "tensor<2xf64>", body))

@@ -9,8 +9,9 @@ from typing import Any, cast
 from tidu_cli.arguments import checked, named, values_by_key
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError
-from tidu_cli.formats.files import read_bytes, reading, write_pieces
+from tidu_cli.formats.files import read_bytes, reading
 from tidu_cli.formats.onnx.choices import Choices, Imported
+from tidu_cli.formats.output import write_pieces
 from tidu_cli.formats.read import parse_document, parse_imported, parse_library
 from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
 from tidu_cli.formats.values import FORMATS, read_values, write_values

@@ -100,8 +100,10 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exits with `failure_status` on any failure but wrong usage."""
+        from tidu_cli.formats.occupants import noting
+
         try:
-            with limiting(ctx), _progress(ctx):
+            with limiting(ctx), noting(overwriting=ctx.meta.get("--force", False)), _progress(ctx):
                 return super().invoke(ctx)
         except TiduError as failure:
             _fail(ctx, str(failure))

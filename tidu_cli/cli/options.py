@@ -227,7 +227,7 @@ def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str
     from tidu_cli.formats.files import reading
     from tidu_cli.formats.onnx.choices import Imported
 
-    with reading(file) as source:
+    with reading(file, "document") as source:
         subject, found = parse(source, shown(file), known_primitives())
     if is_verbose():
         read = subject.document if isinstance(subject, Imported) else subject
@@ -316,7 +316,7 @@ def require_printable(out: str | None, format_: str) -> None:
 
 def emit_bytes(data: bytes, out: str | None) -> None:
     """Write finished data to OUT or standard output."""
-    from tidu_cli.formats.files import write_pieces
+    from tidu_cli.formats.output import write_pieces
 
     _written(lambda: write_pieces((data,), out), out)
 
@@ -342,7 +342,7 @@ def emit_lines(lines: Iterable[str], styled: Callable[[str], str] = str) -> None
 
     `styled` gives escaped lines their colours.
     """
-    from tidu_cli.formats.files import write_pieces
+    from tidu_cli.formats.output import write_pieces
 
     printed = (f"{styled(printable(line))}\n" for line in lines)
     _written(lambda: write_pieces(iter(lambda: "".join(islice(printed, _LINES)).encode(), b""), None), None)

@@ -42,12 +42,21 @@ def out_option(*formats: str) -> Callable[[F], F]:
         if out is None:
             return None
         chosen = ctx.params.get("format_")
-        if complaint := _complaint(out, chosen, formats, "format_" in ctx.params) or _not_to_lose(out, chosen, formats):
+        complaint = _complaint(out, chosen, formats, "format_" in ctx.params)
+        if complaint is None and not ctx.meta.get("--force"):
+            complaint = _not_to_lose(out, chosen, formats)
+        if complaint:
             raise click.BadParameter(complaint, ctx, param)
         return out
 
+    def force(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        ctx.meta["--force"] = value
+
     text = f"Write to this file, whole or not at all: {of_formats(formats)}; .gz and .zst after it compress. "
-    return click.option("-o", "out", metavar="OUT", callback=fitting, help=f"{text}[default: standard output]")
+    out_option = click.option("-o", "out", metavar="OUT", callback=fitting, help=f"{text}[default: standard output]")
+    text = "Write over OUT whatever it is, also what the command reads and what is no result."
+    force_option = click.option("--force", is_flag=True, is_eager=True, expose_value=False, callback=force, help=text)
+    return lambda function: out_option(force_option(function))
 
 
 def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_format: bool) -> str | None:
@@ -61,6 +70,8 @@ def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_forma
         require_library(compression)
     except CompressionError as error:
         return f"'{out}': {error}"
+    if out.endswith(os.sep) and found != "zarr":
+        return f"'{out}' ends in a slash, which means a folder, and a file is written; leave out the slash"
     if not suffix:
         return None
     if found in formats:
@@ -93,9 +104,9 @@ def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str 
     except (OSError, TiduError):
         found = None
     if found is None:
-        return f"'{out}' is there, and is no document or other result, so it is not written over; give another name, or remove it"
+        return f"'{out}' is there, and is no document or other result, so it is not written over; give another name, or --force"
     if found in MODELS and chosen not in (None, found):
-        return f"'{out}' is there, and is a model ({found}), which {chosen} does not replace; give another name, or remove it"
+        return f"'{out}' is there, and is a model ({found}), which {chosen} does not replace; give another name, or --force"
     return None
 
 

@@ -12,7 +12,8 @@ from tidu_cli.cluster.items.filed import from_files
 from tidu_cli.cluster.run import batch_of, parts
 from tidu_cli.cluster.saved import Saved
 from tidu_cli.cluster.work import Values
-from tidu_cli.formats.files import write_pieces
+from tidu_cli.formats.occupants import noting
+from tidu_cli.formats.output import write_pieces
 from tidu_cli.formats.suffixes import format_of
 from tidu_cli.formats.values import require_writable, write_values
 from tidu_cli.graph.graph import Graph
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+@noting()
 def mapped(
     graph: Graph,
     inputs: Mapping[Key, object],

@@ -26,7 +26,9 @@ class CustomAttrs(Attrs):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> CustomAttrs:
-        """Attrs of these values. Raises TypeRuleError for what JSON cannot hold."""
+        """Attrs of these values. Raises TypeRuleError for what JSON or msgpack cannot hold."""
+        for name, value in values.items():
+            _require_storable(f"attr '{name}'", value)
         try:
             return cls(text=json.dumps(values, sort_keys=True, allow_nan=False))
         except (TypeError, ValueError):
@@ -45,6 +47,19 @@ class CustomAttrs(Attrs):
     def identity(self, of_graph: object) -> dict[str, object]:
         """Likewise."""
         return self.values
+
+
+def _require_storable(name: str, value: object) -> None:
+    """Raises TypeRuleError for integers at any depth that msgpack, by which nodes are told apart, does not hold."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Mapping):
+            pending += one.values()
+        elif isinstance(one, list | tuple):
+            pending += one
+        elif isinstance(one, int) and not -(2**63) <= one < 2**64:
+            raise TypeRuleError(f"{name}: holds an integer beyond 64 bits, which msgpack cannot; write it as a string")
 
 
 def attrs_class(op: str, defaults: AttrValues) -> type[CustomAttrs]:

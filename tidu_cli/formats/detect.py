@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 
+from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.read import is_model, module_kind
 
@@ -38,3 +40,24 @@ def format_found(path: str) -> str | None:
         if kind := module_kind(source):
             return "mlir" if kind == "text" else "mlirbc"
     return next((found for beginning, found in _BEGINNINGS.items() if first.startswith(beginning)), None)
+
+
+_HEAD = 2**20
+"""A document is recognized by what it has within so many bytes."""
+
+_VERSION = re.compile(rb'"tidu"\s*:\s*1\s*[,}]|\xa4tidu\x01')
+"""The version of a document, in JSON and in msgpack."""
+
+
+def holds_document(path: str) -> bool:
+    """Whether a file is a document or a library of tidu's, or a model of another system. Raises OSError."""
+    try:
+        found = format_found(path)
+        if found in MODELS:
+            return True
+        if found not in ("json", "msgpack"):
+            return False
+        with open(path, "rb") as file:
+            return _VERSION.search(Source(file, unpacked=True).head(_HEAD)) is not None
+    except TiduError:  # a damaged archive
+        return False

@@ -1,29 +1,17 @@
-"""Files and pipes: bytes in, and bytes out in one piece or not at all."""
+"""Files and pipes: bytes in."""
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BytesIO
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.compression import N_MAGIC, SUFFIXES, CompressionError, Unpacked, compression_of, packed
-from tidu_cli.formats.replacing import replace
-
-T = TypeVar("T")
-
-Piece = bytes | memoryview
-"""A part of what is written."""
-
-AT_ONCE = 2**16
-"""So many bytes are written at once, where there are as many: what a pipe holds."""
-
-STDOUT = (None, "-", "/dev/stdout")
-"""The paths that mean standard output. /dev/stdout by name would replace the file that the shell redirected it to."""
+from tidu_cli.formats.compression import N_MAGIC, CompressionError, Unpacked, compression_of
+from tidu_cli.formats.occupants import Kind, note_read
 
 
 class Source:
@@ -82,9 +70,13 @@ class _Resumed:
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Source]:
-    """The bytes of a file, or of stdin for "-", to be read in the block. Raises DocumentError if they cannot be read."""
-    with _one_line_errors("stdin" if path == "-" else path, "read"), _opened(path) as file:
+def reading(path: str, kind: Kind = "data") -> Iterator[Source]:
+    """The bytes of a file, or of stdin for "-", to be read in the block. Raises DocumentError if they cannot be read.
+
+    `kind` says what the command takes it for, as `occupants` has it.
+    """
+    with one_line_errors("stdin" if path == "-" else path, "read"), _opened(path) as file:
+        note_read(file, kind)
         yield Source(file, None if path == "-" else path, unpacked=True)
 
 
@@ -100,62 +92,6 @@ def read_bytes(path: str) -> bytes:
     return data
 
 
-def write_pieces(pieces: Iterable[Piece], path: str | None) -> int:
-    """Write what may be made meanwhile to a file, or to stdout for None and "-"; give its length.
-
-    A file is replaced at once when all is written, under its old permissions, and left as it was if anything fails.
-    It is compressed where the path ends in .gz or .zst. A link stays a link: the file that it points to is replaced. Devices and
-    pipes are written to directly. Raises DocumentError; BrokenPipeError if the reader has gone.
-    """
-    with _one_line_errors("stdout" if path in STDOUT else str(path), "write"):
-        if path in STDOUT:
-            if sys.stdout is None:
-                raise DocumentError("stdout: is closed")
-            return _write(sys.stdout.buffer, pieces)
-        if compression := SUFFIXES.get(os.path.splitext(path)[1].lower()):
-            pieces = packed(pieces, compression)
-        if _is_special(path):
-            with open(path, "wb") as file:
-                return _write(file, pieces)
-        return replace(os.path.realpath(path), lambda file: _write(file, pieces))
-
-
-def write_first(pieces: Iterable[Piece], path: str, rest: Callable[[], T]) -> T:
-    """Write to a file, and then do the rest; give what that gives. If it fails, the file is as it was. Raises likewise."""
-    found: list[T] = []
-
-    def both() -> Iterator[Piece]:
-        yield from pieces
-        found.append(rest())  # after which the file is complete, and gets its name
-
-    write_pieces(both(), path)
-    return found[0]
-
-
-def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
-    length = 0
-    for piece in _gathered(pieces):
-        rest = memoryview(piece).cast("B")
-        length += len(rest)
-        while rest:  # An unbuffered stdout, as with PYTHONUNBUFFERED, may take a part only.
-            rest = rest[file.write(rest) :]
-    file.flush()
-    return length
-
-
-def _gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """The pieces, the small ones joined. So a reader like `head`, which goes when it has seen enough, has all of a small file."""
-    small: list[Piece] = []
-    size = 0
-    for piece in pieces:
-        small.append(piece)
-        size += memoryview(piece).nbytes
-        if size >= AT_ONCE:
-            yield b"".join(small) if len(small) > 1 else piece
-            small, size = [], 0
-    yield b"".join(small)
-
-
 def _opened(path: str) -> AbstractContextManager[BinaryIO]:
     if path != "-":
         return open(path, "rb")
@@ -164,15 +100,9 @@ def _opened(path: str) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdin.buffer)
 
 
-def _is_special(path: str) -> bool:
-    try:
-        return not stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        return False
-
-
 @contextmanager
-def _one_line_errors(where: str, action: str) -> Iterator[None]:
+def one_line_errors(where: str, action: str) -> Iterator[None]:
+    """Within the block errors of the system are a DocumentError each, which says what could not be read or written."""
     if not _is_path(where):
         raise DocumentError(f"{where!r}: not a path")
     try:

@@ -10,7 +10,7 @@ from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, TiduError, did_you_mean, worded
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.messages import naming, one_line, shown
-from tidu_cli.formats.nodes.claims import check_linear, check_zeros
+from tidu_cli.formats.nodes.claims import check_linear, check_own_tangents, check_zeros
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import Numbering
 from tidu_cli.formats.nodes.reader import NodeReader, check_value
@@ -27,7 +27,7 @@ from tidu_cli.formats.shape.document import (
     type_reader,
 )
 from tidu_cli.formats.shape.outline import accepted, judged
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
@@ -35,9 +35,6 @@ from tidu_cli.limits import require
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched, watch
-
-MAX_GRAPH_NESTING = 64
-"""How deep graphs may stand within nodes of graphs within nodes: rules recurse as deep."""
 
 
 def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document, str]:
@@ -248,6 +245,7 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
     require("nodes", sum(graph.n_nodes for graph in graphs) + numbering.n_within, "the document")
     bindings = tuple(_bindings(data.bindings or (), graphs))
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
+    check_own_tangents(document)
     check_zeros(document, numbering.zeros_due, numbering.primitives)
     unused = document.passes.keys() - document.used_passes() if document.passes else ()
     if unused:

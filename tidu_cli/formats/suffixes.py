@@ -32,7 +32,7 @@ DOCUMENTS = ("json", "msgpack", "onnx", "mlir", "mlirbc")
 
 def split(path: str) -> tuple[str, str | None]:
     """The suffix of a path without that of a compression, "" if it has none, and the compression."""
-    stem, suffix = os.path.splitext(path)
+    stem, suffix = os.path.splitext(path.rstrip(os.sep))  # a slash after it says that it is a folder, as zarr is
     packed = compression.SUFFIXES.get(suffix.lower())
     return (os.path.splitext(stem)[1] if packed else suffix), packed
 
@@ -49,7 +49,7 @@ def format_of(path: str | None) -> str | None:
 
 def is_chunked(path: str | None) -> bool:
     """Whether a path's suffix says that arrays there are put together of chunks, and not in memory."""
-    return path is not None and os.path.splitext(path)[1].lower() in (".zarr", ".npz", ".npy")
+    return path is not None and os.path.splitext(path.rstrip(os.sep))[1].lower() in (".zarr", ".npz", ".npy")
 
 
 def of_formats(formats: tuple[str, ...]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tidu_cli.formats.files import STDOUT, Piece, write_first, write_pieces
+from tidu_cli.errors import DocumentError
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
+from tidu_cli.formats.output import STDOUT, Piece, write_first, write_pieces
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, graphs_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.watching import watch
 
@@ -44,6 +46,7 @@ def formatted(
         return iter((stablehlo_text(document) if format == "mlir" else stablehlo_artifact(document, target_version),))
     if format not in ("json", "msgpack"):
         raise ValueError(f"unknown format {format!r}")
+    _require_readable(document)
     binary = format == "msgpack"
     writers = [
         GraphWriter(document, graph, binary=binary, types=types, listed=not binary if listed is None else listed)
@@ -58,6 +61,18 @@ def formatted(
     from tidu_cli.formats.json.writer import texts
 
     return map(str.encode, texts(heading(document), writers, after, watched))
+
+
+def _require_readable(document: Document) -> None:
+    """Raises DocumentError for graphs that stand within one another deeper than readers go."""
+    deep = {code for code, case in enumerate(document.cases.cases) if any(g.depth > MAX_GRAPH_NESTING for g in graphs_of([case]))}
+    for graph in document.graphs if deep else ():
+        for node, code in enumerate(graph.code):
+            if code in deep:
+                raise DocumentError(
+                    f"{graph.describe(node)}: graphs within graphs nest deeper than {MAX_GRAPH_NESTING} levels, the most that are "
+                    "read; write the inner loops and branches out"
+                )
 
 
 def write_document(
@@ -76,11 +91,12 @@ def write_document(
     """
     if format != "onnx" or path is None or path in STDOUT:
         pieces = formatted(document, format, types=types, listed=listed, opset=opset, target_version=target_version)
-        return write_pieces(pieces, path)
+        return write_pieces(pieces, path, "document")
     from tidu_cli.formats.onnx.writing.model import onnx_files
 
     location = f"{os.path.basename(path)}.data"
     model, beside = onnx_files(document, location) if opset is None else onnx_files(document, location, opset)
     if not beside:
-        return write_pieces((model,), path)
-    return write_first((beside,), os.path.join(os.path.dirname(path), location), lambda: write_pieces((model,), path))
+        return write_pieces((model,), path, "document")
+    data = os.path.join(os.path.dirname(path), location)
+    return write_first((beside,), data, lambda: write_pieces((model,), path, "document"), "weights")

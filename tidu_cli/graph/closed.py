@@ -15,6 +15,9 @@ from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import Type
 
+MAX_GRAPH_NESTING = 64
+"""How deep graphs may stand within nodes of graphs within nodes in a file: rules recurse as deep."""
+
 
 class ClosedGraph:
     """A closed graph over a table of just the cases in it, so that it may be compared: equal ones have the same file form."""
@@ -53,6 +56,11 @@ class ClosedGraph:
         graph = self.graph
         inputs = tuple([replace(i, key=Key(str(k))) for k, i in enumerate(graph.inputs)])
         return Document((replace(graph, inputs=inputs),), graph.cases)
+
+    @cached_property
+    def depth(self) -> int:
+        """How many graphs stand within one another, this one included."""
+        return 1 + max((graph.depth for graph in graphs_of(self.graph.cases.cases)), default=0)
 
     @cached_property
     def _identity(self) -> tuple[Any, ...]:
@@ -118,13 +126,18 @@ def named_graphs(attrs: object) -> Sequence[tuple[str, ClosedGraph]]:
     return found
 
 
+def graphs_of(cases: Iterable[Case]) -> list[ClosedGraph]:
+    """The graphs that cases hold."""
+    return [graph for case in cases for graph in closed_graphs(case.attrs)]
+
+
 def graphs_within(cases: Iterable[Case]) -> Iterator[ClosedGraph]:
     """The graphs that cases hold, and those in them, at any depth."""
-    pending = [graph for case in cases for graph in closed_graphs(case.attrs)]
+    pending = graphs_of(cases)
     while pending:
         found = pending.pop()
         yield found
-        pending += [graph for case in found.graph.cases.cases for graph in closed_graphs(case.attrs)]
+        pending += graphs_of(found.graph.cases.cases)
 
 
 def cases_within(cases: Iterable[Case]) -> Iterator[Case]:

@@ -5,7 +5,7 @@ Walks are chains of iterators in C, which take half the time of a generator and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from itertools import chain, compress, repeat
 from operator import itemgetter
 
@@ -44,7 +44,7 @@ def whole_nodes(graph: Graph, args: Iterable[int]) -> Iterator[Numbers]:
     return _taken(graph, graph.code, lambda code, arity: zip(repeat(code), *[rest] * arity, strict=False))
 
 
-def mark_dependencies(graph: Graph, marked: list[int]) -> None:
+def mark_dependencies(graph: Graph, marked: MutableSequence[int]) -> None:
     """Mark with 1 what marked arguments depend on. `marked` has a place for each: values, then externals, the last one first."""
     firsts = first_results(graph)
     reads = operands(graph, reversed(graph.code), reversed(graph.args))

@@ -19,8 +19,11 @@ from tests.interpret import random_inputs
 from tests.record_graphs import record_graphs
 from tests.strategies import seeds
 from tests.tiers import examples
+from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.evaluate import outward
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
@@ -57,6 +60,21 @@ def test_samples(path: Path) -> None:
     document, _ = parse_document(path.read_bytes(), path.name)
     inputs = given_to(document, 0)
     assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
+
+
+@pytest.mark.parametrize("op", ["abs", "pow", "exp2", "log1p", "atanh", "sinh", "cosh", "integer_pow"])
+def test_what_replaces_functions_of_lax_takes_all_dtypes(op: str) -> None:
+    import jax
+
+    from tidu_cli.runtime.jax.primitives.precise import FUNCTIONS
+
+    assert op in FUNCTIONS and len(FUNCTIONS) == 8
+    with jax.enable_x64(True):
+        for _, case in example_cases(BUILTIN, BUILTIN[op]):
+            operands = [jax.ShapeDtypeStruct(t.shape, numpy_dtype(np, t.dtype)) for t in case.operands]
+            attrs = case.attrs.to_data(binary=False)
+            found = jax.eval_shape(lambda *xs, attrs=attrs: FUNCTIONS[op](attrs, *xs), *operands)
+            assert (found.dtype, found.shape) == (numpy_dtype(np, case.results[0].dtype), case.results[0].shape), case
 
 
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

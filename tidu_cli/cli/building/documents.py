@@ -35,6 +35,10 @@ def built(
 
     Where -i is `shared` by several documents, each takes what it has names for. Raises what builders raise.
     """
+    if kind == "function":
+        from tidu_cli.formats.occupants import note_read
+
+        note_read(source.rpartition(":")[0])
     given = _given(source, kind, settings, files, shared)
     data = data_of(settings, files) if settings or files else None
     if jax:

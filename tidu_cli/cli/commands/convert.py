@@ -110,7 +110,7 @@ def command(
     if weights is None:
         emit(document, out, format_, came_in, **how)
         return
-    from tidu_cli.formats.files import write_first
+    from tidu_cli.formats.output import write_first
     from tidu_cli.formats.values import write_values
 
     values = write_values({parse_key(text): value for text, value in imported.weights.items()}, "npz")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.occupants import note_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,6 +131,7 @@ def require_same(source: Any, shape: tuple[int, ...], dtype: str) -> None:
 def located(path: str) -> Located:
     """The array of an .npy file. Raises DocumentError, OSError."""
     with open(path, "rb") as file:
+        note_read(file)
         shape, fortran, dtype = _header(file, path)
         found = Located(path, file.tell(), dtype, shape, fortran)
     require_whole(found)
@@ -142,6 +144,7 @@ def members_of(path: str) -> Iterator[tuple[str, Located | Compressed]]:
 
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
+            note_read(file)
             for info in archive.infolist():
                 if not info.filename.endswith(".npy"):
                     continue

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from tidu_cli.errors import DocumentError, worded
 from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
+from tidu_cli.formats.output import require_replaceable
 from tidu_cli.formats.replacing import replace
 from tidu_cli.graph.select import listed
 
@@ -100,6 +101,8 @@ class Sink:
             raise DocumentError(f"{path}: there is a directory; remove it, or choose another name")
         if _suffix(path) == ".zarr" and os.path.lexists(path):  # which no directory takes the place of
             raise DocumentError(f"{path}: there is a file; remove it, or choose another name")
+        if _suffix(path) != ".zarr":
+            require_replaceable(path)
         told = json.dumps(asdict(manifest), indent=1)
         place = os.path.join(sink.folder, MANIFEST)
         if os.path.exists(place):

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgpack
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.files import Piece
 from tidu_cli.formats.nodes.writer import BLOCK, GraphWriter, with_meta
+from tidu_cli.formats.output import Piece
 from tidu_cli.graph.graph import Column, Externals
 from tidu_cli.watching import Watched
 

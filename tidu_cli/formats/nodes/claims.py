@@ -15,6 +15,7 @@ from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes.plain import are_local, operands_of
 from tidu_cli.graph.graph import CaseTable, Column, Document, Place
 from tidu_cli.graph.link import Application, Definitions
+from tidu_cli.graph.own_tangents import not_linear, own_tangent_read
 from tidu_cli.graph.passes import occurring
 from tidu_cli.rules.recording.linearity import makes_zeros, not_zero
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -42,6 +43,12 @@ def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None
             if active != (args[start + k] >= 0):
                 what = "active, but no tangent reaches it" if active else "inactive, but it depends on the tangents"
                 raise DocumentError(f"node {node} ({cases[number].op}): input {k} is {what}")
+
+
+def check_own_tangents(document: Document) -> None:
+    """Raises DocumentError that names a linear graph which other graphs or bindings make a nonlinear function of its inputs."""
+    if wrong := own_tangent_read(document):
+        raise DocumentError(f'{not_linear(*wrong)}; leave out "linear" and the roles of its nodes')
 
 
 def check_zeros(document: Document, due: Due, primitives: PrimitiveSet) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tidu_cli.errors import DocumentError, counted
+from tidu_cli.formats.occupants import note_read
 from tidu_cli.formats.onnx.contents import require_sound, tensors
 from tidu_cli.formats.onnx.package import package
 from tidu_cli.limits import require
@@ -104,6 +105,7 @@ def _part(file: Path, offset: int, length: int | None, place: str, before: int) 
     """The bytes of a file from some place on, where `before` have been read of such files. Raises DocumentError, LimitError."""
     never = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # whatever it has become since it was looked at
     with open(os.open(file, os.O_RDONLY | never), "rb") as source:
+        note_read(source, "weights")
         size = os.fstat(source.fileno()).st_size
         length = size - offset if length is None else length
         if offset + length > size or length < 0:

@@ -15,6 +15,7 @@ from tidu_cli.formats.compression import CompressionError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import require_finite, wants_text
 from tidu_cli.formats.messages import repeated
+from tidu_cli.formats.occupants import note_read
 from tidu_cli.formats.values.members import field_of
 from tidu_cli.formats.values.npy import read_array
 from tidu_cli.formats.values.places import is_place, value_at
@@ -264,6 +265,7 @@ def _undeclared_key(text: str, source: str) -> Key | None:
 def _read_npy(path: str, where: str) -> NDArray[Any]:
     try:
         with open(path, "rb") as file:
+            note_read(file)
             return read_array(Source(file, unpacked=True), where, limits().bytes())
     except FileNotFoundError:
         raise DocumentError(f"{where}: no such file: {path}") from None

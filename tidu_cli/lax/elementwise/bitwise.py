@@ -53,6 +53,8 @@ def _bitcast_types(attrs: BitcastAttrs, operands: Types) -> Types:
     (x,), new = operands, attrs.new_dtype
     if new not in REALS:
         raise TypeRuleError(f"new_dtype {new}: bits are those of integers and floats")
+    if x.dtype not in REALS:
+        raise TypeRuleError(f"the operand is {x}, and bits are those of integers and floats; convert it first")
     if new == x.dtype:
         raise TypeRuleError(f"the operand {x} is of new_dtype {new}; leave the conversion out")
     old_size, new_size = ITEMSIZE[x.dtype], ITEMSIZE[new]

@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, placed
 from tidu_cli.graph.columns.large import no_collection
-from tidu_cli.graph.graph import CaseTable, Graph
+from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Transposition, Types
 from tidu_cli.rules.recording.integers import tangents_of_results
@@ -55,10 +55,17 @@ class Templates(dict[Hashable, Template]):
 
 
 @contextmanager
-def _rule_refused() -> Iterator[None]:
-    """What a rule would emit may be no node, such as an array of too many axes: then there is no rule for this case."""
+def _rule_refused(case: Case) -> Iterator[None]:
+    """What a rule would emit may be no node, such as an array of too many axes: then there is no rule for this case.
+
+    Nor is there, where it reads a type that a detached operand hides.
+    """
     try:
         yield
+    except (AttributeError, TypeError):
+        if None not in case.operands:
+            raise
+        raise MissingRuleError(HIDDEN) from None
     except TypeRuleError as error:
         raise MissingRuleError(f"its rule does not apply: {error}") from None
 
@@ -76,7 +83,7 @@ def _recorded_once(record: Recording[P]) -> Recording[P]:
         found = kept.get(key)
         if found is None or found[0] is not primitive:
             own = CaseTable(cases.vocabulary)
-            with no_collection(), _rule_refused():
+            with no_collection(), _rule_refused(case):
                 found = primitive, own, record(primitives, own, own.intern(case), flags, *args, **kwargs)
             if len(found[2].nodes) <= KEPT_NODES:
                 if len(kept) >= KEPT:

@@ -19,6 +19,7 @@ from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
+from tidu_cli.graph.own_tangents import not_linear, own_tangent_read
 from tidu_cli.graph.select import listed
 from tidu_cli.transforms.linking.rename import with_other_keys
 
@@ -100,6 +101,11 @@ def require_linear(document: Document) -> None:
                 f"depend on '{mixed}' of the same pass; make that another one with "
                 + worded("tidu convert --pass, or tidu linearize --pass", "renumber, or pass_number= of linearize")
             )
+    if wrong := own_tangent_read(document):
+        graph, key = wrong
+        raise TransformError(
+            f"{not_linear(graph, key)}; bind the input to an output of a linear graph, or to what needs no tangents"
+        )
 
 
 def _steps(graph: Graph) -> set[int]:

@@ -18,6 +18,10 @@ CODES = {name: code for code, name in DTYPES.items()}
 """The codes of element types by the names of dtypes."""
 
 
+MOST_LEVELS = 31
+"""How deep graphs may stand within nodes of graphs: protobuf reads 100 messages within one another, three a graph, and types."""
+
+
 class NoMeaningError(DocumentError):
     """A node that has no meaning in ONNX."""
 
@@ -25,8 +29,9 @@ class NoMeaningError(DocumentError):
 class Body:
     """Nodes in order, and the constants that they read by name. Names are made here, with a prefix."""
 
-    def __init__(self, opset: int, prefix: str = "", numbers: Iterator[int] | None = None) -> None:
+    def __init__(self, opset: int, prefix: str = "", numbers: Iterator[int] | None = None, level: int = 0) -> None:
         self.opset = opset
+        self.level = level
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
         self._prefix = prefix
@@ -63,7 +68,12 @@ class Body:
 
     def within(self) -> Body:
         """The body of a graph within a node, which may read names of this one."""
-        return Body(self.opset, self._prefix, self._numbers)
+        if self.level == MOST_LEVELS:
+            raise NoMeaningError(
+                f"graphs within graphs nest deeper than {MOST_LEVELS} levels, the most that programs read of a file of ONNX; "
+                f"write {worded('--format msgpack', 'a .msgpack file')}"
+            )
+        return Body(self.opset, self._prefix, self._numbers, self.level + 1)
 
     def subgraph(self, inputs: Sequence[Type], write: Callable[..., Sequence[tuple[str, Type]]]) -> Any:
         """A graph within a node, of inputs of these types. `write` is given its body and the names of inputs, and gives outputs."""

@@ -98,12 +98,14 @@ def array_type(text: str) -> TensorType:
         raise RefusedError(f"has the type {text}, for which tidu has no type") from None
 
 
-def array_of(data: dict[str, Any]) -> tuple[NDArray[Any], TensorType]:
+def array_of(data: Any) -> tuple[NDArray[Any], TensorType]:
     """The array of an attribute, of one element if it is that one again and again, and its type. Raises RefusedError."""
     import numpy as np
 
     from tidu_cli.lax.arrays.structural import numpy_dtype
 
+    if not isinstance(data, dict):  # such as dense_resource<NAME>, whose numbers stand elsewhere in the file
+        raise RefusedError(f"has an array in a form that is not read, {str(data)[:60]}; write its numbers as dense<...>")
     type_ = array_type(data["type"])
     if "text" in data:
         raise RefusedError(f"has numbers that are not read: {data['text']}")

@@ -27,7 +27,7 @@ FEW_NODES = 100
 def stablehlo_text(document: Document) -> bytes:
     """The text of a document's module, the same for the same document. Raises UnwrittenError, which names graph and node."""
     package()
-    text = module_text(document)
+    text = _text(document)
     with _context():
         module = _parsed(text)
         _claim(module, document)
@@ -40,7 +40,7 @@ def stablehlo_artifact(document: Document, version: str | None = None) -> bytes:
     The default is a version that is twelve weeks old. Raises ArgumentError for versions that are not written.
     """
     version = _version(version)
-    text = module_text(document)
+    text = _text(document)
     with _context() as context:
         from jaxlib.mlir.dialects import stablehlo
 
@@ -50,6 +50,14 @@ def stablehlo_artifact(document: Document, version: str | None = None) -> bytes:
         _claim(read, document)
         data: bytes = stablehlo.serialize_portable_artifact(read, version)
         return data
+
+
+def _text(document: Document) -> str:
+    try:
+        return module_text(document)
+    except RecursionError:  # of JAX, which lowers graphs within graphs by functions within functions
+        way = worded("--format msgpack", "a .msgpack file")
+        raise UnwrittenError(f"graphs within graphs nest deeper than JAX writes modules of; write {way}") from None
 
 
 def _version(version: str | None) -> str:

@@ -9,7 +9,8 @@ from jax import lax
 Attrs = dict[str, Any]
 
 
-def _abs(attrs: Attrs, x: Any) -> Any:
+def magnitude(attrs: Attrs, x: Any) -> Any:
+    """|x|, which lax has not got for unsigned integers."""
     return lax.abs(x) if x.dtype.kind != "u" else x
 
 
@@ -18,7 +19,7 @@ def _round(attrs: Attrs, x: Any) -> Any:
 
 
 FUNCTIONS = {
-    "abs": _abs,
+    "abs": magnitude,
     "round": _round,
     "regularized_incomplete_beta": lambda attrs, a, b, x: lax.betainc(a, b, x),
     "optimization_barrier": lambda attrs, *xs: lax.optimization_barrier(xs),

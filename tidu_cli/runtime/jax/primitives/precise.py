@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from tidu_cli.runtime.jax.primitives.elementwise import magnitude
+
 Attrs = dict[str, Any]
 
 
@@ -67,7 +69,7 @@ def _integer_pow(attrs: Attrs, x: Any) -> Any:
 def _abs(attrs: Attrs, x: Any) -> Any:
     """An infinite part outweighs a NaN, as in C99's hypot."""
     if x.dtype.kind != "c":
-        return lax.abs(x)
+        return magnitude(attrs, x)
     parts = [lax.abs(lax.real(x)), lax.abs(lax.imag(x))]
     infinite = lax.full_like(parts[0], np.inf)
     return lax.select(lax.bitwise_or(*[lax.eq(part, infinite) for part in parts]), infinite, lax.abs(x))
