@@ -32,6 +32,8 @@ PARAMETERS = {
     "needed_inputs": "needed-inputs",
     "dims": "dim",
     "input_types": "input-type",
+    "keys": "key",
+    "graphs": "graph",
 }
 
 
