@@ -23,7 +23,8 @@ FUNCTIONS = {"eval": ["evaluate"], "dot": ["to_dot"], "convert": ["save", "load"
 
 SPELLED = {
     "pass": {"linearize": "pass_number", "convert": "passes"}, "move": {"eval": "moves"},
-    "dim": {"convert": "dims"}, "input-type": {"convert": "input_types"}, "key": {"rename": "keys"}, "graph": {"rename": "graphs"}, "plugins": {}, "ops": {},
+    "dim": {"convert": "dims"}, "input-type": {"convert": "input_types"},
+    "key": {"rename": "keys"}, "graph": {"rename": "graphs"}, "plugins": {}, "ops": {},
 }  # fmt: skip
 """Options whose arguments are called otherwise."""
 
