@@ -78,7 +78,7 @@ def test_ctrl_c_leaves_no_process_and_what_is_done(whom, work, tmp_path):
         if of_session(running.pid):
             os.killpg(running.pid, signal.SIGKILL)
     assert (stdout, stderr.decode()) == (b"", "tidu eval: error: interrupted; what is done is kept, go on with --resume\n")
-    assert running.returncode in (130, -signal.SIGINT)
+    assert running.returncode == -signal.SIGINT, "as without a cluster"
     assert not out.exists()
     assert 5 <= len(chunks(out)) < N
 

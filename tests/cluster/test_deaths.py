@@ -81,6 +81,22 @@ def test_results_that_are_cancelled_as_they_are_fetched(client, monkeypatch):
         put_together(batch(), parts(batch(), client))
 
 
+@pytest.mark.parametrize("asked", ["register_plugin", "run"])
+def test_a_scheduler_that_goes_as_it_is_asked(client, monkeypatch, asked):
+    """As it does while a job is sent: which function of Dask's waited for it is of no account."""
+
+    from distributed.comm.core import CommClosedError
+
+    from tidu_cli.cluster.dask.scheduler import connected
+
+    def closed(*args, **options):
+        raise CommClosedError("in <TCP>: ConnectionPool.register_worker_plugin")
+
+    monkeypatch.setattr(client, asked, closed)
+    with pytest.raises(EvaluationError, match=r"^the scheduler does not answer any more$"), connected(client):
+        put_together(batch(), parts(batch(), client))
+
+
 @pytest.mark.check
 def test_a_worker_killed_while_sums_are_on_it(slowly):
     made = batch(reduction="sum", chunk=1)

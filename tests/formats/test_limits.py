@@ -67,6 +67,13 @@ def test_a_batch_past_the_limit():
         evaluate(wide, {"x0": [1.0, 2.0]}, batch={"x0": 0})
 
 
+def test_a_batch_that_no_memory_holds():
+    wide = with_outputs(one_node("broadcast_in_dim", ["f64[]"], {"shape": [2**58], "broadcast_dimensions": []}))
+    message = r"output y0: 4 values of f64\[288230376151711744\] are larger than any memory; take fewer at a time$"
+    with pytest.raises(EvaluationError, match=message):
+        evaluate(wide, {"x0": [1.0, 2.0, 3.0, 4.0]}, batch={"x0": 0})
+
+
 def test_a_rule_past_the_limit_names_the_node():
     # Inside, 64 axes; a batch of them is one too many.
     nodes = [

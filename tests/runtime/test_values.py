@@ -22,6 +22,7 @@ from tests.templates import type_of
 from tests.tiers import examples
 from tests.waiting import cpu_seconds
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError
+from tidu_cli.formats.chunks.sources import sources_of
 from tidu_cli.formats.values import parse_assignment, read_values, write_values
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import TensorType
@@ -176,9 +177,33 @@ def test_a_damaged_array_is_refused_in_one_line(data, tmp_path):
         (DocumentError, LimitError), match=r"--set x: (cannot read .* as \.npy: |an array of .* more than)"
     ) as caught:
         parse_assignment(f"x=@{tmp_path}/x.npy", [Key("x")])
-    assert "\n" not in str(caught.value)
-    with pytest.raises((DocumentError, LimitError), match=r"malformed npz: member 'x\.npy': |v: x: an array of .* more than"):
+    said = [str(caught.value)]
+    with pytest.raises(
+        (DocumentError, LimitError), match=r"malformed npz: member 'x\.npy': |v: x: an array of .* more than"
+    ) as caught:
         read_values(npz(("x.npy", data)), "v")
+    said.append(str(caught.value))
+    (tmp_path / "z.npz").write_bytes(npz(("x.npy", data)))
+    for name in ("x.npy", "z.npz") if b"|b1" not in data and b"99" not in data else ():  # as parts are read, and so not all of it
+        with pytest.raises(DocumentError) as caught:
+            sources_of(f"{tmp_path}/{name}")
+        said.append(str(caught.value))
+    for text in said:
+        assert "\n" not in text and re.search("write it again|convert it with astype|--max-memory", text)
+        assert not re.search(r"EOF|statement|header|arr\.size|dtype descriptor|never closed", text)
+
+
+def test_a_member_that_ends_before_its_array_is_not_read_beyond_it(tmp_path):
+    (tmp_path / "z.npz").write_bytes(npz(("x.npy", header("{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", b"\0" * 20))))
+    with pytest.raises(DocumentError, match=r"z\.npz: x: is cut off, at 20 bytes of 24; write it again"):
+        sources_of(f"{tmp_path}/z.npz")
+
+
+def test_keys_steer_no_terminal_and_make_no_lines_in_csv():
+    values = {Key(f"a{chr(c)}b"): np.float64(1) for c in (*range(1, 32), 127, 0x85, 0x9B, 0x2028, 0x202E)}
+    values |= {Key("A\x1b"): np.eye(2)}
+    found = write_values(values, "csv", {}).decode()
+    assert found.count("\n") == 3 and all(c.isprintable() for line in found.splitlines() for c in line)
 
 
 def test_a_header_that_python_2_wrote_is_read():

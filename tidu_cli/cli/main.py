@@ -82,6 +82,12 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:  # of a user's function, as signals end the process; click would say "Aborted!" and exit with 1
+            import atexit
+            import signal
+
+            if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as `tidu_cli.__main__` sets it: so shells see what ended it
+                atexit._run_exitfuncs()  # as of Dask's, which the signal leaves no time for
+                os.kill(os.getpid(), signal.SIGINT)
             ctx.exit(130)
 
 

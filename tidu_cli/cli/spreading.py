@@ -137,7 +137,8 @@ def _evaluating(spread: Spread, batch: Batch, *, streamed: bool = False) -> Iter
     except KeyboardInterrupt:
         from tidu_cli.formats.chunks.sinks import kept
 
-        error(f"interrupted{'' if saved is None or not saved.is_begun() else f'; {kept()}'}")
+        if saved is not None and saved.is_begun():
+            error(f"interrupted; {kept()}")
         raise
 
 

@@ -254,7 +254,9 @@ def of_batch(type_: Type, size: int) -> Type:
     try:
         require_possible(found)
     except TypeRuleError as error:
-        raise TypeRuleError(f"a batch of {_cut(str(type_))} would be {error}") from None
+        if any(leaf.rank > MAX_RANK for _, leaf in leaves(found)):
+            raise TypeRuleError(f"a batch of {_cut(str(type_))} would be {error}") from None
+        raise TypeRuleError(f"{size:,} values of {_cut(str(type_))} are larger than any memory; take fewer at a time") from None
     return found
 
 

@@ -41,7 +41,7 @@ def run(folder: Path, *args: str) -> tuple[int, str]:
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     n, bits = run(tmp_path)
     assert n == 1 and run(tmp_path) == (0, bits)
-    (kept,) = tmp_path.iterdir()
+    (kept,) = tmp_path.glob("xla-*")
     data = kept.read_bytes()
     for damaged in (data[:-1], data[:100] + b"?" + data[101:], b"", b"xla"):
         kept.write_bytes(damaged)
@@ -62,7 +62,7 @@ def test_a_place_that_is_no_directory_keeps_nothing(tmp_path: Path) -> None:
 
 def test_what_is_kept_that_jax_does_not_take_is_compiled_anew(tmp_path: Path) -> None:
     n, bits = run(tmp_path)
-    (kept,) = tmp_path.iterdir()
+    (kept,) = tmp_path.glob("xla-*")
     write = "from tidu_cli.runtime.engines.caches import keep; import sys; keep(sys.argv[1], b'no program')"
     subprocess.run([sys.executable, "-c", write, kept.name], env=os.environ | {"TIDU_CACHE_DIR": str(tmp_path)}, check=True)
     assert n == 1 and run(tmp_path) == (1, bits) and run(tmp_path) == (0, bits)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, counted
@@ -18,6 +19,15 @@ class SchedulerLostError(EvaluationError):
 
     def __init__(self) -> None:
         super().__init__("the scheduler does not answer any more")
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Within the block the scheduler is asked: that it goes meanwhile is said, and not which function of Dask's waited."""
+    try:
+        yield
+    except OSError:
+        raise SchedulerLostError from None
 
 
 def task_failure(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tidu_cli import __version__
+from tidu_cli.cluster.dask.failures import asking
 from tidu_cli.cluster.dask.package import require_dask
 from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.errors import ArgumentError, EvaluationError, counted
@@ -150,7 +151,8 @@ def _require_workers(client: Client) -> None:
         address = client.scheduler_info()["address"]
         raise EvaluationError(f"the scheduler at {address} has no workers; `dask worker {address}` starts one") from None
     # By its text, as a function of tidu would be looked for where there may be none.
-    found = client.run(eval, "__import__('tidu_cli').__version__", on_error="return")
+    with asking():
+        found = client.run(eval, "__import__('tidu_cli').__version__", on_error="return")
     wrong = {address: version for address, version in found.items() if version != __version__}
     for address, version in wrong.items():
         others = f" (and {counted(len(wrong) - 1, 'more worker')})" if len(wrong) > 1 else ""
@@ -173,11 +175,13 @@ def kept(client: Client, parcel: Parcel, job: Job) -> Iterator[None]:
         documents = _documents.setdefault(client, {})
         _let_go(client, but=mine)
         if mine not in documents:
-            client.register_plugin(Keeping(parcel), name=mine)
+            with asking():
+                client.register_plugin(Keeping(parcel), name=mine)
             documents[mine] = set()
         documents[mine].add(job.name)
     try:
-        client.register_plugin(Keeping(job), name=job.name)
+        with asking():
+            client.register_plugin(Keeping(job), name=job.name)
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.npy_header import read_header
 from tidu_cli.formats.occupants import note_read
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ def require_whole(source: Located) -> None:
         raise DocumentError(f"{source.path}: is cut off, at {size} bytes of {due}; write it again")
 
 
+def _require_numbers(n_bytes: int, shape: tuple[int, ...], dtype: str, where: str) -> None:
+    """Raises DocumentError if a member of an archive ends before its array does."""
+    import numpy as np
+
+    due = math.prod(shape) * np.dtype(dtype).itemsize
+    if n_bytes < due:
+        raise DocumentError(f"{where}: is cut off, at {n_bytes} bytes of {due}; write it again")
+
+
 def _require_same(source: Located) -> None:
     """Raises DocumentError if the file is not what it was when it was looked at, here or on the machine that did."""
     try:
@@ -152,6 +162,7 @@ def members_of(path: str) -> Iterator[tuple[str, Located | Compressed]]:
                 with archive.open(info) as member:
                     shape, fortran, dtype = _header(member, f"{path}: {name}")
                     length = member.tell()
+                _require_numbers(info.file_size - length, shape, dtype, f"{path}: {name}")
                 if info.compress_type == zipfile.ZIP_STORED:
                     header = _data_of(file, info.header_offset)
                     yield name, Located(path, header + length, dtype, shape, fortran, name, header)
@@ -184,14 +195,10 @@ def _member(path: str, member: str) -> IO[bytes]:
 
 def _header(file: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, str]:
     """The shape, whether in the order of Fortran, and the dtype. Raises DocumentError for what holds no numbers."""
-    from numpy.lib import format as npy
-
     try:
-        version = npy.read_magic(file)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-    except (ValueError, EOFError) as error:
-        raise DocumentError(f"{where}: is no array of NumPy's: {' '.join(str(error).split())}") from None
-    if dtype.hasobject or dtype.names or dtype.kind not in "biufcmMV":
+        shape, fortran, dtype = read_header(file)
+    except DocumentError as error:
+        raise DocumentError(f"{where}: {error}") from None
+    if dtype.names or dtype.kind not in "biufcmMV":
         raise DocumentError(f"{where}: is of {dtype}, and arrays are of numbers; convert it with astype")
     return shape, fortran and len(shape) > 1, dtype.str

@@ -7,8 +7,9 @@ import math
 import warnings
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
-from tidu_cli.errors import LimitError
+from tidu_cli.errors import DocumentError, LimitError
 from tidu_cli.formats.files import Source
+from tidu_cli.formats.npy_header import AGAIN, read_header
 from tidu_cli.limits import format_size, more_than
 
 if TYPE_CHECKING:
@@ -21,20 +22,21 @@ _HEADER = 2**14
 def read_array(file: IO[bytes] | Source, where: str, room: int) -> NDArray[Any]:
     """The array. No more is read, and decompressed, than its header says, and that may say `room` bytes at most.
 
-    Raises LimitError that begins with `where`, and what NumPy raises for a broken file.
+    Raises LimitError that begins with `where`, DocumentError for a broken file, and what a compressed one raises.
     """
     import numpy as np
     from numpy.lib import format as npy
 
     source = Source(cast(BinaryIO, file))
-    header = io.BytesIO(source.head(_HEADER))
-    with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote, which are read as well
-        version = npy.read_magic(header)
-        shape, _, dtype = npy.read_array_header_1_0(header) if version == (1, 0) else npy.read_array_header_2_0(header)
-        n_bytes = math.prod(shape) * dtype.itemsize
-        if n_bytes > room:
-            raise LimitError(f"{where}: an array of {format_size(n_bytes)}, {more_than('memory', room)}")
-        array: NDArray[Any] = npy.read_array(source, allow_pickle=False)
+    shape, _, dtype = read_header(io.BytesIO(source.head(_HEADER)))
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if n_bytes > room:
+        raise LimitError(f"{where}: an array of {format_size(n_bytes)}, {more_than('memory', room)}")
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            array: NDArray[Any] = npy.read_array(source, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise DocumentError(f"is cut off, or no array: {format_size(n_bytes)} of numbers are due; {AGAIN}") from None
     if array.dtype == np.bool_ and (array.view(np.uint8) > 1).any():
-        raise ValueError("a bool is a byte 0 or 1")
+        raise DocumentError(f"has a bool that is neither 0 nor 1; {AGAIN}")
     return array

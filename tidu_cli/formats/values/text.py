@@ -43,7 +43,7 @@ def csv_text(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> str:
 
 
 def _columns(member: Member) -> Iterator[tuple[str, list[str]]]:
-    name, array, type_ = member
+    name, array, type_ = printable(member.name), member.array, member.type
     if array.ndim > 2:
         raise DocumentError(f"csv has rows and columns, and {name} is {_type(member)}; write json, npz or npy")
     if array.ndim < 2:
