@@ -23,8 +23,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Selects the tier, before any module of tests is imported."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background, and some tests interrupt
+    # Shells ignore SIGINT in what they run in the background, and nohup SIGHUP; some tests send both to processes that inherit this.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     tier = config.getoption("--tier")
     os.environ[tiers.VARIABLE] = tier
     if tiers.full():
