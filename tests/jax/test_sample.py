@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.jax
+pytestmark = [pytest.mark.jax, pytest.mark.sample]
 
 AT_ONCE = 16
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 N = 150
 
 
+@pytest.mark.sample
 def test_a_sample_of_the_node_tests() -> None:
     from tests.onnx.check_node_tests import names, require_node  # which imports what makes 1,829 models
 

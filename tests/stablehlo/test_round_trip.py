@@ -86,7 +86,7 @@ def test_samples_and_their_derivatives(file: Path) -> None:
 
 
 LONG = frozenset({"regularized_incomplete_beta", "regularized_incomplete_beta_grad", "regularized_incomplete_beta_inv"})
-"""JAX takes minutes to lower their second derivatives, which are of many orders."""
+"""JAX takes minutes to lower their second derivatives, which are of many orders, and half a minute the first of the second one's."""
 
 
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])
@@ -102,15 +102,16 @@ def test_examples_and_their_derivatives(op: str) -> None:
         assert require(document_of([case for _, case in written]), "mlir")
     once = {example: case for example, case in written if any(t and t.inexact for t in case.operands)}
     if once:
-        for made in islice(derived(document_of(list(once.values()))), 2 if op in LONG else None):
+        orders = 1 if op == "regularized_incomplete_beta_grad" else 2 if op in LONG else None
+        for made in islice(derived(document_of(list(once.values()))), orders):
             require(made, "mlirbc")
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("op", sorted(LONG))
-def test_second_derivatives_that_take_long(op: str) -> None:
+def test_derivatives_that_take_long(op: str) -> None:
     cases = [case for _, case in example_cases(BUILTIN, BUILTIN[op]) if all(t and t.dtype in ("f64", "i64") for t in case.operands)]
-    for made in islice(derived(document_of(cases)), 2, None):
+    for made in islice(derived(document_of(cases)), 1, None):
         require(made, "mlirbc")
 
 

@@ -22,6 +22,8 @@ from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.evaluate import evaluate
 
+pytestmark = pytest.mark.sample
+
 DTYPES = {"f64", "bool", "i32", "i64"}
 
 
