@@ -86,7 +86,7 @@ def test_samples_and_their_derivatives(file: Path) -> None:
 
 
 LONG = frozenset({"regularized_incomplete_beta", "regularized_incomplete_beta_grad", "regularized_incomplete_beta_inv"})
-"""JAX takes minutes to lower their second derivatives, which are of many orders, and half a minute the first of the second one's."""
+"""JAX takes minutes to lower their second derivatives, which are of many orders, and half a minute the first one of the second."""
 
 
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])
