@@ -107,3 +107,12 @@ for op, n in ops.items():
 def test_matrices_that_are_not_finite_are_nan_and_lapack_is_silent() -> None:
     child = subprocess.run([sys.executable, "-c", BAD], capture_output=True, text=True, check=False)
     assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("x", [np.ones((3, 3)), np.arange(9.0).reshape(3, 3), np.outer([1.0, 2, 3], [3.0, 1, 2])])
+def test_roots_and_polar_factors_of_singular_matrices(x: Any) -> None:
+    """These are singular but for rounding."""
+    import scipy.linalg
+
+    for function in (lambda x: (scipy.linalg.polar(x)[0] * np.arange(3.0)).sum(), lambda x: scipy.linalg.sqrtm(x @ x.mT).sum()):
+        assert not np.isfinite(gradient(function, x)).all()

@@ -16,20 +16,20 @@ from tidu_cli.rules.terms import Term, op
 
 _EPSILON = {"f32": 2.0**-23, "f64": 2.0**-52}
 _GREATEST = {"f32": (2 - 2.0**-23) * 2.0**127, "f64": (2 - 2.0**-52) * 2.0**1023}
-_ROUNDINGS = 16
+ROUNDINGS = 16
 """As many as part numbers that are taken for equal, for each of them."""
 
 
 def rounding(w: Term, n: int, scale: Term | None = None) -> Term:
     """Up to which magnitude numbers are taken for 0: of each vector w of n values, or of `scale`, in the shape of w."""
     greatest = op("reduce_max")(abs_(w if scale is None else scale), axes=tuple(range(w.type.rank - 1, (scale or w).type.rank)))
-    bound = greatest * (_ROUNDINGS * n * _EPSILON[greatest.type.dtype])
+    bound = greatest * (ROUNDINGS * n * _EPSILON[greatest.type.dtype])
     return broadcast_in_dim(bound, shape=w.type.shape, broadcast_dimensions=tuple(range(w.type.rank - 1)))
 
 
 def resolution(like: Term, n: int) -> Term:
     """1 over the rounding of computations with n × n matrices, in an array of this type."""
-    return like.trace.full(1 / (_ROUNDINGS * max(n, 1) * _EPSILON[like.type.dtype]), like.type)
+    return like.trace.full(1 / (ROUNDINGS * max(n, 1) * _EPSILON[like.type.dtype]), like.type)
 
 
 def apart(w: Term, bound: Term, like: Term) -> Term:
@@ -98,7 +98,7 @@ def either(*rules: SingularRule) -> SingularRule:
 
 
 def _bound(np: Any, w: Any) -> Any:
-    return _ROUNDINGS * w.shape[-1] * np.finfo(w.dtype).eps * np.abs(w).max(-1, keepdims=True)
+    return ROUNDINGS * w.shape[-1] * np.finfo(w.dtype).eps * np.abs(w).max(-1, keepdims=True)
 
 
 def _of(batch: list[int]) -> str:
