@@ -12,33 +12,32 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.lax.linear_algebra.gauges import phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     abs_,
     adjoint,
-    argmin,
+    broadcast_in_dim,
     by_columns,
     by_rows,
     convert,
     diagonal,
+    gt,
     hermitian,
     product,
     real,
     reduce_sum,
     require_square,
     solved,
-    turned,
     with_diagonal,
 )
-from tidu_cli.lax.linear_algebra.singular import repeating
+from tidu_cli.lax.linear_algebra.singular import apart, infinite, quotient, repeating, resolution, rounding
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import conj, primitive
 from tidu_cli.rules.flops import on_matrices
-from tidu_cli.rules.terms import Term
+from tidu_cli.rules.terms import Term, op
 
 # Hermitian matrices.
 
@@ -60,7 +59,8 @@ def _eigh_kernel(np: Any, attrs: EighAttrs, operands: Types, results: Types) -> 
         w, v = np.linalg.eigh(x, "L" if attrs.lower else "U")
         return turned_by(np, v, phases(np, v)) if operands[0].complex and v.size else v, w
 
-    return of_batches(np, factors, operands, results)
+    kernel, read = of_batches(np, factors, operands, results), np.tril if attrs.lower else np.triu
+    return lambda x: kernel(read(x))  # what is not read may be NaN
 
 
 def _eigh_jvp(node: JVP) -> Sequence[Term | None]:
@@ -69,8 +69,8 @@ def _eigh_jvp(node: JVP) -> Sequence[Term | None]:
     # X_ii, by the phases. M. Seeger et al., "Auto-differentiating linear algebra" (2017), have the same.
     v, w = node.results
     p = product(adjoint(v), product(hermitian(node.tangent, lower=node.attrs.lower), v))
-    gaps = with_diagonal(by_columns(w, p) - by_rows(w, p), 1)
-    dv = product(v, with_diagonal(p, 0) / gaps)
+    regular = apart(w, rounding(w, v.type.shape[-1]), p)
+    dv = product(v, quotient(with_diagonal(p, 0), by_columns(w, p) - by_rows(w, p), regular))
     if v.type.complex:
         dv = dv + v * by_columns(turning(v, dv), v)
     return [dv, real(diagonal(p))]
@@ -114,28 +114,43 @@ def _eig_jvp(node: JVP) -> Sequence[Term | None]:
     t, x, (w, *_) = node.tangent, node.operands[0], node.results
     left, right = node.attrs.compute_left_eigenvectors, node.attrs.compute_right_eigenvectors
     t = t if t.type.dtype == w.type.dtype else convert(t, new_dtype=w.type.dtype)
-    found = []
+    tangents = []
     if left:
-        _, dv = _eig_tangents(conj(w), node.results[1], adjoint(t))
-        found.append(dv)
+        _, dv = _eig_tangents(conj(w), node.results[1], adjoint(t), x)
+        tangents.append(dv)
     if right:
-        dw, dv = _eig_tangents(w, node.results[-1], t)
-        return [dw, *found, dv]
-    # Nothing says that LAPACK finds the values in the same order when it is asked for the vectors, too.
+        dw, dv = _eig_tangents(w, node.results[-1], t, x)
+        return [dw, *tangents, dv]
+    # Values and vectors must be of one decomposition: where values repeat, no other order is known. LAPACK finds them in the same
+    # order without the vectors, and if ever it did not, derivatives are infinite.
     ws, v = x.trace.emit_all("eig", x, compute_left_eigenvectors=False, compute_right_eigenvectors=True)
-    dw = reduce_sum(solved(v, t) * turned(v), axes=(t.type.rank - 1,))
-    if not w.type.size:
-        return [dw, *found]
-    nearest = argmin(abs_(by_rows(w, t) - by_columns(ws, t)), axes=(t.type.rank - 1,), index_dtype="i32")
-    return [taken(dw, nearest, dw.type.rank - 1), *found]
+    p, growth = _projected(v, t)
+    same = op("le")(abs_(w - ws), rounding(w, v.type.shape[-1], x) * growth)
+    return [infinite(diagonal(p), same), *tangents]
 
 
-def _eig_tangents(w: Term, v: Term, t: Term) -> tuple[Term, Term]:
+def _projected(v: Term, t: Term) -> tuple[Term, Term]:
+    """P = V⁻¹ A' V, and the norms of the rows of V⁻¹, by which changes of the matrix grow in eigenvalues.
+
+    A row of P is infinite where rounding alone would make it: where a change of the matrix by rounding changes that norm by as
+    much as itself (the square of the norm times rounding is 1: so near is a matrix with too few eigenvectors, by J. H. Wilkinson,
+    "Note on matrices with a very ill-conditioned eigenproblem", 1972), or where rounding in the inverse comes to 1.
+    """
+    n, inverse = v.type.shape[-1], solved(v, with_diagonal(v.trace.full(0, v.type), 1))
+    size = abs_(inverse)
+    norms = op("reduce_max")(size, axes=(v.type.rank - 1,))  # the greatest elements: squares of others might overflow
+    error = reduce_sum(product(size, abs_(v)) * by_columns(norms, size), axes=(v.type.rank - 1,))
+    regular = gt(resolution(norms, n), op("max")(norms * norms, error))
+    rows = broadcast_in_dim(regular, shape=v.type.shape, broadcast_dimensions=tuple(range(v.type.rank - 1)))
+    return infinite(product(inverse, product(t, v)), rows), norms
+
+
+def _eig_tangents(w: Term, v: Term, t: Term, x: Term) -> tuple[Term, Term]:
     # Giles (2008), section 3.1: with P = V⁻¹ A' V, w' is the diagonal of P, and V' = V X with X_ij = P_ij / (w_j - w_i). LAPACK's
     # vectors have norm 1, and a greatest component that is real, which says what X_ii is.
-    p = solved(v, product(t, v))
-    gaps = with_diagonal(by_columns(w, p) - by_rows(w, p), 1)
-    u = product(v, with_diagonal(p, 0) / gaps)
+    p, growth = _projected(v, t)
+    regular = apart(w, rounding(w, v.type.shape[-1], x) * growth, p)
+    u = product(v, quotient(with_diagonal(p, 0), by_columns(w, p) - by_rows(w, p), regular))
     grown = reduce_sum(real(conj(v) * u), axes=(v.type.rank - 2,))
     return diagonal(p), u + v * (by_columns(turning(v, u), v) - by_columns(grown, v))
 

@@ -12,8 +12,8 @@ from tidu_cli.rules.terms import Term, op
 DTYPES = frozenset({"f32", "f64", "c64", "c128"})
 """Those that LAPACK has."""
 
-abs_, and_, argmax, argmin, broadcast_in_dim, convert, dot_general, eq, ge, gt = map(
-    op, ("abs", "and", "argmax", "argmin", "broadcast_in_dim", "convert_element_type", "dot_general", "eq", "ge", "gt")
+abs_, and_, argmax, broadcast_in_dim, convert, dot_general, eq, ge, gt = map(
+    op, ("abs", "and", "argmax", "broadcast_in_dim", "convert_element_type", "dot_general", "eq", "ge", "gt")
 )
 pad, reduce_sum, reshape, select_n, sign, slice_, transpose, triangular_solve = map(
     op, ("pad", "reduce_sum", "reshape", "select_n", "sign", "slice", "transpose", "triangular_solve")

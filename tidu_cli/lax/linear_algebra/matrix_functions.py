@@ -20,7 +20,10 @@ from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     above,
     adjoint,
+    batch_axes,
     beside,
+    broadcast_in_dim,
+    gt,
     part,
     product,
     require_matrices,
@@ -28,7 +31,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     solved,
     turned,
 )
-from tidu_cli.lax.linear_algebra.singular import vanishing
+from tidu_cli.lax.linear_algebra.singular import ROUNDINGS, infinite, rounding, vanishing
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import (
     JVP,
@@ -199,9 +202,12 @@ def _sqrtm_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Ker
 
 
 def _sqrtm_jvp(node: JVP) -> Sequence[Term | None]:
-    # From X X = A: X X' + X' X = A'.
-    (x,) = node.results
-    return [solve_sylvester(x, x, node.tangent)]
+    # From X X = A: X X' + X' X = A'. Of an A that is singular but for rounding X is not so, having the root of the rounding in it.
+    (x,), a, t = node.results, node.operands[0], node.tangent
+    s = a.trace.emit("svd", a, compute_uv=False)
+    regular = op("reduce_and")(gt(s, rounding(s, a.type.shape[-1])), axes=(s.type.rank - 1,))
+    every = broadcast_in_dim(regular, shape=t.type.shape, broadcast_dimensions=batch_axes(t))
+    return [solve_sylvester(x, x, infinite(t, every))]
 
 
 def _sylvester_types(attrs: Attrs, operands: Types) -> Types:
@@ -227,6 +233,10 @@ def _sylvester_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) ->
         if not c.size:
             return (c,)
         (r, u), (s, v) = schur(a, output), schur(np.conj(b.T), output)
+        sums = np.abs(np.linalg.eigvals(r)[:, None] + np.conj(np.linalg.eigvals(s)))
+        size = ROUNDINGS * sum(c.shape) * np.finfo(c.dtype).eps * (np.abs(r).max() + np.abs(s).max())
+        if sums.min() <= size:
+            raise np.linalg.LinAlgError("a and -b have eigenvalues in common, to rounding")
         found, scale, info = trsyl(r, s, np.conj(u.T) @ c @ v, tranb="C")
         if info:
             raise np.linalg.LinAlgError("a and -b have eigenvalues in common")  # others close to these have been taken

@@ -16,10 +16,13 @@ from tidu_cli.lax.linear_algebra.lapack import of_batches
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     adjoint,
+    batch_axes,
     beside,
+    broadcast_in_dim,
     by_columns,
     by_rows,
     diagonal,
+    gt,
     part,
     product,
     real,
@@ -28,7 +31,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     with_diagonal,
 )
 from tidu_cli.lax.linear_algebra.orthogonal import completed
-from tidu_cli.lax.linear_algebra.singular import either, repeating, vanishing
+from tidu_cli.lax.linear_algebra.singular import apart, either, quotient, repeating, rounding, vanishing
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
@@ -102,14 +105,15 @@ def _jvp(node: JVP) -> Sequence[Term | None]:
     p = product(adjoint(u), product(t, v))
     ds = real(diagonal(p))
     along, down = by_columns(s, p), by_rows(s, p)
-    gaps = with_diagonal((along + down) * (along - down), 1)
-    dx = with_diagonal(p * along + adjoint(p) * down, 0) / gaps
-    dy = with_diagonal(p * down + adjoint(p) * along, 0) / gaps
+    bound = rounding(s, max(m, n))
+    regular, gaps, nonzero = apart(s, bound, p), (along + down) * (along - down), gt(s, bound)
+    dx = quotient(with_diagonal(p * along + adjoint(p) * down, 0), gaps, regular)
+    dy = quotient(with_diagonal(p * down + adjoint(p) * along, 0), gaps, regular)
     if p.type.complex:
         on = p - with_diagonal(p, 0)
-        dx = dx + (on - conj(on)) * 0.5 / along
-    du = _outside(u, product(u, dx), product(t, v), s) if m > n else product(u, dx)
-    dv = _outside(v, product(v, dy), product(adjoint(t), u), s) if n > m else product(v, dy)
+        dx = dx + _by_columns((on - conj(on)) * 0.5, s, nonzero)
+    du = _outside(u, product(u, dx), product(t, v), s, nonzero) if m > n else product(u, dx)
+    dv = _outside(v, product(v, dy), product(adjoint(t), u), s, nonzero) if n > m else product(v, dy)
     if p.type.complex:
         rate = turning(u, du)
         du, dv = du + u * by_columns(rate, u), dv + v * by_columns(rate, v)
@@ -120,9 +124,15 @@ def _jvp(node: JVP) -> Sequence[Term | None]:
     return [ds, du, adjoint(dv)]
 
 
-def _outside(u: Term, within: Term, image: Term, s: Term) -> Term:
+def _outside(u: Term, within: Term, image: Term, s: Term, nonzero: Term) -> Term:
     """The tangent of the columns u, from that part of it within their span, and the image of the vectors on the other side."""
-    return within + (image - product(u, product(adjoint(u), image))) / by_columns(s, image)
+    return within + _by_columns(image - product(u, product(adjoint(u), image)), s, nonzero)
+
+
+def _by_columns(x: Term, s: Term, nonzero: Term) -> Term:
+    """The columns of x over the singular values, of which these are not 0."""
+    columns = broadcast_in_dim(nonzero, shape=x.type.shape, broadcast_dimensions=(*batch_axes(x), x.type.rank - 1))
+    return quotient(x, by_columns(s, x), columns)
 
 
 def _others_tangent(u: Term, du: Term) -> Term:
