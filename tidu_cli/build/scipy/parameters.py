@@ -97,10 +97,17 @@ MOST_FACTORS = 64
 
 def gamma_ratio(above: Array, below: Array) -> Array:
     """Γ(above) / Γ(below); 0 at poles of the latter only, and infinite or NaN at those of the former."""
-    size = (above.emit("lgamma") - below.emit("lgamma")).emit("exp")
-    pole = _pole(below)
-    sign = gammasgn(above) * select(pole, filled(below, 1), gammasgn(below))
-    return select(pole, filled(below, 0), sign * size)
+    low = below < 0.5
+    rest = select(low, 1 - below, below).emit("lgamma")  # by reflection, so that it is smooth at poles
+    size = (above.emit("lgamma") + select(low, rest, -rest)).emit("exp") * gammasgn(above)
+    return select(low, size * _sine(safe(low, below, 0.0)) * (1 / math.pi), size)
+
+
+def _sine(x: Array) -> Array:
+    """sin πx, which is 0 at whole numbers."""
+    whole = x.emit("round", rounding_method="TO_NEAREST_EVEN")
+    found = ((x - whole) * math.pi).emit("sin")
+    return select(whole.emit("rem", filled(x, 2)).emit("eq", filled(x, 0)), found, -found)
 
 
 WITH_PARAMETERS: Mapping[str, Parametrized] = {
@@ -126,12 +133,20 @@ WITH_PARAMETERS: Mapping[str, Parametrized] = {
 
 
 def binom(n: Array, k: Array) -> Array:
-    """The binomial coefficient of real numbers, 1 / ((n + 1) B(n - k + 1, k + 1)); 0 for whole k below 0."""
-    upper, lower = n - k + 1, k + 1
-    pole = _pole(upper).emit("or", _pole(lower))
-    upper, lower = safe(pole.emit("not"), upper, 1.0), safe(pole.emit("not"), lower, 1.0)
-    sign = gammasgn(upper) * gammasgn(lower) * gammasgn(n + 2)
-    return select(pole, filled(n, 0), sign * (-betaln(upper, lower)).emit("exp") / (n + 1))
+    """The binomial coefficient of real numbers, 1 / ((n + 1) B(n - k + 1, k + 1)); 0 for whole k below 0.
+
+    Gamma functions of small numbers are reflected, so that all is smooth at their poles.
+    """
+    upper, lower, top = n - k + 1, k + 1, n + 1
+    high, low = upper < 0.5, lower < 0.5
+    p = select(high, k - n, select(low, -k, upper))
+    q = select(high, select(low, -k, top), select(low, top, lower))
+    plain = all_of(upper >= 0.5, lower >= 0.5)
+    log_beta = betaln(p, q)
+    size = select(plain, -log_beta, log_beta).emit("exp")
+    divisor = select(plain, top, math.pi * select(all_of(high, low), _sine(top), filled(n, 1)))
+    turned = select(high, _sine(upper), filled(n, 1)) * select(low, _sine(lower), filled(n, 1))
+    return size * gammasgn(q) * turned / divisor
 
 
 def _pole(x: Array) -> Array:

@@ -149,8 +149,13 @@ def _stdtr(df: Array, t: Array) -> Array:
     square = t.emit("square")
     inside = square.emit("ne", filled(t, 0))
     tail = (df * 0.5).emit("regularized_incomplete_beta", filled(t, 0.5), df / (df + safe(inside, square, 1.0))) * 0.5
-    near = filled(t, 0.5) + t * (-betaln(df * 0.5, filled(t, 0.5))).emit("exp") / df.emit("sqrt")
-    return _within(df > 0, select(inside, select(t < 0, tail, 1 - tail), near))
+    found = select(inside, select(t < 0, tail, 1 - tail), filled(t, 0.5))
+    # Its derivatives near 0 are of the function of (1 + t / √(df + t²)) / 2 that it is, too, which is smooth there.
+    near = all_of(square < 1, square < df)
+    small = safe(near, t, 0.0)
+    turned = (df * 0.5).emit("regularized_incomplete_beta", df * 0.5, small / (df + small.emit("square")).emit("sqrt") * 0.5 + 0.5)
+    smooth = found.emit("stop_gradient") + (turned - turned.emit("stop_gradient"))
+    return _within(df > 0, select(near, smooth, found))
 
 
 def _ratio(m: Array, n: Array, x: Array) -> Array:
