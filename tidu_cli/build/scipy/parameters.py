@@ -84,8 +84,12 @@ def falling(x: Array, k: int) -> Array:
 
 
 def rising(x: Array, k: int) -> Array:
-    """x (x + 1) ... (x + k - 1), Pochhammer's symbol."""
+    """x (x + 1) ... (x + k - 1), Pochhammer's symbol; for k < 0 it is 1 / ((x - 1) ... (x + k))."""
     found = filled(x, 1)
+    if k < 0:
+        for j in range(-k):
+            found = found * (x - (j + 1)) if j else x - 1
+        return 1 / found
     for j in range(k):
         found = found * (x + j) if j else x
     return found
@@ -163,6 +167,8 @@ _WHOLE: Mapping[str, Callable[[Array, int], Array]] = {
     "poch": rising,
 }
 """Ufuncs that are polynomials where their last operand is a whole number."""
+_LEAST: Mapping[str, int] = {"binom": 0, "poch": -MOST_FACTORS}
+"""From which number on."""
 
 GENERAL: Mapping[str, Rule] = {"binom": binom, "poch": _rising}
 """These where it is any."""
@@ -184,6 +190,6 @@ def parametrized(name: str, operands: Sequence[Operand], convert: Callable[[Sequ
         return rule(convert(operands[n:]), *map(float, parameters))
     if name in _WHOLE:
         k: Any = operands[1]
-        if not isinstance(k, Array) and not np.ndim(k) and 0 <= k <= MOST_FACTORS and k == int(k):
+        if not isinstance(k, Array) and not np.ndim(k) and _LEAST[name] <= k <= MOST_FACTORS and k == int(k):
             return _WHOLE[name](convert(operands[:1]), int(k))
     return None

@@ -142,7 +142,7 @@ def gamma_density(a: Term, x: Term, result: Term) -> Term:
 
 
 def _gamma_density(a: Term, x: Term) -> Term:
-    # Near 0 by a power, whose derivatives of all orders are powers: those of a logarithm would be 0 times infinity at 0, and cancel.
+    # Near 0 by a power, whose derivatives are powers: those of a logarithm would be 0 times infinity at 0, and cancel.
     near = lt(x, 1.0)
     small = select_n(near, 0.5, x)
     return select_n(near, exp(_log_gamma_density(a, select_n(near, x, 1.0))), power(small, a - 1) * exp(-(small + lgamma(a))))

@@ -58,7 +58,7 @@ def _at_integers(of: str) -> Callable[..., Any]:
             return found
         # SciPy's are NaN at great numbers, where two terms are all there is; Abramowitz and Stegun 9.7.1, 9.7.2.
         square = 4 * attrs.order**2
-        far = np.isnan(found) & (x > 1e8 * (1 + square))
+        far = np.isnan(found) & (x > 1e7 * (1 + square))
         great = np.where(far, x, 1.0)
         scale, sign = _FAR[of]
         return np.where(far, np.sqrt(scale / great) * (1 + sign * (square - 1) / 8 / great), found)
