@@ -84,8 +84,12 @@ def falling(x: Array, k: int) -> Array:
 
 
 def rising(x: Array, k: int) -> Array:
-    """x (x + 1) ... (x + k - 1), Pochhammer's symbol."""
+    """x (x + 1) ... (x + k - 1), Pochhammer's symbol; for k < 0 it is 1 / ((x - 1) ... (x + k))."""
     found = filled(x, 1)
+    if k < 0:
+        for j in range(-k):
+            found = found * (x - (j + 1)) if j else x - 1
+        return 1 / found
     for j in range(k):
         found = found * (x + j) if j else x
     return found
@@ -97,10 +101,17 @@ MOST_FACTORS = 64
 
 def gamma_ratio(above: Array, below: Array) -> Array:
     """Γ(above) / Γ(below); 0 at poles of the latter only, and infinite or NaN at those of the former."""
-    size = (above.emit("lgamma") - below.emit("lgamma")).emit("exp")
-    pole = _pole(below)
-    sign = gammasgn(above) * select(pole, filled(below, 1), gammasgn(below))
-    return select(pole, filled(below, 0), sign * size)
+    low = below < 0.5
+    rest = select(low, 1 - below, below).emit("lgamma")  # by reflection, so that it is smooth at poles
+    size = (above.emit("lgamma") + select(low, rest, -rest)).emit("exp") * gammasgn(above)
+    return select(low, size * _sine(safe(low, below, 0.0)) * (1 / math.pi), size)
+
+
+def _sine(x: Array) -> Array:
+    """sin πx, which is 0 at whole numbers."""
+    whole = x.emit("round", rounding_method="TO_NEAREST_EVEN")
+    found = ((x - whole) * math.pi).emit("sin")
+    return select(whole.emit("rem", filled(x, 2)).emit("eq", filled(x, 0)), found, -found)
 
 
 WITH_PARAMETERS: Mapping[str, Parametrized] = {
@@ -126,12 +137,20 @@ WITH_PARAMETERS: Mapping[str, Parametrized] = {
 
 
 def binom(n: Array, k: Array) -> Array:
-    """The binomial coefficient of real numbers, 1 / ((n + 1) B(n - k + 1, k + 1)); 0 for whole k below 0."""
-    upper, lower = n - k + 1, k + 1
-    pole = _pole(upper).emit("or", _pole(lower))
-    upper, lower = safe(pole.emit("not"), upper, 1.0), safe(pole.emit("not"), lower, 1.0)
-    sign = gammasgn(upper) * gammasgn(lower) * gammasgn(n + 2)
-    return select(pole, filled(n, 0), sign * (-betaln(upper, lower)).emit("exp") / (n + 1))
+    """The binomial coefficient of real numbers, 1 / ((n + 1) B(n - k + 1, k + 1)); 0 for whole k below 0.
+
+    Gamma functions of small numbers are reflected, so that all is smooth at their poles.
+    """
+    upper, lower, top = n - k + 1, k + 1, n + 1
+    high, low = upper < 0.5, lower < 0.5
+    p = select(high, k - n, select(low, -k, upper))
+    q = select(high, select(low, -k, top), select(low, top, lower))
+    plain = all_of(upper >= 0.5, lower >= 0.5)
+    log_beta = betaln(p, q)
+    size = select(plain, -log_beta, log_beta).emit("exp")
+    divisor = select(plain, top, math.pi * select(all_of(high, low), _sine(top), filled(n, 1)))
+    turned = select(high, _sine(upper), filled(n, 1)) * select(low, _sine(lower), filled(n, 1))
+    return size * gammasgn(q) * turned / divisor
 
 
 def _pole(x: Array) -> Array:
@@ -148,6 +167,8 @@ _WHOLE: Mapping[str, Callable[[Array, int], Array]] = {
     "poch": rising,
 }
 """Ufuncs that are polynomials where their last operand is a whole number."""
+_LEAST: Mapping[str, int] = {"binom": 0, "poch": -MOST_FACTORS}
+"""From which number on."""
 
 GENERAL: Mapping[str, Rule] = {"binom": binom, "poch": _rising}
 """These where it is any."""
@@ -169,6 +190,6 @@ def parametrized(name: str, operands: Sequence[Operand], convert: Callable[[Sequ
         return rule(convert(operands[n:]), *map(float, parameters))
     if name in _WHOLE:
         k: Any = operands[1]
-        if not isinstance(k, Array) and not np.ndim(k) and 0 <= k <= MOST_FACTORS and k == int(k):
+        if not isinstance(k, Array) and not np.ndim(k) and _LEAST[name] <= k <= MOST_FACTORS and k == int(k):
             return _WHOLE[name](convert(operands[:1]), int(k))
     return None

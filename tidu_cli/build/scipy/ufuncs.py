@@ -145,12 +145,14 @@ def _inverse(y: Array, exponent: Array) -> Array:
 
 
 def _stdtr(df: Array, t: Array) -> Array:
-    """Student's distribution function, by the incomplete beta function of what is less than a half."""
+    """Student's distribution function: near 0, where it is smooth, by the symmetric incomplete beta function, else by its tail."""
     square = t.emit("square")
-    inside = square.emit("ne", filled(t, 0))
-    tail = (df * 0.5).emit("regularized_incomplete_beta", filled(t, 0.5), df / (df + safe(inside, square, 1.0))) * 0.5
-    near = filled(t, 0.5) + t * (-betaln(df * 0.5, filled(t, 0.5))).emit("exp") / df.emit("sqrt")
-    return _within(df > 0, select(inside, select(t < 0, tail, 1 - tail), near))
+    near = all_of(square < 1, square < df)
+    tail = (df * 0.5).emit("regularized_incomplete_beta", filled(t, 0.5), df / (df + select(near, df, square))) * 0.5
+    found = select(t < 0, tail, 1 - tail)
+    small = safe(near, t, 0.0)
+    turned = (df * 0.5).emit("regularized_incomplete_beta", df * 0.5, small / (df + small.emit("square")).emit("sqrt") * 0.5 + 0.5)
+    return _within(df > 0, select(near, turned, found))
 
 
 def _ratio(m: Array, n: Array, x: Array) -> Array:

@@ -17,11 +17,11 @@ from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op
 
-_abs, and_, bessel_i0e, bessel_i1e, digamma, exp, gt, is_finite = map(
-    op, ("abs", "and", "bessel_i0e", "bessel_i1e", "digamma", "exp", "gt", "is_finite")
+and_, bessel_i0e, bessel_i1e, bessel_ie, digamma, exp, gt, is_finite, lt = map(
+    op, ("and", "bessel_i0e", "bessel_i1e", "bessel_ie", "digamma", "exp", "gt", "is_finite", "lt")
 )
-lgamma, log, log1p, max_, polygamma, select_n, sign, square, zeta = map(
-    op, ("lgamma", "log", "log1p", "max", "polygamma", "select_n", "sign", "square", "zeta")
+lgamma, log, log1p, max_, polygamma, power, select_n, sign, square, zeta = map(
+    op, ("lgamma", "log", "log1p", "max", "polygamma", "pow", "select_n", "sign", "square", "zeta")
 )
 beta_grad, igamma_grad_a, zeta_grad = map(op, ("regularized_incomplete_beta_grad", "igamma_grad_a", "zeta_grad"))
 
@@ -69,6 +69,8 @@ def _lgamma_series(np: Any, special: Any, center: float) -> list[float]:
 def _lgamma(np: Any, special: Any, x: Any) -> Any:
     found = np.array(special.gammaln(x))
     found[np.isneginf(x)] = np.inf
+    tiny = np.less(np.abs(x), np.finfo(found.dtype).tiny) & np.not_equal(x, 0)  # of some of which SciPy's is infinite
+    found[tiny] = -np.log(np.abs(x[tiny]))
     if found.dtype == np.float64:
         # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
         near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
@@ -136,7 +138,14 @@ def _log_gamma_density(a: Term, x: Term) -> Term:
 
 def gamma_density(a: Term, x: Term, result: Term) -> Term:
     """x^(a - 1) e^-x / Γ(a), the derivative of P(a, x) by x. `result` is not read: derivatives are functions of it, too."""
-    return exp(_log_gamma_density(a, x))
+    return _gamma_density(a, x)
+
+
+def _gamma_density(a: Term, x: Term) -> Term:
+    # Near 0 by a power, whose derivatives are powers: those of a logarithm would be 0 times infinity at 0, and cancel.
+    near = lt(x, 1.0)
+    small = select_n(near, 0.5, x)
+    return select_n(near, exp(_log_gamma_density(a, select_n(near, x, 1.0))), power(small, a - 1) * exp(-(small + lgamma(a))))
 
 
 def beta_density(a: Term, b: Term, x: Term, result: Term) -> Term:
@@ -144,16 +153,12 @@ def beta_density(a: Term, b: Term, x: Term, result: Term) -> Term:
     # By gamma densities g: n g(a, n x) g(b, n (1 - x)) / g(a + b, n) for any n, here one that is near what all three are about.
     both = a + b
     n = both + 1
-    parts = _log_gamma_density(a, n * x) + _log_gamma_density(b, n * (1 - x))
-    return exp(parts - _log_gamma_density(both, n) + log(n))
+    return _gamma_density(a, n * x) * _gamma_density(b, n * (1 - x)) * (n * exp(-_log_gamma_density(both, n)))
 
 
 def _bessel_i1e_slope(x: Term, y: Term) -> Term:
-    # As JAX: 1 / x is kept away from 0, where the slope is 1/2.
-    epsilon = _EPSILON[x.type.dtype]
-    regular = gt(_abs(x), epsilon)
-    x = select_n(regular, epsilon, x)
-    return select_n(regular, 0.5, bessel_i0e(x) - y * (sign(x) + 1 / x))
+    # By both neighbours; by one and y / x, derivatives would lose all digits near 0.
+    return (bessel_i0e(x) + bessel_ie(x, order=2.0)) * 0.5 - sign(x) * y
 
 
 def _special(

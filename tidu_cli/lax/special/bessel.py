@@ -5,6 +5,7 @@ The derivatives are the sums of two neighbours, which are as good at 0 as elsewh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -52,9 +53,21 @@ def _at_integers(of: str) -> Callable[..., Any]:
     def compute(np: Any, special: Any, attrs: BesselAttrs, x: Any) -> Any:
         if attrs.order in (0, 1):
             return getattr(special, of.replace("v", str(int(attrs.order))))(x)
-        return getattr(special, of)(attrs.order, x)
+        found = getattr(special, of)(attrs.order, x)
+        if of not in _FAR:
+            return found
+        # SciPy's are NaN at great numbers, where two terms are all there is; Abramowitz and Stegun 9.7.1, 9.7.2.
+        square = 4 * attrs.order**2
+        far = np.isnan(found) & (x > 1e7 * (1 + square))
+        great = np.where(far, x, 1.0)
+        scale, sign = _FAR[of]
+        return np.where(far, np.sqrt(scale / great) * (1 + sign * (square - 1) / 8 / great), found)
 
     return compute
+
+
+_FAR = {"ive": (0.5 / math.pi, -1), "kve": (0.5 * math.pi, 1)}
+"""Of scaled functions: what they are times √x at infinity, squared, and the sign of the next term."""
 
 
 def _spherical_slope(attrs: SphericalAttrs, x: Term, result: Term) -> Term:

@@ -49,6 +49,9 @@ def _lgamma(e: Emitter, x: Value) -> Value:
     near = e.b.and_(e.b.fcmp_ordered(">=", x, e.constant(x, 0.5)), e.b.fcmp_ordered("<", x, e.constant(x, 2.5)))
     found = e.b.select(near, e.libm("lgamma", x), e.special("gammaln", x))
     infinite = e.b.fcmp_ordered("==", x, e.constant(x, -math.inf))
+    size = e.intrinsic("llvm.fabs", x)
+    tiny = e.b.and_(e.b.fcmp_ordered("<", size, e.constant(x, 2.0**-1022)), e.b.fcmp_ordered(">", size, e.constant(x, 0.0)))
+    found = e.b.select(tiny, e.b.fneg(e.libm("log", size)), found)
     return e.b.select(infinite, e.constant(x, math.inf), found)
 
 
