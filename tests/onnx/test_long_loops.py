@@ -28,5 +28,5 @@ def counted(length: int, *, reverse: bool = False):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_model_does_not_grow_with_the_steps_of_a_loop(reverse):
     assert checked_model(counted(10**6, reverse=reverse)).ByteSize() < 4096
-    (y,) = by_runtime(checked_model(counted(3, reverse=reverse)), {"x": np.float64(0.5)})
+    (y,) = by_runtime(checked_model(counted(3, reverse=reverse)), {"x": np.array(0.5)})
     assert y == pytest.approx(math.sin(math.sin(math.sin(0.5))))
