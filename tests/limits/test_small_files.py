@@ -247,3 +247,30 @@ def test_pictures_count_edges():
 def test_a_formula_stands_for_a_bounded_number_of_nodes(formula):
     line = refused("build", formula, "-i", "x:f64[]")
     assert "stands for 200,001 nodes at least, more than the limit of 200,000; write it with whole arrays" in line
+
+
+def separate(n: int) -> bytes:
+    """n outputs, each the sine of an input of its own."""
+    outputs = [(f"y{k}", n + k) for k in range(n)]
+    return document(graph([("sin", k) for k in range(n)], [(f"x{k}", "f64[]") for k in range(n)], outputs))
+
+
+@pytest.mark.parametrize("n", [400, 3000])
+def test_the_blocks_of_a_matrix_are_counted_before_they_are_made(n):
+    line = refused("jacobian", "-", "--wrt", "x*", input=separate(n))
+    assert (
+        f"the {n * n:,} blocks of its matrix, one for each pair of arrays: {2 * n * n:,} nodes, more than the limit of 200,000"
+        in line
+    )
+    assert "allow more with --max-expansion N" in line
+
+
+def test_the_blocks_of_records_are_counted():
+    fields = ", ".join(f"a{k}: f64[]" for k in range(512))
+    same = graph([("add", 0, 0)], [("x", f"{{{fields}}}")], [("y", 1)])
+    assert "the 262,144 blocks of its matrix" in refused("jacobian", "-", "--wrt", "x", input=document(same))
+
+
+def test_as_many_blocks_are_made_as_the_limit_allows():
+    assert b"x19" in succeeds("jacobian", "-", "--wrt", "x*", "--max-expansion", "800", input=separate(20))
+    assert "the 400 blocks" in refused("jacobian", "-", "--wrt", "x*", "--max-expansion", "799", input=separate(20))

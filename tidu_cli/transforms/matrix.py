@@ -19,6 +19,7 @@ from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import Path, TensorType, leaves, of_batch, require_possible
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.lax.linear_algebra.basis import block_template, block_type, unit_template
+from tidu_cli.limits import require
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import append_batched
 from tidu_cli.transforms.dead import drop_dead_nodes
@@ -39,6 +40,10 @@ class _Array:
     start: int | None
 
 
+_BLOCK_NODES = 2
+"""What cuts a block out of the images of all unit vectors, at least: a slice and its axes put in order."""
+
+
 def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     """Replace the linear head by the graph of its matrix, which has no input.
 
@@ -46,7 +51,7 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     and null where it is zero; where one is a record, a block for each array in it, named `y/p.x`. Times are counted: blocks of
     them are of f64, in units of y per unit of x. Transposed or not, the head gives the same blocks. `holomorphic` says that a
     complex function is, so that its derivative is a matrix of complex numbers: in general it is linear over the real numbers only,
-    and complex inputs are refused. Raises TransformError, and MissingRuleError naming the node.
+    and complex inputs are refused. Raises TransformError, MissingRuleError naming the node, and LimitError for too many blocks.
     """
     primitives = vocabulary(document.cases)
     linked_linear_head(document, worded("tidu matrix", "matrix()"))
@@ -56,6 +61,12 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     live = [k in read for k in range(len(head.inputs))]
     inputs, outputs = list(_arrays(head.inputs, live)), list(_arrays(head.outputs, [True] * len(head.outputs)))
     _require_matrix(head, inputs, outputs, by_rows, holomorphic)
+    n_blocks = len(inputs) * len(outputs)
+    require(
+        "expansion",
+        _BLOCK_NODES * n_blocks,
+        f"graph '{head.name}': the {n_blocks:,} blocks of its matrix, one for each pair of arrays",
+    )
 
     types = tuple(i.type for i, is_live in zip(head.inputs, live, strict=True) if is_live)
     size = sum(t.size for t in types)

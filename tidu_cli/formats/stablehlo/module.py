@@ -50,6 +50,13 @@ class Function:
     results: Sequence[str]
     body: Block
 
+    def operations(self) -> Iterator[Operation]:
+        """All operations, those of regions after the one that they are of."""
+        todo = list(reversed(self.body.operations))
+        while todo:
+            yield (operation := todo.pop())
+            todo += [inner for block in reversed(operation.regions) for inner in reversed(block.operations)]
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
@@ -67,11 +74,9 @@ class Module:
         return cls(plain["name"], plain["attributes"], {f.name: f for f in functions}, plain.get("names", ()))
 
     def operations(self) -> Iterator[Operation]:
-        """All operations, those of regions after the one that they are of."""
-        todo = [operation for f in reversed(list(self.functions.values())) for operation in reversed(f.body.operations)]
-        while todo:
-            yield (operation := todo.pop())
-            todo += [inner for block in reversed(operation.regions) for inner in reversed(block.operations)]
+        """All operations of all functions."""
+        for function in self.functions.values():
+            yield from function.operations()
 
 
 def _function(name: str, public: bool, arguments: Any, of_results: Any, results: list[str], body: Sequence[Any]) -> Function:

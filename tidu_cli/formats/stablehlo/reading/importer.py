@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, LimitError, TiduError
 from tidu_cli.formats.stablehlo.module import Block, Function, Module, Operation
+from tidu_cli.formats.stablehlo.reading.expansion import require_written_out
 from tidu_cli.formats.stablehlo.reading.operations.index import reader_of
 from tidu_cli.formats.stablehlo.reading.recording import Recording
 from tidu_cli.formats.stablehlo.reading.site import RefusedError, Site, array_type, placed_error
@@ -25,6 +26,7 @@ MOST_CALLS = 64
 def import_module(module: Module) -> Document:
     """The document of a module's public function. Raises DocumentError with the place, LimitError."""
     function = _main(module)
+    require_written_out(module, function)
     importer = _Importer(module)
     types = [_port_type(t, f"argument {k} of @{function.name}") for k, t in enumerate(function.body.arguments)]
     recording = Recording(KNOWN, types)

@@ -52,7 +52,8 @@ def _scan(low: Lowering, *operands: str) -> list[str]:
     if not attrs.length:
         return _without_steps(low, init)
     if not rows:  # Scan counts its steps by what it takes slices of
-        rows, types = (low.body.constant([0] * attrs.length, "i64"),), [*types, TensorType("i64")]
+        steps = low.filled(0, TensorType("i64", (attrs.length,)))  # an array that is not in the file
+        rows, types = (steps,), [*types, TensorType("i64")]
     turned = attrs.reverse
 
     def write(body: Body, *names: str) -> list[tuple[str, Type]]:
