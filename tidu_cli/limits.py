@@ -170,7 +170,7 @@ def refuse_steps() -> NoReturn:
 
 
 def parse_count(text: str) -> int:
-    """A number of nodes or steps from text such as `500000`, `200k` or `10M`; k, M and G are powers of 1000. Raises EvaluationError."""
+    """A number of nodes or steps from text such as `500000`, `200k`, `10M`; k, M, G are powers of 1000. Raises EvaluationError."""
     match = re.fullmatch(r"([0-9]{1,12})([kKMG]?)", text.strip())
     if match is None or not int(match[1]):
         raise EvaluationError(f"malformed count '{text[:40]}': write it as 500000, 200k or 10M")

@@ -53,9 +53,10 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
 def _uncounted(graph: Graph) -> str | None:
     """Why it cannot keep to a limit on steps: what XLA has begun runs to its end."""
     for code in dict.fromkeys(graph.code):
-        if any(case.op in ("scan", "while") or case.op not in BUILTIN.primitives for case in cases_within([graph.cases[code]])):
+        within = [case.op for case in cases_within([graph.cases[code]])]
+        if any(op in ("scan", "while") or op not in BUILTIN.primitives for op in within):
             place = graph.describe(list(graph.code).index(code))
-            return f"{place} is a loop, or may hold one, whose steps only numpy and native count: choose one of them, or set no limit on steps"
+            return f"{place} has loops, whose steps only numpy and native count: choose one of these, or set no limit on steps"
     return None
 
 
