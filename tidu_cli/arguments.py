@@ -306,6 +306,7 @@ CHECKS: Mapping[str, Check] = {
     "input_types": types_by_name,
     "name": text,
     "max_memory": size,
+    "max_steps": at_least_one,
     "file": _file,
     "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
     "format": one_of("json", "msgpack", "onnx", "mlir", "mlirbc"),

@@ -79,6 +79,10 @@ class LimitError(TiduError):
     """The work would be more than a limit allows (`tidu_cli.limits`)."""
 
 
+class StepsError(LimitError):
+    """The loops of an evaluation would run more steps than their limit allows."""
+
+
 class PluginError(TiduError):
     """A package that brings primitives is broken, or clashes with another."""
 

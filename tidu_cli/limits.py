@@ -14,10 +14,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from itertools import chain, islice, repeat
+from operator import length_hint
 from pathlib import Path
+from typing import Any, NoReturn
 
-from tidu_cli.errors import EvaluationError, LimitError, worded
+from tidu_cli.errors import EvaluationError, LimitError, StepsError, worded
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
 _NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -28,12 +31,14 @@ class Limits:
     """How much a command may read and make. `memory` is in bytes, None for the machine's.
 
     `nodes` are those of a document, custom operations written out; `expansion` those that one thing may stand for, beyond what is
-    written in the file: a custom operation written out, a formula. Rules and tracers work through them one by one.
+    written in the file: a custom operation written out, a formula. Rules and tracers work through them one by one. `steps` are
+    those of all loops in one evaluation, None for any number: who gives the inputs knows how long a loop should run at them.
     """
 
     memory: int | None = None
     nodes: int = 100_000_000
     expansion: int = 200_000
+    steps: int | None = None
 
     def bytes(self) -> int:
         """The bytes that values may take; 2**62, which is more than there are, if nobody knows."""
@@ -81,13 +86,91 @@ def require(name: str, needed: int, what: str) -> None:
 
 def more_than(name: str, allowed: int, meanwhile: str = "") -> str:
     """What a refusal ends with: the limit, and the way to allow more; `meanwhile` stands between."""
-    told, unit = (format_size(allowed), "SIZE") if name == "memory" else (f"{allowed:,}", "N")
-    way = worded(f"--max-{name} {unit}", f"{'max_memory=, or ' * (name == 'memory')}os.environ['{variable(name)}']")
+    told, unit = (format_size(allowed), "SIZE") if name == "memory" else (f"{allowed:,}{' steps' * (name == 'steps')}", "N")
+    argument = f"max_{name}=, or " if name in ("memory", "steps") else ""
+    way = worded(f"--max-{name} {unit}", f"{argument}os.environ['{variable(name)}']")
     return f"more than the limit of {told}; {meanwhile}allow more with {way}"
 
 
+DRAWN_STEPS = 1_000_000
+"""The limit on steps where inputs are drawn and none was set: nobody knows whether a loop comes to an end at them."""
+
+
+@contextmanager
+def limited_steps(allowed: int | None, *, drawn: bool = False) -> Iterator[None]:
+    """Within the block so many steps are allowed; for None what was set before, or for inputs that are drawn `DRAWN_STEPS`."""
+    before = limits()
+    with limited(replace(before, steps=allowed or before.steps or (DRAWN_STEPS if drawn else None))):
+        yield
+
+
+class Steps:
+    """The steps that the loops of one evaluation have left. `all` gives one for each, whoever asks for it."""
+
+    def __init__(self, allowed: int) -> None:
+        self.allowed = allowed
+        self.all = iter(range(min(allowed, 2**62)))
+
+    @property
+    def left(self) -> int:
+        """How many there are."""
+        return length_hint(self.all)
+
+    def take(self, n: int) -> None:
+        """Take so many. Raises StepsError if there are fewer."""
+        if n and next(islice(self.all, n - 1, n), None) is None:
+            raise self.refusal()
+
+    def refusal(self) -> StepsError:
+        """What is raised where more are wanted."""
+        return StepsError(f"its loops run on, {more_than('steps', self.allowed)}")
+
+
+class StepCounting:
+    """A block that is one evaluation: its loops share one limit on steps, which is looked up by the first of them."""
+
+    def __enter__(self) -> None:
+        self._token = _steps.set(...)
+
+    def __exit__(self, *of_error: object) -> None:
+        _steps.reset(self._token)
+
+
+_steps: ContextVar[Any] = ContextVar("steps", default=None)
+
+
+def steps() -> Steps | None:
+    """The steps that are left to the evaluation that goes on; None if there is no limit."""
+    found = _steps.get()
+    if found is ...:
+        allowed = limits().steps
+        found = None if allowed is None else Steps(allowed)
+        _steps.set(found)
+    return found  # type: ignore[no-any-return]
+
+
+def each_step() -> Iterator[Any]:
+    """What a loop of unknown length iterates over: once more than there are steps left, as in the end it only looks on."""
+    left = steps()
+    return repeat(None) if left is None else chain((None,), left.all)
+
+
+def take_steps(n: int) -> None:
+    """Take the steps of a loop of known length, before it runs. Raises StepsError."""
+    left = steps()
+    if left is not None:
+        left.take(n)
+
+
+def refuse_steps() -> NoReturn:
+    """Raises StepsError, where `each_step` has ended."""
+    left = steps()
+    assert left is not None
+    raise left.refusal()
+
+
 def parse_count(text: str) -> int:
-    """A number of nodes from text such as `500000`, `200k` or `10M`; k, M and G are powers of 1000. Raises EvaluationError."""
+    """A number of nodes or steps from text such as `500000`, `200k`, `10M`; k, M, G are powers of 1000. Raises EvaluationError."""
     match = re.fullmatch(r"([0-9]{1,12})([kKMG]?)", text.strip())
     if match is None or not int(match[1]):
         raise EvaluationError(f"malformed count '{text[:40]}': write it as 500000, 200k or 10M")

@@ -29,6 +29,7 @@ PARAMETERS = {
     "passes": "pass",
     "one_pass": "one-pass",
     "max_memory": "max-memory",
+    "max_steps": "max-steps",
     "needed_inputs": "needed-inputs",
     "dims": "dim",
     "input_types": "input-type",
@@ -53,7 +54,8 @@ def test_parameters_are_the_commands_options(name: str) -> None:
     options = [o.lstrip("-") for p in command.params if isinstance(p, click.Option) for o in p.opts if o.startswith("--")]
     parameters = [k for k in inspect.signature(getattr(tidu_cli, name)).parameters if k not in DOCUMENTS]
     places = {k: options.index(PARAMETERS.get(k, k)) for k in parameters}
-    order = [at for k, at in places.items() if k != "max_memory"]  # which all commands have, after options of their own
+    of_all = ("max_memory", "max_steps")  # which all commands have, after options of their own
+    order = [at for k, at in places.items() if k not in of_all]
     if name in ("resolve", "linearize", "transpose", "materialize", "evaluate"):  # of these, parameters may be positional
         assert order == sorted(order)
 

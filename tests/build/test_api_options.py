@@ -32,6 +32,7 @@ ELSEWHERE = {
     "o": "save, save_values", "format": "the suffix that save is given", "force": "save writes over files",
     "quiet": "no messages", "verbose": "no messages",
     "max-nodes": "tidu_cli.limits", "max-expansion": "tidu_cli.limits", "max-memory": "evaluate, and tidu_cli.limits",
+    "max-steps": "evaluate, and tidu_cli.limits",
     "pipeline": "a text for shells", "ops": "load", "plugins": "load", "json": "the dict", "brief": "the dict's `same`",
     "limit": "for people, who wait for Graphviz", "expand": "DOT text is", "open": "of files", "depth": "of files",
     "static": "parts", "closure": "parts", "numeric": "parts", "all": "parts",

@@ -103,4 +103,4 @@ def stderr_of(trouble: str, name: str) -> str:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_the_limits(name):
-    assert {"--max-memory", "--max-nodes", "--max-expansion"} <= options_of(name)
+    assert {"--max-memory", "--max-nodes", "--max-expansion", "--max-steps"} <= options_of(name)

@@ -26,6 +26,7 @@ from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, TensorType
+from tidu_cli.limits import limited_steps
 from tidu_cli.runtime.engines.choosing import MANY, PLAIN, Choice, chosen, default_engine
 from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.transforms.materialize import materialize
@@ -50,6 +51,7 @@ def evaluate(
     batch: Mapping[Any, int] | None = None,
     engine: str | None = None,
     device: str | None = None,
+    max_steps: int | None = None,
     **more: object,
 ) -> dict[str, Any]:
     """The values of the head's outputs (or of `output`), by the text of their keys. Raises EvaluationError.
@@ -68,16 +70,30 @@ def evaluate(
     output then has the batch as its first axis. There are no `moves` then.
 
     `engine` is "numpy", "native", "xla" or "auto", which takes the quickest; by default what TIDU_ENGINE says, else auto. xla runs
-    on `device`: "cpu", "gpu", "gpu:1". Results agree but for roundings (docs/howto/engines.md).
+    on `device`: "cpu", "gpu", "gpu:1". Results agree but for roundings (docs/howto/engines.md). `max_steps` is how many steps all
+    loops may run together (docs/limits.md), by default any number; xla keeps to no such limit, and refuses loops then.
 
     Results are arrays, datetime64 of datetimes and f64 of durations, which count their unit; of records dicts, of tuples tuples.
     """
-    from tidu_cli.runtime.evaluate import evaluate as run
-
     _require_no_argument(evaluate, document.inputs, more)
     given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
-    limit = cast("int | None", max_memory)
-    head = materialize(document, outputs=_keys(output)).head
+    with limited_steps(max_steps):
+        return _evaluated(document, given, _keys(output), cast("int | None", max_memory), moves, batch, engine, device)
+
+
+def _evaluated(
+    document: Document,
+    given: Mapping[Key, Any],
+    output: Sequence[Key],
+    limit: int | None,
+    moves: Mapping[Any, object] | None,
+    batch: Mapping[Any, int] | None,
+    engine: str | None,
+    device: str | None,
+) -> dict[str, Any]:
+    from tidu_cli.runtime.evaluate import evaluate as run
+
+    head = materialize(document, outputs=output).head
     choice = chosen(head, engine or default_engine(), device=device)
     if batch:
         if moves:

@@ -12,11 +12,12 @@ _OPTIONS = (
     ("memory", "SIZE", "Refuse to start if more memory is needed, such as 512M or 2G.", "the machine's"),
     ("nodes", "N", "Refuse documents of more nodes, own ops written out.", "100M"),
     ("expansion", "N", "Refuse own ops and formulas that stand for more nodes than are written.", "200k"),
+    ("steps", "N", "Stop an evaluation whose loops run more steps, all together.", "any number; where inputs are drawn 1M"),
 )
 
 
 def limit_options() -> list[click.Option]:
-    """The options --max-memory, --max-nodes and --max-expansion, each with its variable of the environment."""
+    """The options --max-memory, --max-nodes, --max-expansion and --max-steps, each with its variable of the environment."""
 
     def remember(ctx: click.Context, param: click.Parameter, text: str | None) -> None:
         if text is None:

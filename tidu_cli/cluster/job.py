@@ -33,8 +33,8 @@ class Parcel:
 class Job:
     """How the document of a parcel is run: the inputs that have items, and the values of all others.
 
-    `items` are those that every worker can read by itself; others come with the tasks. `memory` is the limit that the user set,
-    None for each worker's own; `name` is what tasks call it.
+    `items` are those that every worker can read by itself; others come with the tasks. `memory` and `steps` are the limits that the
+    user set, None for each worker's own memory, and for any number of steps; `name` is what tasks call it.
     """
 
     document: str
@@ -44,6 +44,7 @@ class Job:
     engine: Choice = PLAIN
     max_memory: int | None = None
     memory: int | None = field(default_factory=lambda: limits().memory)
+    steps: int | None = field(default_factory=lambda: limits().steps)
     items: Mapping[Key, Items] = field(default_factory=dict)
     in_python: bool = field(default_factory=lambda: worded("", "python") == "python")
     name: str = field(default_factory=lambda: f"tidu-{os.urandom(8).hex()}")

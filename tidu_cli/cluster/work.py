@@ -67,7 +67,7 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
     try:
         with (
             called_in_python() if job.in_python else nullcontext(),
-            limited(Limits(memory=job.memory or _memory())),
+            limited(Limits(memory=job.memory or _memory(), steps=job.steps)),
             listening(None),
         ):
             graph, runs = _ready(job.document)

@@ -9,6 +9,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import RecordType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.limits import each_step, refuse_steps, take_steps
 from tidu_cli.rules.contract import Kernel, ValueTypes
 from tidu_cli.rules.recording.functions import Lines, Writer, returned
 
@@ -36,6 +37,7 @@ def scan_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
         parameters,
         [
             *_as_scalars(carry, results[:n_carry]),
+            f"{writer.constant(take_steps)}({attrs.length})",
             *[f"{ys} = {make}({k})" for k, ys in enumerate(stacks)],
             f"for i in {steps}:",
             *[f" {line}" for line in body or ["pass"]],
@@ -52,7 +54,8 @@ def while_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes)
     tests, (go_on,) = writer.statements(attrs.condition.graph, [*of_condition, *carry])
     lines, found = writer.statements(attrs.body.graph, [*of_body, *carry])
     body = [*tests, f"if not {go_on}: break", *lines, *_assigned(carry, found)]
-    loop = ["while True:", *[f" {line}" for line in body]]
+    end = ["else:", f" {writer.constant(refuse_steps)}()"]
+    loop = [f"for _ in {writer.constant(each_step)}():", *[f" {line}" for line in body], *end]
     return writer.function(parameters, [*_as_scalars(carry, results), *loop, f"return {returned(carry)}"])
 
 

@@ -32,6 +32,7 @@ from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, comp
 from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, relative
 from tidu_cli.checking.numeric.sampling import Drawing, Intervals, draw_all, shown
 from tidu_cli.checking.numeric.singular import reasons
+from tidu_cli.errors import StepsError
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -46,7 +47,7 @@ from tidu_cli.graph.types import (
     tangent_type,
     tensor_tangent_type,
 )
-from tidu_cli.limits import require
+from tidu_cli.limits import limited_steps, require
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.memory import estimate_memory
@@ -133,8 +134,25 @@ def check_numerically(
 
     Inputs are as `given` (records as tuples), or drawn from `intervals`, or from one in which the outputs are finite; to the
     diagonals of matrices `diagonals` are added. No tangent goes to those `fixed`.
-    Raises what the transforms raise.
+    Loops that run more steps in one evaluation than `limits` allow, by default `DRAWN_STEPS`, leave all without a verdict, and say
+    so. Raises what the transforms raise.
     """
+    with limited_steps(None, drawn=True):
+        try:
+            return _verdicts(document, primitives, given, intervals, diagonals, fixed, seed)
+        except StepsError as error:
+            return [Verdict(law, None, 0.0, why=(str(error),)) for law in ("jvp",)]
+
+
+def _verdicts(
+    document: Document,
+    primitives: PrimitiveSet,
+    given: Mapping[Key, Any] | None,
+    intervals: Intervals | None,
+    diagonals: Mapping[Key, float] | None,
+    fixed: Container[Key],
+    seed: int,
+) -> list[Verdict]:
     graph = materialize(document).head
     whole = Document((graph,), document.cases)
     drawing = Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)

@@ -15,8 +15,10 @@ from tidu_cli.checking.numeric.laws import EXACT, Verdict, least_precision
 from tidu_cli.checking.numeric.maps import compiled
 from tidu_cli.checking.numeric.quotients import cast, relative
 from tidu_cli.checking.numeric.sampling import Drawing, draw_all, shown
+from tidu_cli.errors import StepsError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.limits import limited_steps
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -34,7 +36,12 @@ def linear_verdicts(
         graphs = document.graphs[: g + 1]
         declared = {i.key for other in graphs for i in other.inputs}
         part = replace(document, graphs=graphs, bindings=tuple(b for b in document.bindings if b.key in declared))
-        for verdict in _of_head(part, primitives, given or {}, seed):
+        try:
+            with limited_steps(None, drawn=True):
+                verdicts = _of_head(part, primitives, given or {}, seed)
+        except StepsError as error:
+            verdicts = [Verdict("zero", None, 0.0, why=(str(error),))]
+        for verdict in verdicts:
             worst[verdict.law] = min(worst.get(verdict.law, verdict), verdict, key=lambda v: v.ok)
     return [*worst.values()]
 

@@ -149,7 +149,8 @@ def _laid_out(
     singles = []
     for step in first[~is_group].tolist():
         made = range(int(steps.first[step]), int(steps.first[step + 1]))
-        singles.append(Single(tuple(map(at, steps.reads(step))), tuple(map(at, made))))
+        node = step if steps.kept is None else int(steps.kept[step])
+        singles.append(Single(node, tuple(map(at, steps.reads(step))), tuple(map(at, made))))
     arity = np.array(cases.arity, np.int32)
     operands = [np.empty(int(size[arity[code] > k].sum()), np.int32) for k in range(int(arity[code[is_group]].max()))]
     ends = [0] * len(operands)

@@ -14,11 +14,12 @@ from itertools import chain, pairwise
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.errors import EvaluationError, MissingRuleError
+from tidu_cli.errors import EvaluationError, MissingRuleError, StepsError, placed
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.limits import StepCounting
 from tidu_cli.rules.contract import Kernel
 from tidu_cli.rules.recording.templates import batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -40,7 +41,9 @@ LIST = -1
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """A step that runs by itself: where its operands and its results are."""
+    """A step that runs by itself: the node that it computes, and where its operands and its results are."""
+
+    node: int
 
     reads: tuple[Cell, ...]
     writes: tuple[Cell, ...]
@@ -86,8 +89,9 @@ class GroupedProgram(Runnable):
 
         try:
             # A run has arrays of its own, which a later one takes over.
-            space = self._idle.pop() if self._idle else Workspace(self, once=once)
-            found = owned(np, space.run(values), self.outputs)
+            with StepCounting():
+                space = self._idle.pop() if self._idle else Workspace(self, once=once)
+                found = owned(np, space.run(values), self.outputs)
             if not once:
                 self._idle.append(space)
             return found
@@ -206,7 +210,10 @@ class Workspace:
         return entries[k] if array == LIST else self.flat[array][k]
 
     def _single(self, kernel: Kernel, step: Single, entries: list[Any]) -> None:
-        results = kernel(*[self._value(place, entries) for place in step.reads])
+        try:
+            results = kernel(*[self._value(place, entries) for place in step.reads])
+        except StepsError as error:
+            raise StepsError(placed(f"graph '{self.program.graph.name}', node {step.node}", error)) from None
         for (array, k), value in zip(step.writes, results if len(step.writes) > 1 else (results,), strict=True):
             if array == LIST:
                 entries[k] = value

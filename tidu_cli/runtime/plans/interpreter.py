@@ -12,10 +12,11 @@ from functools import cached_property
 from itertools import compress
 from typing import Any
 
-from tidu_cli.errors import EvaluationError
+from tidu_cli.errors import EvaluationError, StepsError, placed
 from tidu_cli.graph.graph import Case, Column, Graph, Input, Output
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.limits import StepCounting
 from tidu_cli.rules.contract import Kernel, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.liveness import alive_within
@@ -117,7 +118,7 @@ class Program(Runnable):
         del once
 
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), StepCounting():
                 slots = self._constants.copy()
                 for value, slot in zip(values, self.input_slots, strict=True):
                     slots[slot] = entering(np, value)
@@ -140,14 +141,22 @@ class Program(Runnable):
     def _execute(self, slots: list[Any], chosen: bytes) -> None:
         numbers = watch("evaluating", self.n_steps)(self.kernel)
         steps = zip(map(self.kernels.__getitem__, numbers), self.left, self.right, self.target, self.cleared, strict=True)
-        for kernel, left, right, target, cleared in compress(steps, chosen):
-            if right >= 0:
-                slots[target] = kernel(slots[left], slots[right])
-            elif right == UNARY:
-                slots[target] = kernel(slots[left])
-            else:
-                _execute_wide(kernel, self.wide[left], slots)
-            slots[cleared] = None
+        left = right = target = cleared = 0
+        try:
+            for kernel, left, right, target, cleared in compress(steps, chosen):
+                if right >= 0:
+                    slots[target] = kernel(slots[left], slots[right])
+                elif right == UNARY:
+                    slots[target] = kernel(slots[left])
+                else:
+                    _execute_wide(kernel, self.wide[left], slots)
+                slots[cleared] = None
+        except StepsError as error:
+            # It is looked for, as counting along would take time of every step. Those of equal slots and case are as good.
+            at = zip(self.left, self.right, self.target, self.cleared, strict=True)
+            step = next(k for k, slots_of in enumerate(at) if chosen[k] and slots_of == (left, right, target, cleared))
+            place = f"graph '{self.graph.name}', node {self.node[step]} ({self.graph.cases[self.code[step]].op})"
+            raise StepsError(placed(place, error)) from None
 
 
 def reusing_number(code: int, operand: int) -> int:

@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidu_cli.errors import StepsError, placed
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.limits import Steps, limits
 from tidu_cli.runtime.engines.contract import Run
 from tidu_cli.runtime.engines.native.compiling import machine
 from tidu_cli.runtime.engines.native.layout import Entry, Place, Words, index_of
 from tidu_cli.runtime.engines.native.machine import FUEL, JUMP_BACK, LANES, TABLE, for_many
-from tidu_cli.runtime.engines.native.program import FUEL_EACH, NativeProgram
+from tidu_cli.runtime.engines.native.program import NativeProgram, fuel_of
 from tidu_cli.runtime.engines.native.selecting import width
 
 CACHE_BYTES = 2**21
@@ -77,14 +79,14 @@ class _Batch:
         found = [np.zeros((size, *o.type.shape), numpy_dtype(np, o.type.dtype)) for o in self.program.outputs]  # type: ignore[union-attr]
         per_task = self.width * max(1, -(-size // (self.width * self.threads * 4)))
         begins = range(0, size, per_task)
-        stopped = Event()
+        stopped, allowed = Event(), limits().steps  # which other threads do not see
 
         def task(begin: int) -> None:
             registers = self.idle.pop() if self.idle else _Registers(self.program, self.width)
             for key, cell in self.shared:
                 registers.put(cell, np.asarray(inputs[key])[None])
             for first in range(begin, min(begin + per_task, size), self.width):
-                self._block(registers, inputs, found, slice(first, min(first + self.width, size)), stopped)
+                self._block(registers, inputs, found, slice(first, min(first + self.width, size)), stopped, allowed)
             self.idle.append(registers)
 
         if len(begins) == 1:
@@ -98,15 +100,21 @@ class _Batch:
                 raise
         return found
 
-    def _block(self, registers: _Registers, inputs: Mapping[Key, Any], found: list[Any], items: slice, stopped: Event) -> None:
+    def _block(self, registers: _Registers, inputs: Mapping[Key, Any], found: list[Any], items: slice, stopped: Event,
+               allowed: int | None) -> None:  # fmt: skip
         for key, cell in self.given:
             registers.put(cell, inputs[key][items])
         code, words, at = self.program.code, registers.words, 0
+        left = None if allowed is None else Steps(allowed)
         while not stopped.is_set():
-            words[FUEL] = FUEL_EACH
+            words[FUEL] = fuel = fuel_of(left)
             at = self.machine(code.ctypes.data, at, words.ctypes.data, self.width)
             if code[at, 0] != JUMP_BACK:
                 break
+            if left is not None:
+                if fuel == left.left:
+                    raise StepsError(placed(f"graph '{self.program.graph.name}'", left.refusal()))
+                left.take(fuel)
         for number, cell in self.made:
             registers.get(cell, found[number][items])
 

@@ -141,7 +141,8 @@ class _Counters:
         parts = [rows(COPY, self._number(1), 0, self.steps)]
         for size, word in self.indices.items():
             parts.append(rows(COPY, self._number(size * (self.length - 1) if self.reverse else 0), 0, word))
-        return joined(parts)
+        # The first step takes fuel as those do that are jumped back to, so that fuel counts all.
+        return joined([*parts, rows(JUMP_BACK, 0, 0, 1)])
 
     def advance(self) -> Rows:
         """Instructions that set them to the next one."""

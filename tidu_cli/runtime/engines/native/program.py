@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.errors import EvaluationError
+from tidu_cli.errors import EvaluationError, StepsError, placed
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.limits import StepCounting, Steps, steps
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.native.compiling import machine
 from tidu_cli.runtime.engines.native.layout import Entry, Escape, Layout, Place, Rows, Words, index_of, joined, rows
@@ -45,11 +46,14 @@ class NativeProgram(Runnable):
             registers = self._idle.pop() if self._idle else Registers(self)
             for value, put in zip(values, registers.inputs, strict=True):
                 put(value)
-            registers.execute(self.code)
+            with StepCounting():
+                registers.execute(self.code)
             found = owned(np, [get() for get in registers.outputs], self.outputs)
             if not once:
                 self._idle.append(registers)
             return found
+        except StepsError as error:
+            raise StepsError(placed(f"graph '{self.graph.name}'", error)) from None
         except MemoryError:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 
@@ -79,10 +83,16 @@ class Registers:
     def execute(self, code: Rows) -> None:
         """Run the instructions from the first to the end."""
         run, at, words, first = self.machine, 0, self.words.ctypes.data, code.ctypes.data
-        self.words[FUEL] = FUEL_EACH
-        while code[at := run(first, at, words, 1), 0] != STOP:
-            if code[at, 0] == JUMP_BACK:
-                self.words[FUEL] = FUEL_EACH
+        left = steps()
+        while True:
+            fuel = self.words[FUEL] = fuel_of(left)
+            at = run(first, at, words, 1)
+            stopped = code[at, 0]
+            if left is not None:
+                left.take(fuel + (stopped == JUMP_BACK and fuel == left.left) - max(int(self.words[FUEL]), 0))
+            if stopped == STOP:
+                return
+            if stopped == JUMP_BACK:
                 continue
             number = int(code[at, 1])
             if number not in self.kernels:
@@ -137,6 +147,11 @@ class Registers:
             return found[()]
 
         return get
+
+
+def fuel_of(left: Steps | None) -> int:
+    """How many jumps back there may be until Python looks for signals, and counts steps where they are limited."""
+    return FUEL_EACH if left is None else min(FUEL_EACH, left.left)
 
 
 def _nothing() -> None:

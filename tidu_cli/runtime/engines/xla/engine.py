@@ -11,6 +11,7 @@ from tidu_cli.graph.columns.blocks import column_of
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.limits import limits
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.contract import Run
 from tidu_cli.runtime.plans.runnable import Runnable
@@ -32,6 +33,8 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
     if len(graph.external):
         raise TransformError(f"graph '{graph.name}' reads values of other graphs; run tidu materialize first")
     told = refusal(graph, primitives)
+    if told is None and limits().steps is not None:
+        told = _uncounted(graph)
     if told is not None:
         raise EvaluationError(f"the engine xla cannot run it: {told}")
     from tidu_cli.runtime.engines.xla.devices import device_of
@@ -45,6 +48,16 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
         return XlaProgram(declared, primitives, needed.inputs, needed.outputs, executable(needed, place))
     except (MissingRuleError, NotImplementedError, RuntimeError) as error:
         raise EvaluationError(f"the engine xla cannot run it: {str(error).splitlines()[0]}: choose the engine numpy") from None
+
+
+def _uncounted(graph: Graph) -> str | None:
+    """Why it cannot keep to a limit on steps: what XLA has begun runs to its end."""
+    for code in dict.fromkeys(graph.code):
+        within = [case.op for case in cases_within([graph.cases[code]])]
+        if any(op in ("scan", "while") or op not in BUILTIN.primitives for op in within):
+            place = graph.describe(list(graph.code).index(code))
+            return f"{place} has loops, whose steps only numpy and native count: choose one of these, or set no limit on steps"
+    return None
 
 
 def batch(graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Run | None:

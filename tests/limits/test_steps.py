@@ -1,0 +1,88 @@
+"""Loops that run on: engines count steps alike, and what runs more of them than the limit is refused, or gets no verdict."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import tidu_cli
+from tests.cli.running import invoke, succeed
+from tests.loops import F64, NESTED, SCAN, WHILE, document, graph, node
+from tests.programs import needs
+from tidu_cli.errors import StepsError
+from tidu_cli.formats.read import parse_document
+
+LOOPS = {
+    "while": (WHILE, {"tol": 1.0, "h": 0.5, "a": 1000.0}, 10),
+    "scan": (SCAN, {"k": 1.0, "s0": 1.0, "xs": [1.0] * 4}, 4),
+    "nested": (NESTED, {"a": 1.0, "y": 1.0, "ks": [False, True, False, False, True]}, 14),
+}
+"""A document, inputs, and how many steps its loops run at them, counted by hand."""
+
+ENGINES = ["numpy", pytest.param("native", marks=needs("llvmlite"))]
+
+
+def read(data: bytes) -> tidu_cli.Document:
+    return parse_document(data, "here")[0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", LOOPS)
+def test_as_many_steps_as_there_are_are_enough_and_one_fewer_is_not(name, engine):
+    data, inputs, n = LOOPS[name]
+    expected = tidu_cli.evaluate(read(data), inputs)
+    assert str(tidu_cli.evaluate(read(data), inputs, engine=engine, max_steps=n)) == str(expected)
+    with pytest.raises(StepsError, match=rf"graph 'f'.*: its loops run on, more than the limit of {n - 1} steps; allow more with"):
+        tidu_cli.evaluate(read(data), inputs, engine=engine, max_steps=n - 1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_batches_count_the_steps_of_each_item(engine):
+    batch = {"tol": 1.0, "h": 0.5, "a": [1000.0, 2.0, 3.0]}
+    for n, fits in ((10, True), (9, False)):
+        if fits:
+            assert tidu_cli.evaluate(read(WHILE), batch, batch={"a": 0}, engine=engine, max_steps=n)["a"].shape == (3,)
+            continue
+        with pytest.raises(StepsError):
+            tidu_cli.evaluate(read(WHILE), batch, batch={"a": 0}, engine=engine, max_steps=n)
+
+
+def test_the_command_names_graph_node_number_and_option():
+    told = invoke("eval", "-", "--set", "tol=1", "--set", "h=1", "--set", "a=2", "--max-steps", "1k", input=WHILE)
+    assert told.exit_code == 1
+    assert told.stderr == (
+        "tidu eval: error: graph 'f', node 0 (while): its loops run on, more than the limit of 1,000 steps;"
+        " allow more with --max-steps N\n"
+    )
+
+
+def long_scan(length: int, *outputs: str) -> bytes:
+    body = graph({"s": F64}, [node("sin", 0)], {"s": 1, **dict.fromkeys(outputs, 1)})
+    return document(
+        graph(
+            {"s": F64},
+            [node("scan", 0, length=length, num_consts=0, num_carry=1, body=body)],
+            {"s": 1, **dict.fromkeys(outputs, 2)},
+        )
+    )
+
+
+def test_a_scan_as_long_as_one_likes_is_planned_at_once_and_refused_by_what_it_takes():
+    told = invoke("eval", "-", "--set", "s=1", "--engine", "numpy", "--max-steps", "1M", input=long_scan(10**12))
+    assert told.exit_code == 1 and "node 0 (scan): its loops run on, more than the limit of 1,000,000 steps" in told.stderr
+    told = invoke("eval", "-", "--set", "s=1", "--max-memory", "1G", input=long_scan(10**12, "y"))
+    assert told.exit_code == 1 and "TiB, more than the limit of 1 GiB" in told.stderr and "--max-memory" in told.stderr
+
+
+def test_check_gives_no_verdict_on_a_loop_that_never_ends():
+    condition, body = graph({"x": F64}, [node("eq", 0, 0)], {"go": 1}), graph({"x": F64}, [node("neg", 0)], {"x": 1})
+    endless = node("while", 0, cond_consts=0, body_consts=0, condition=condition, body=body)
+    found = succeed("check", "-", "--numeric", input=document(graph({"x": F64}, [endless], {"x": 1}))).decode()
+    assert "no verdict" in found and "more than the limit of 1,000,000 steps" in found
+
+
+def test_the_variable_sets_the_limit(monkeypatch):
+    monkeypatch.setenv("TIDU_MAX_STEPS", "9")
+    told = invoke("eval", "-", *[x for k, v in LOOPS["while"][1].items() for x in ("--set", f"{k}={json.dumps(v)}")], input=WHILE)
+    assert told.exit_code == 1 and "limit of 9 steps" in told.stderr
