@@ -293,6 +293,7 @@ CHECKS: Mapping[str, Check] = {
             "collapse",
             "weights",
             "rules",
+            "plain",
         ),
         flag,
     ),

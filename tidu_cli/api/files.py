@@ -12,7 +12,7 @@ from tidu_cli.errors import ArgumentError
 from tidu_cli.formats.files import read_bytes, reading
 from tidu_cli.formats.onnx.choices import Choices, Imported
 from tidu_cli.formats.output import write_pieces
-from tidu_cli.formats.read import parse_document, parse_imported, parse_library
+from tidu_cli.formats.read import parse_imported, parse_library
 from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
 from tidu_cli.formats.values import FORMATS, read_values, write_values
 from tidu_cli.formats.write import write_document
@@ -22,8 +22,15 @@ from tidu_cli.runtime.inputs import type_of_value
 
 
 @checked()
-def load(file: str | PurePath, plugins: str | Sequence[str] = (), ops: str | PurePath | Sequence[str | PurePath] = ()) -> Document:
+def load(
+    file: str | PurePath,
+    plugins: str | Sequence[str] = (),
+    ops: str | PurePath | Sequence[str | PurePath] = (),
+    plain: bool = False,
+) -> Document:
     """Read and check a document, JSON or msgpack, or a model of ONNX (`load_onnx` has more of it). Raises DocumentError.
+
+    With `plain` a model of ONNX or a module of StableHLO is read by what it runs, and not as the document that it claims to be.
 
     `plugins` names the packages that may be imported for ops of the document; so does the environment variable TIDU_PLUGINS. `ops`
     are files of documents whose own ops may be used, too. Raises UnknownNameError for a package that is not installed.
@@ -33,7 +40,7 @@ def load(file: str | PurePath, plugins: str | Sequence[str] = (), ops: str | Pur
         with reading(library) as source:
             primitives = parse_library(source, library, primitives)
     with reading(str(file)) as source:
-        return parse_document(source, str(file), primitives)[0]
+        return parse_imported(source, str(file), primitives, plain=plain)[0].document
 
 
 @checked(set=named)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.runtime.evaluate import evaluate
@@ -70,6 +70,29 @@ def against_onnxruntime(
     except Exception as error:  # of many classes, which have none in common
         raise TiduError(f"onnxruntime {runtime.__version__} does not run the model: {' '.join(str(error).split())}") from None
     return [_agreement(o.key, o.type, np.asarray(ours[o.key]), theirs[o.key]) for o in document.head.outputs]
+
+
+def against_graph(graphs: Sequence[Graph], inputs: Sequence[Key], runs: Graph, seed: int) -> list[Agreement]:
+    """Compare the outputs of graphs, one after the other, with those of one that has the inputs of these keys in their order.
+
+    Both were made by other ways, so that digits may differ. Raises TiduError where they are not of the same arrays.
+    """
+    import numpy as np
+
+    ports = [o for graph in graphs for o in graph.outputs]
+    if len(inputs) != len(runs.inputs) or len(ports) != len(runs.outputs):
+        raise TiduError("the module has other arguments or results than the document")
+    declared = {i.key: i.type for graph in graphs for i in graph.inputs}
+    pairs = [*((declared.get(k, i.type), i.type) for k, i in zip(inputs, runs.inputs, strict=True))]
+    if any(a != b for a, b in (*pairs, *((o.type, r.type) for o, r in zip(ports, runs.outputs, strict=True)))):
+        raise TiduError("the types of arguments or results are others than the document's")
+    rng = np.random.default_rng(seed)
+    drawn = [draw(rng, t, (0.1, 0.9)) for _, t in pairs if isinstance(t, TensorType)]
+    given = dict(zip(inputs, drawn, strict=True))
+    ours = [y for graph in graphs for y in evaluate(graph, {i.key: given[i.key] for i in graph.inputs}).values()]
+    theirs = evaluate(runs, dict(zip((i.key for i in runs.inputs), drawn, strict=True))).values()
+    found = [_agreement(o.key, o.type, np.asarray(a), b) for o, a, b in zip(ports, ours, theirs, strict=True)]
+    return [replace(a, tolerance=a.tolerance**0.5) for a in found]
 
 
 def _package() -> Any:

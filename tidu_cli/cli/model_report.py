@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.cli.options import known_primitives, shown
+from tidu_cli.cli.options import is_plain, known_primitives, shown
 from tidu_cli.cli.value_options import file_values, input_types
 from tidu_cli.errors import counted
 from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
@@ -36,6 +36,8 @@ def report_on_model(
     if rest := [part for part in ("static", "closure") if part in parts]:
         report = check_document(document, vocabulary(document.cases), rest)
     report.facts = found.facts() | _derivatives(document)
+    if imported.claim == "verified":
+        report.facts["claims"] = "verified: the document, written anew, is what the model runs"
     if "numeric" in parts:
         double = _read(data, path, _in_double(choices)).document
         given = _given(double, files)
@@ -51,7 +53,8 @@ def _read(data: bytes, path: str, choices: Choices) -> Imported:
     from tidu_cli.formats.files import Source
     from tidu_cli.formats.read import parse_imported
 
-    return parse_imported(Source(data, None if path == "-" else path), shown(path), known_primitives(), choices)[0]
+    source = Source(data, None if path == "-" else path)
+    return parse_imported(source, shown(path), known_primitives(), choices, plain=is_plain())[0]
 
 
 def _in_double(choices: Choices) -> Choices:

@@ -35,6 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 BINARY = frozenset({"msgpack", "onnx", "mlirbc", "npy", "npz", "png", "pdf"})
 """Formats that are not printed to a terminal."""
 
+_PLAIN = "--plain"
+
 _PRIMITIVES = "tidu.primitives"
 """Under which click's context holds the primitives of `known_primitives`."""
 
@@ -77,8 +79,8 @@ class Loaded(NamedTuple):
 
 
 def file_argument(function: F) -> F:
-    """The argument FILE: a document, by default standard input. With it come the options -i, --ops and --plugins."""
-    return click.argument("file", default="-", metavar="[FILE]")(build_option(ops_option(function)))
+    """The argument FILE: a document, by default standard input. With it come the options -i, --ops, --plugins and --plain."""
+    return click.argument("file", default="-", metavar="[FILE]")(build_option(ops_option(plain_option(function))))
 
 
 def ops_option(function: F) -> F:
@@ -102,6 +104,26 @@ plugins_option = _remembered(
     "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]",
 )
 """The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
+
+
+def _remember_plain(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[_PLAIN] = value
+
+
+plain_option = click.option(
+    _PLAIN,
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_plain,
+    help="Read models of ONNX and modules of StableHLO by what they run, and not as the documents that they claim to be.",
+)
+"""The flag --plain, of which `is_plain` tells."""
+
+
+def is_plain() -> bool:
+    """Whether files of other systems are read by what they run."""
+    return bool(click.get_current_context().meta.get(_PLAIN))
+
 
 output_keys_option = click.option(
     "--output",
@@ -186,7 +208,7 @@ def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, 
 def _imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.read import parse_imported
 
-    imported, found = _read(file, partial(parse_imported, choices=choices))
+    imported, found = _read(file, partial(parse_imported, choices=choices, plain=is_plain()))
     tell_notes(file, imported)
     return imported, found
 
@@ -207,18 +229,22 @@ def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
 
 
 def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) -> tuple[Document | PrimitiveSet | bytes, str]:
-    """Read a document, or a library: then its ops with the built-in ones; of a model of ONNX its bytes. And the format.
+    """Read a document, or a library: then its ops with the built-in ones; of a model or module its bytes. And the format.
 
     What is built, is built as `load` says. Raises TiduError.
     """
-    from tidu_cli.formats.read import is_model, parse_subject
+    from tidu_cli.formats.read import MODULES, is_model, module_kind, parse_subject
 
     kind = kind_of(file, shared=shared)
     if kind != "file":
         return built(file, kind, (), files, shared=shared), kind
 
     def parse(source: Source, where: str, primitives: PrimitiveSet) -> tuple[Any, str]:
-        return (source.read(), "onnx") if is_model(source) else parse_subject(source, where, primitives)
+        if is_model(source):
+            return source.read(), "onnx"
+        if kind := module_kind(source):
+            return source.read(), MODULES[kind]
+        return parse_subject(source, where, primitives)
 
     return _read(file, parse)
 

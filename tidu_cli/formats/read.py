@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,35 +47,31 @@ def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = 
 
 
 def parse_imported(
-    data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN, choices: Choices | None = None
+    data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN, choices: Choices | None = None, *, plain: bool = False
 ) -> tuple[Imported, str]:
     """Likewise, with what else there is to know of a model of ONNX. `choices` are for such a model.
 
-    Raises as `parse_document` does, also where there are choices and no model.
+    With `plain` a file of another system is read by what it runs, whatever document it claims to be. Raises as `parse_document`
+    does, also where there are choices and no model.
     """
     source = as_source(data)
     if is_model(source):
-        return _model(source, where, primitives, choices)
+        return _model(source, where, None if plain else primitives, choices)
     if kind := module_kind(source):
-        return _module(source, kind, where, primitives, choices)
+        return _module(source, kind, where, None if plain else primitives, choices)
     with _errors_of(where), no_collection():
-        plain, found = parse(source)
+        content, found = parse(source)
         if choices is not None and choices.chosen:
             raise DocumentError(f"is {found}; for models of ONNX only: {', '.join(choices.chosen)}")
-        return Imported(_read(plain, primitives), {}), found
+        return Imported(_read(content, primitives), {}), found
 
 
 def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document | PrimitiveSet, str]:
     """Read a document, or a library, which has no graphs: then give `primitives` with what it brings.
 
-    Raises as `parse_document` does.
+    It is JSON or msgpack. Raises as `parse_document` does.
     """
     source = as_source(data)
-    if is_model(source):
-        return _model(source, where, primitives)[0].document, "onnx"
-    if kind := module_kind(source):
-        imported, found = _module(source, kind, where, primitives)
-        return imported.document, found
     with _errors_of(where), no_collection():
         plain, found = parse(source)
         return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
@@ -105,12 +101,12 @@ def is_model(source: Source) -> bool:
     return is_onnx(source.head(N_FIRST))
 
 
-def _model(source: Source, where: str, primitives: PrimitiveSet, choices: Choices | None = None) -> tuple[Imported, str]:
+def _model(source: Source, where: str, primitives: PrimitiveSet | None, choices: Choices | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.onnx.read import read_onnx
 
     watch("parsing")
     with no_collection():
-        return read_onnx(source.read(), where, source.path, choices, lambda plain: _read(plain, primitives)), "onnx"
+        return read_onnx(source.read(), where, source.path, choices, _claimed_with(primitives)), "onnx"
 
 
 def module_kind(source: Source) -> str | None:
@@ -124,7 +120,7 @@ def module_kind(source: Source) -> str | None:
 
 
 def _module(
-    source: Source, kind: str, where: str, primitives: PrimitiveSet, choices: Choices | None = None
+    source: Source, kind: str, where: str, primitives: PrimitiveSet | None, choices: Choices | None = None
 ) -> tuple[Imported, str]:
     from tidu_cli.formats.stablehlo.read import read_stablehlo
 
@@ -132,8 +128,16 @@ def _module(
         raise DocumentError(f"{where}: is StableHLO; for models of ONNX only: {', '.join(choices.chosen)}")
     watch("parsing")
     with no_collection():
-        document, notes = read_stablehlo(source.read(), kind, where, lambda plain: _read(plain, primitives))
-    return Imported(document, {}, notes), "mlir" if kind == "text" else "mlirbc"
+        return read_stablehlo(source.read(), kind, where, _claimed_with(primitives)), MODULES[kind]
+
+
+MODULES = {"text": "mlir", "bytecode": "mlirbc", "export": "mlirbc"}
+"""The formats of the kinds of modules."""
+
+
+def _claimed_with(primitives: PrimitiveSet | None) -> Callable[[Any], Document] | None:
+    """What reads the document that a file of another system claims to be, with these primitives; None for what it runs."""
+    return None if primitives is None else lambda data: _read(data, primitives)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from tidu_cli.cli.options import (
     example,
     known_primitives,
     load_subject,
+    plain_option,
     plugins_option,
     require_stdin_once,
     shown,
@@ -69,6 +70,7 @@ _DTYPES = ("f64", "c128")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option
 @plugins_option
+@plain_option
 def command(
     subjects: tuple[str, ...],
     static: bool,
@@ -127,7 +129,7 @@ def _of_files(
         require_all_taken([(path, kind_of(path, shared=True)) for path in paths])
     for path in paths:
         subject, format_ = load_subject(path, files, shared=len(paths) > 1)
-        if isinstance(subject, bytes):
+        if isinstance(subject, bytes) and format_ == "onnx":
             from tidu_cli.cli.model_report import report_on_model
 
             verdict, report, imported = report_on_model(subject, path, choices, parts, against, files, seed)
@@ -137,6 +139,11 @@ def _of_files(
         of_models = [*choices.chosen, *([] if against is None else ["against"])]
         if of_models:
             raise click.UsageError(f"{shown(path)} is {format_}; for models of ONNX only: {', '.join(of_models)}")
+        claims, wrong = "", list[str]()
+        if isinstance(subject, bytes):
+            from tidu_cli.cli.module_report import document_and_claims
+
+            subject, claims, wrong = document_and_claims(subject, path, seed)
         if isinstance(subject, PrimitiveSet):
             verdict = f"valid {format_}, a library of {counted(len(subject.definitions), 'op')}"
             yield shown(path), verdict, check_library(subject, parts, seed=seed)
@@ -144,7 +151,10 @@ def _of_files(
         given = _given(subject, files) if files else {}
         nodes = sum(graph.n_nodes for graph in subject.graphs)
         verdict = f"valid {format_}, {counted(len(subject.graphs), 'graph')}, {counted(nodes, 'node')}"
-        yield shown(path), verdict, check_document(subject, vocabulary(subject.cases), parts, given=given, seed=seed)
+        report = check_document(subject, vocabulary(subject.cases), parts, given=given, seed=seed)
+        report.facts |= {"claims": claims} if claims else {}
+        report.failures += wrong
+        yield shown(path), verdict, report
 
 
 def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:

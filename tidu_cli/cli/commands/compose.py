@@ -10,7 +10,7 @@ import click
 from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import KEY, document_output_options, emit, example, load_all, one_pass_option, ops_option
+from tidu_cli.cli.options import KEY, document_output_options, emit, example, load_all, one_pass_option, ops_option, plain_option
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @one_pass_option
 @build_option
 @ops_option
+@plain_option
 @document_output_options
 def command(
     files: tuple[str, ...], by: str | None, share: tuple[Key, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None

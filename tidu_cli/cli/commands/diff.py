@@ -9,7 +9,7 @@ import click
 
 from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, plugins_option, shown
+from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, plain_option, plugins_option, shown
 
 if TYPE_CHECKING:
     pass
@@ -27,6 +27,7 @@ _LISTED = 10  # how many structural differences are told
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option
 @plugins_option
+@plain_option
 def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
     """Compare two documents by structure.
 

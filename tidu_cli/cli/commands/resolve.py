@@ -7,7 +7,7 @@ import click
 from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import document_output_options, emit, example, load_all, one_pass_option, ops_option
+from tidu_cli.cli.options import document_output_options, emit, example, load_all, one_pass_option, ops_option, plain_option
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -28,6 +28,7 @@ _NAMED = 10
 @one_pass_option
 @build_option
 @ops_option
+@plain_option
 @document_output_options
 def command(
     files: tuple[str, ...], binds: tuple[str, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from tidu_cli.errors import ArgumentError, KeyTextError
 from tidu_cli.graph.graph import Document
@@ -57,13 +57,22 @@ class Choices:
         return cls(dict(sizes or {}), given, dict(values or {}), weights, cast, (cuts,) if isinstance(cuts, str) else tuple(cuts))
 
 
+Claim = Literal["verified", "unverified", "changed"]
+"""Whether a file that says which document it was written of is that document, as a reader knows: by writing it anew, by the file's
+own word, or not, so that it is read by what it runs."""
+
+
 @dataclass(frozen=True)
 class Imported:
-    """What was read: the document, the values of weights that are its inputs, by name, and what the user should know of it."""
+    """What was read: the document, the values of weights that are its inputs, by name, and what the user should know of it.
+
+    `claim` is None for a file that says of no document that it is one.
+    """
 
     document: Document
     weights: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    claim: Claim | None = None
 
 
 def as_key(name: str) -> Key:

@@ -22,6 +22,11 @@ _MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, Recur
 """What reading claims that nobody checked may raise."""
 
 
+def claims(model: Any) -> bool:
+    """Whether a model says which document it was written of."""
+    return _props(model.metadata_props) is not None
+
+
 def claimed(model: Any) -> dict[str, Any] | None:
     """The plain data of the document that a model claims to be, None if it makes no claim, or none that can be followed."""
     outline = _props(model.metadata_props)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from tidu_cli.errors import DocumentError, LimitError, TiduError
@@ -15,6 +16,8 @@ from tidu_cli.graph.graph import Document
 FromPlain = Callable[[Any], Document]
 """Reads a document from the plain data that JSON would have. Raises TiduError."""
 
+CHANGED = "it is not what is written of the document that it claims to be, so it is read by what it runs, without roles and passes"
+
 
 def read_onnx(
     data: bytes, where: str, path: str | None = None, choices: Choices | None = None, from_plain: FromPlain | None = None
@@ -24,12 +27,17 @@ def read_onnx(
     With `from_plain` a model that tidu wrote is the document that it was, unless there are choices. Raises DocumentError, one line
     that begins with `where` and names graph, node and operator; LimitError.
     """
+    from tidu_cli.formats.onnx.own import claims
     from tidu_cli.formats.onnx.reading.importer import import_model
 
     with _errors_of(where):
         model = loaded(data, path)
-        own = _own(model, from_plain) if from_plain is not None and choices in (None, Choices()) else None
-        return own or import_model(model, choices or Choices())
+        if from_plain is None or choices not in (None, Choices()) or not claims(model):
+            return import_model(model, choices or Choices())
+        if own := _own(model, from_plain):
+            return own
+        plain = import_model(model, Choices())
+        return replace(plain, notes=(*plain.notes, CHANGED), claim="changed")
 
 
 def opened(data: bytes, where: str, path: str | None = None) -> Any:
@@ -58,4 +66,4 @@ def _own(model: Any, from_plain: FromPlain) -> Imported | None:
     except TiduError:
         return None
     opset = next((o.version for o in model.opset_import if not o.domain), 0)
-    return Imported(document, {}) if is_written(document, model, opset) else None
+    return Imported(document, {}, claim="verified") if is_written(document, model, opset) else None

@@ -2,6 +2,7 @@
 
 A module has its document as JSON in `tidu.document`, where large constants are those of the module, and in `tidu.checksum` what
 everything else in it comes to, whose text or bytes may be in any form. A module that somebody has changed is read as any other.
+Who means to deceive can write the checksum anew: whether a module runs its document, `writing.files.is_written` tells.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ def claims(plain: Mapping[str, Any], module: Module) -> dict[str, str]:
 
     document = json.dumps(_encoded(plain, encoded), ensure_ascii=False, separators=(",", ":"))
     return {DOCUMENT: document, CHECKSUM: checksum(module, document)}
+
+
+def claims_document(module: Module) -> bool:
+    """Whether a module says which document it was written of."""
+    return DOCUMENT in module.attributes
 
 
 def claimed(module: Module) -> Any:

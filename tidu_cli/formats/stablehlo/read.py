@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tidu_cli.errors import DocumentError, LimitError, TiduError
+from tidu_cli.errors import DocumentError, LimitError, TiduError, worded
 from tidu_cli.formats.messages import one_line
+from tidu_cli.formats.onnx.choices import Imported
 from tidu_cli.formats.stablehlo.child import parsed
 from tidu_cli.formats.stablehlo.module import Module
-from tidu_cli.formats.stablehlo.own import claimed
+from tidu_cli.formats.stablehlo.own import claimed, claims_document
 from tidu_cli.formats.stablehlo.reading.importer import import_module
 from tidu_cli.graph.graph import Document
 
@@ -22,20 +24,36 @@ FromPlain = Callable[[Any], Document]
 """Reads a document from the plain data that msgpack would have. Raises TiduError."""
 
 
-CHANGED = "it has been changed since tidu wrote it, so it is read as it computes, without roles and passes"
+CHANGED = "it has been changed since tidu wrote it, so it is read by what it runs, without roles and passes"
 
 
-def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | None = None) -> tuple[Document, tuple[str, ...]]:
-    """The document of a module, text, bytecode or a file of jax.export, as `child.kind_of` tells; and what users should know.
+def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | None = None) -> Imported:
+    """The document of a module, text, bytecode or a file of jax.export, as `child.kind_of` tells.
 
-    With `from_plain` a module that tidu wrote is the document that it was. Raises DocumentError, one line that begins with `where`
-    and the line in it, and names the operation; LimitError.
+    With `from_plain` a module that tidu wrote is the document that it was, by its own word. Raises DocumentError, one line that
+    begins with `where` and the line in it, and names the operation; LimitError.
     """
-    try:
+    with _errors_of(where):
         module = parsed(data, kind)
-        own = _own(module, from_plain) if from_plain is not None else None
-        notes = (CHANGED,) if own is None and from_plain is not None and "tidu.document" in module.attributes else ()
-        return own or import_module(module), notes
+        if from_plain is None or not claims_document(module):
+            return Imported(import_module(module), {})
+        if own := _own(module, from_plain):
+            way = worded("tidu check compares them, and --plain reads what it runs", "load(file, plain=True) reads what it runs")
+            note = f"it is read as the document that it claims to be, which was not compared with what it runs; {way}"
+            return Imported(own, {}, (note,), "unverified")
+        return Imported(import_module(module), {}, (CHANGED,), "changed")
+
+
+def opened(data: bytes, kind: str, where: str) -> Module:
+    """The module of a file. Raises as `read_stablehlo` does."""
+    with _errors_of(where):
+        return parsed(data, kind)
+
+
+@contextmanager
+def _errors_of(where: str) -> Iterator[None]:
+    try:
+        yield
     except TiduError as error:
         raise (type(error) if isinstance(error, LimitError) else DocumentError)(_placed(where, str(error))) from None
 

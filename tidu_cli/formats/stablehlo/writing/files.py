@@ -12,7 +12,7 @@ from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.msgpack.writer import pieces
 from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.formats.stablehlo.module import Module
-from tidu_cli.formats.stablehlo.own import claims
+from tidu_cli.formats.stablehlo.own import checksum, claims
 from tidu_cli.formats.stablehlo.package import package
 from tidu_cli.formats.stablehlo.parsing import as_plain
 from tidu_cli.formats.stablehlo.writing.module import module_text
@@ -32,6 +32,27 @@ def stablehlo_text(document: Document) -> bytes:
         module = _parsed(text)
         _claim(module, document)
         return f"{module.operation.get_asm(assume_verified=True)}".encode()
+
+
+def is_written(document: Document, module: Module) -> bool:
+    """Whether a module is what is written of a document, as text or as an artifact: the same but for names, places and claims.
+
+    Raises UnwrittenError for a document that is not written, and DocumentError without JAX.
+    """
+    package()
+    text, found = _text(document), checksum(module, "")
+    with _context() as context, no_collection():
+        from jaxlib.mlir.dialects import stablehlo
+
+        written = _parsed(text)
+        if _checksum(written) == found:
+            return True
+        artifact = stablehlo.deserialize_portable_artifact(context, _serialized(written, _version(None)))
+        return _checksum(artifact) == found
+
+
+def _checksum(module: Any) -> str:
+    return checksum(Module.from_plain(as_plain(module, places=False)), "")
 
 
 def stablehlo_artifact(document: Document, version: str | None = None) -> bytes:
