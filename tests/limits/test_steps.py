@@ -128,3 +128,19 @@ def test_engines_count_nested_loops_alike():
 @pytest.mark.campaign
 def test_engines_count_nested_loops_alike_many_times():
     agree_on_random_loops(5000)
+
+
+def test_check_looks_for_inputs_at_which_loops_end():
+    # s <- s x while s < 100 runs on at |x| < 1, and comes to an end at a point from another interval.
+    condition = graph({"h": F64, "s": F64}, [node("lt", 1, 0)], {"go": 2})
+    body = graph({"x": F64, "s": F64}, [node("mul", 1, 0)], {"s": 2})
+    nodes = [
+        node("constant", value={"type": F64, "data": [100.0]}),
+        node("constant", value={"type": F64, "data": [1.0]}),
+        node("while", 1, 0, 2, cond_consts=1, body_consts=1, condition=condition, body=body),
+    ]
+    data = document(graph({"x": F64}, nodes, {"s": 3}))
+    verdicts = [json.loads(succeed("check", "-", "--numeric", "--json", "--seed", str(seed), input=data)) for seed in range(6)]
+    said = [v["stdin"]["numeric"]["jvp"] for v in verdicts]
+    assert all(v["ok"] for v in said) and any(v["error"] is not None for v in said), said
+    assert all("1,000,000 steps" in v["why"][0] for v in said if v["error"] is None), said
