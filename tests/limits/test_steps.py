@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from importlib.util import find_spec
 
 import pytest
 
@@ -86,3 +88,59 @@ def test_the_variable_sets_the_limit(monkeypatch):
     monkeypatch.setenv("TIDU_MAX_STEPS", "9")
     told = invoke("eval", "-", *[x for k, v in LOOPS["while"][1].items() for x in ("--set", f"{k}={json.dumps(v)}")], input=WHILE)
     assert told.exit_code == 1 and "limit of 9 steps" in told.stderr
+
+
+def random_loop(rng: random.Random, depth: int) -> tuple[dict, int]:
+    """A graph x -> x of nested loops, each of which runs so many steps whatever x is; and how many all of them run."""
+    inner, n_inner = random_loop(rng, depth - 1) if depth else (graph({"x": F64}, [node("sin", 0)], {"x": 1}), 0)
+    n = rng.randrange(5)
+    total = n * (1 + n_inner)
+    if rng.randrange(2):
+        return graph({"x": F64}, [node("scan", 0, length=n, num_consts=0, num_carry=1, body=inner)], {"x": 1}), total
+    condition = graph({"n": F64, "k": F64, "x": F64}, [node("lt", 1, 0)], {"go": 3})
+    one = node("constant", value={"type": F64, "data": [1.0]})
+    call = node("scan", 1, length=1, num_consts=0, num_carry=1, body=inner) if depth else node("sin", 1)
+    body = graph({"k": F64, "x": F64}, [one, node("add", 0, 2), call], {"k": 3, "x": 4})
+    limit, zero = (node("constant", value={"type": F64, "data": [float(v)]}) for v in (n, 0))
+    loop = node("while", 1, 2, 0, cond_consts=1, body_consts=0, condition=condition, body=body)
+    return graph({"x": F64}, [limit, zero, loop], {"x": 4}), n * (1 + (1 + n_inner if depth else 0))
+
+
+def agree_on_random_loops(cases: int) -> None:
+    for seed in range(cases):
+        rng = random.Random(seed)
+        data, n = random_loop(rng, rng.randrange(4))
+        loops = read(document(data))
+        expected = tidu_cli.evaluate(loops, x=0.5, engine="numpy")["x"]
+        for engine in ("numpy", "native") if find_spec("llvmlite") else ("numpy",):
+            given = {"x": 0.5}
+            if n:
+                assert abs(tidu_cli.evaluate(loops, given, engine=engine, max_steps=n)["x"] - expected) < 1e-14, seed
+            if n > 1:
+                with pytest.raises(StepsError):
+                    tidu_cli.evaluate(loops, given, engine=engine, max_steps=n - 1)
+
+
+def test_engines_count_nested_loops_alike():
+    agree_on_random_loops(20)
+
+
+@pytest.mark.campaign
+def test_engines_count_nested_loops_alike_many_times():
+    agree_on_random_loops(5000)
+
+
+def test_check_looks_for_inputs_at_which_loops_end():
+    # s <- s x while s < 100 runs on at |x| < 1, and comes to an end at a point from another interval.
+    condition = graph({"h": F64, "s": F64}, [node("lt", 1, 0)], {"go": 2})
+    body = graph({"x": F64, "s": F64}, [node("mul", 1, 0)], {"s": 2})
+    nodes = [
+        node("constant", value={"type": F64, "data": [100.0]}),
+        node("constant", value={"type": F64, "data": [1.0]}),
+        node("while", 1, 0, 2, cond_consts=1, body_consts=1, condition=condition, body=body),
+    ]
+    data = document(graph({"x": F64}, nodes, {"s": 3}))
+    verdicts = [json.loads(succeed("check", "-", "--numeric", "--json", "--seed", str(seed), input=data)) for seed in range(6)]
+    said = [v["stdin"]["numeric"]["jvp"] for v in verdicts]
+    assert all(v["ok"] for v in said) and any(v["error"] is not None for v in said), said
+    assert all("1,000,000 steps" in v["why"][0] for v in said if v["error"] is None), said

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from tests import loops
 from tests.interpret import evaluate
+from tests.loops import node
 from tests.sketch import Sketch, Value, document, function, key, listing, names, op, ports, structure
 from tidu_cli.errors import TransformError, UnknownNameError
+from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Binding, Document, Input, Output
 from tidu_cli.graph.types import TensorType
+from tidu_cli.runtime.plans.program import plain_program
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.materialize import materialize
@@ -194,3 +199,17 @@ def test_a_graph_is_the_same_while_somebody_listens() -> None:
     with listening(Listener()):
         heard = materialize(doc)
     assert structure(heard) == structure(materialize(doc))
+
+
+def test_a_product_of_two_equal_values_is_that_of_one_with_itself_once_they_are_merged() -> None:
+    # BLAS computes x xᵀ as such (syrk) if both factors are one array, and rounds otherwise than for two arrays that are equal.
+    # All plans merge equal nodes, as materialize does, so that it changes no bit of theirs; an evaluator that does not may differ.
+    numbers = {"dimension_numbers": [[[1], [1]], [[], []]]}
+    nodes = [node("sin", 0), node("sin", 0), node("dot_general", 1, 2, **numbers)]
+    doc, _ = parse_document(loops.document(loops.graph({"x": "f64[33,33]"}, nodes, {"y": 3})), "f")
+    x = np.random.default_rng(0).standard_normal((33, 33))
+    merged = materialize(doc)
+    assert [merged.head.case(n).op for n in range(merged.head.n_nodes)] == ["sin", "dot_general"]
+    (planned,), (plain,) = (plain_program(d.head).run({X: x}) for d in (merged, doc))
+    assert planned.tobytes() == plain.tobytes(), "materialize changed a bit"
+    np.testing.assert_allclose(evaluate(doc, {X: x})[key("y")], planned, rtol=1e-12, atol=1e-12)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types
 from tidu_cli.checking.numeric.examples import with_diagonal
+from tidu_cli.errors import StepsError
 from tidu_cli.graph.graph import Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIMES, INTEGERS, TensorType, unit_of
@@ -34,9 +35,13 @@ class Drawing:
     seed: int
 
     def finite_point(self, f: Callable[[Arrays], Arrays], rng: Any) -> Arrays | None:
-        """A point at which the outputs of f are finite; None where none has been found."""
+        """A point at which the outputs of f are finite; None where none has been found.
+
+        Raises StepsError if the last one tried has loops that run on.
+        """
         import numpy as np
 
+        ran_on: StepsError | None = None
         for interval in _INTERVALS:
             x: Arrays = {}
             for i in self.inputs:
@@ -47,8 +52,14 @@ class Drawing:
                 x |= {p: with_diagonal(draw(rng, t, within), added) for p, t in leaf_types(i.key, i.type).items()}
             drawn = [i for i in self.inputs if i.key not in self.given]
             _tell_apart([x[p] for i in drawn for p, t in leaf_types(i.key, i.type).items() if t.dtype in DATETIMES])
-            if all(np.isfinite(y).all() for y in f(x).values()):
-                return x
+            try:
+                if all(np.isfinite(y).all() for y in f(x).values()):
+                    return x
+                ran_on = None
+            except StepsError as error:
+                ran_on = error
+        if ran_on is not None:
+            raise ran_on
         return None
 
 
