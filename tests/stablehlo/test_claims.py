@@ -67,5 +67,5 @@ def test_plain_reads_what_a_file_runs(tmp_path: Path, suffix: str) -> None:
 
 def test_commands_that_read_files_take_plain() -> None:
     for name in COMMANDS:
-        options = {opt for param in cli.get_command(None, name).params for opt in param.opts}  # type: ignore[arg-type]
+        options = {opt for param in cli.get_command(None, name).params for opt in param.opts}  # type: ignore[arg-type, union-attr]
         assert ("--plain" in options) == ("--plugins" in options and name != "ops"), name
