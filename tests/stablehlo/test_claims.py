@@ -65,7 +65,12 @@ def test_plain_reads_what_a_file_runs(tmp_path: Path, suffix: str) -> None:
     assert b"claims" not in succeed("check", tmp_path / f"f.{suffix}", "--plain")
 
 
+def test_pipelines_read_plainly_too(forward: Path) -> None:
+    told = succeed("grad", forward, "--plain", "--wrt", "x", "--output", "y", "--pipeline")
+    assert told.startswith(f"tidu linearize {forward} --plain --wrt x".encode())
+
+
 def test_commands_that_read_files_take_plain() -> None:
     for name in COMMANDS:
-        options = {opt for param in cli.get_command(None, name).params for opt in param.opts}  # type: ignore[arg-type]
+        options = {opt for param in cli.get_command(None, name).params for opt in param.opts}  # type: ignore[arg-type, union-attr]
         assert ("--plain" in options) == ("--plugins" in options and name != "ops"), name

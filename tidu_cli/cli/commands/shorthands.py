@@ -34,6 +34,7 @@ from tidu_cli.cli.options import (
     example,
     file_argument,
     holomorphic_option,
+    is_plain,
     load,
     output_keys_option,
     require_printable,
@@ -270,7 +271,7 @@ def _commands(
     out, format_ = result
     commands = [["tidu", *_words(stage)] for stage in run.stages]
     if kind_of(file, settings) == "file":
-        commands[0][2:2] = [] if file == "-" else [file]
+        commands[0][2:2] = [*([] if file == "-" else [file]), *["--plain"] * is_plain()]
     else:
         commands.insert(0, words_of(document, file, settings, files))
         settings = values_of(settings)
