@@ -64,7 +64,7 @@ def test_records_add_up_field_by_field():
             "inputs are of type {x: f64[], e: {at: datetime[s][]}}, whose field 'e.at' is datetime[s][], which has no sum",
         ),
         ("add", ["(bool[],)"] * 2, {}, "inputs are of type (bool[],), whose field '0' is bool[], which has no sum"),
-        ("sub", [XY, XY], {}, f"input 0 is a record, {XY}, but it takes arrays; take its fields with the op 'field'"),
+        ("exp", [XY], {}, f"input 0 is a record, {XY}, but it takes arrays; take its fields with the op 'field'"),
         ("field", [XY], {"name": "z"}, "{x: f64[], y: f64[]} has no field 'z'"),
         ("record", ["f64[]"], {"type": XY}, "takes 2 fields of {x: f64[], y: f64[]} (x, y), got 1 input"),
         ("record", ["i32[]"], {"type": "{n: i32[], x: f64[]}", "fields": ["n"]}, "field 'x' of {n: i32[], x: f64[]} is missing"),

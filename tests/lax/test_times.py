@@ -223,7 +223,7 @@ def test_functions_of_numbers_say_how_to_make_a_number_of_a_time(op, dtype):
     ("op", "types", "message"),
     [
         ("mul", ["duration[h][]"] * 2, f"input 0 has type duration[h][], but it takes numbers; {TO_F64}"),
-        ("mul", ["i64[]", "duration[h][]"], f"input 1 has type duration[h][], but it takes numbers; {TO_F64}"),
+        ("mul", ["bool[]", "duration[h][]"], "input 0 has type bool[], but it takes numbers"),
         (
             "add", ["datetime[h][]", "duration[h][]"],
             "input 0 has type datetime[h][], but it takes numbers and durations; use retract to move a datetime by a duration, and "

@@ -6,10 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.interpret import evaluate, random_value, tree
+from tests.interpret import evaluate, inner, random_value, tree
 from tests.sketch import Sketch, document, key, op
 from tests.templates import apply, make_case
+from tests.tiers import examples
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
@@ -25,6 +28,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.rewriting.rewrite import simplify
 from tidu_cli.transforms.transpose import transpose
 
 TRIP = parse_value_type("{at: datetime[ms][2], n: i32[], w: f64[]}")
@@ -138,7 +142,7 @@ def test_numbers_scale_vectors(vector, first):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("duration[h][]", "duration[h][]"), ("f32[]", "duration[h][]"), ("f64[]", "duration[h][2]"), ("i64[]", "duration[h][]"),
+    [("duration[h][]", "duration[h][]"), ("c64[]", "duration[h][]"), ("f64[]", "duration[h][2]"), ("bool[]", "duration[h][]"),
      ("f64[2]", "{x: f64[2]}"), ("{x: f64[]}", "{x: f64[]}"), ("f64[]", "{n: i32[]}"), ("f64[]", "Trip"),
      ("c128[]", "{x: c128[]}")],
 )  # fmt: skip
@@ -183,3 +187,68 @@ def test_products_with_detached_numbers_and_durations(format_, reverse):
     seeds = {key("y@-1"): 3.0} if reverse else {key("u@1"): 0.5, key("c@1"): 2.0}
     at = {key("c"): 0.25, key("u"): 5.0} | seeds
     assert evaluate(together, at) == evaluate(whole, at)
+
+
+NUMBERS = st.sampled_from(["f16", "bf16", "f32", "f64", "i8", "i64", "u16"])
+
+
+def computed(name, types, *values):
+    case = SET.case(name, NoAttrs(), None, types)
+    found = SET[name].evaluation.kernel(np, case.attrs, case.operands, case.results)(*values)
+    return case.results[0], found
+
+
+@given(st.sampled_from(OF_A_TRIP), st.sampled_from(OF_A_TRIP), NUMBERS, st.integers(0, 9), st.integers(0, 99))
+@settings(max_examples=examples(60))
+def test_tangents_form_a_vector_space(one, other, dtype, number, seed):
+    """On whole numbers, exactly: u - v = u + (-1) v, a (u + v) = a u + a v, u - u = 0, (8 u) / 8 = u."""
+    rng = np.random.default_rng(seed)
+    u_type, v_type, n_type = chosen(TRIP, type_of(one)), chosen(TRIP, type_of(other)), TensorType(dtype)
+    u, v, a = whole(u_type, rng), whole(v_type, rng), np.asarray(number).astype(numpy_dtype(np, dtype))[()]
+
+    def same(left, right):
+        tree(lambda x, y: np.testing.assert_array_equal(x, y), *[moved(value, type_) for type_, value in (left, right)])
+
+    minus_v = computed("mul", [v_type, TensorType("i32")], v, np.int32(-1))
+    same(minus_v, computed("neg", [v_type], v))
+    same(computed("sub", [u_type, v_type], u, v), computed("add", [u_type, v_type], u, minus_v[1]))
+    total = computed("add", [u_type, v_type], u, v)
+    parts = computed("mul", [n_type, u_type], a, u)[1], computed("mul", [v_type, n_type], v, a)[1]
+    same(computed("mul", [n_type, total[0]], a, total[1]), computed("add", [u_type, v_type], *parts))
+    nothing = computed("sub", [u_type, u_type], u, u)
+    same(nothing, computed("mul", [u_type, n_type], u, np.zeros_like(a)))
+    eight = TensorType("f32")
+    scaled = computed("mul", [u_type, eight], u, np.float32(8))[1]
+    same((u_type, u), computed("div", [u_type, eight], scaled, np.float32(8)))
+
+
+@pytest.mark.parametrize("name", ["sub", "neg", "mul", "div"])
+def test_transposes_of_vector_operations_are_adjoint(name):
+    """In tangents of different types and in the number, where the number is a float, too."""
+    rng = np.random.default_rng(3)
+    hours, seconds = ("{a: duration[h][2], b: c128[]}", "{a: duration[s][2], b: c128[]}")
+    pairs = {"sub": [(hours, seconds), ("duration[h][2]", "duration[ms][2]")], "neg": [(hours,)]}
+    for texts in pairs.get(name, [(hours, "f32[]"), (hours, "f64[]"), ("duration[h][2]", "f32[2]")]):
+        sketch = Sketch({f"x{k}": text for k, text in enumerate(texts)}, cases=CaseTable())
+        doc = document(sketch.build("f", {"y": sketch.apply(name, *sketch.inputs)}))
+        at = {key(f"x{k}"): random_value(type_of(text), rng) for k, text in enumerate(texts)}
+        linear = linearize(doc, list(at))
+        turned = transpose(linear)
+        along = {i.key: random_value(i.type, rng) for i in linear.head.inputs}
+        against = {i.key: random_value(i.type, rng) for i in turned.head.inputs}
+        image, pulled = evaluate(linear, at | along), evaluate(turned, at | against)
+        right = sum(inner(along[x.tangent(1)], pulled[x.cotangent(1)]) for x in at)
+        np.testing.assert_allclose(inner(image[key("y@1")], against[key("y@-1")]), right, 1e-4)
+
+
+def test_identities_of_arrays_leave_records_alone():
+    """Simplified, u c, -(-u) and u - u of records have the values that they had; before, such graphs had no simplified form."""
+    texts = {"c": "f64[]", "u": "{x: f64[], t: duration[h][2]}"}
+    sketch = Sketch(texts, cases=CaseTable())
+    c, u = sketch.inputs
+    product = sketch.apply("mul", u, c)
+    back = sketch.apply("neg", sketch.apply("neg", sketch.apply("div", product, c)))
+    doc = document(sketch.build("f", {"y": sketch.apply("sub", back, sketch.apply("sub", product, product))}))
+    at = {key(k): random_value(type_of(text), np.random.default_rng(4)) for k, text in texts.items()}
+    (plain,), (simple,) = evaluate(doc, at).values(), evaluate(simplify(materialize(doc)), at).values()
+    tree(lambda x, y: np.testing.assert_array_equal(x, y), plain, simple)

@@ -13,8 +13,9 @@ from math import copysign
 from typing import Any, get_args
 from typing import Literal as OneOf
 
+from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.literals import Literal, filled
-from tidu_cli.graph.types import COMPLEXES, INEXACT, TensorType
+from tidu_cli.graph.types import COMPLEXES, INEXACT, RecordType, TensorType, Type
 from tidu_cli.rules.terms import Term
 
 Assumption = OneOf["no-signed-zeros", "finite"]
@@ -86,12 +87,15 @@ class Site:
     op: str
     attrs: Any
     operands: tuple[Operand, ...]
-    types: tuple[TensorType, ...]
+    types: tuple[Type, ...]
 
     @property
     def type(self) -> TensorType:
-        """The type of the one result."""
-        return self.types[0]
+        """The type of the one result, an array. Raises MissingRuleError for a record."""
+        (type_, *_) = self.types
+        if isinstance(type_, RecordType):
+            raise MissingRuleError(f"the identity is one of arrays, and a value is a record, {type_}")
+        return type_
 
     @property
     def trace(self) -> Any:

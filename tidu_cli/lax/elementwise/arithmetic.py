@@ -6,22 +6,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import DATETIMES, FLOATS, INEXACT, INTEGERS, NUMERIC, TIMES, tensor_tangent_type
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, NUMERIC
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.records.ordered_times import ORDERED, in_order
-from tidu_cli.lax.records.sums_and_products import ADD, ADDABLE, MUL
+from tidu_cli.lax.records.sums_and_products import ADD, DIV, MUL, NEG, SUB
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself
-from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Primitive, Transposition, Types
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Primitive, Types
 from tidu_cli.rules.families import (
-    binary,
     by_counts,
     by_partials,
     conj,
     elementwise,
-    linear_transpose,
-    minus,
     numpy_function,
     primitive,
     real_of,
@@ -29,7 +26,7 @@ from tidu_cli.rules.families import (
     summed,
     unary,
 )
-from tidu_cli.rules.flops import dividing, per_element, per_power
+from tidu_cli.rules.flops import per_power
 from tidu_cli.rules.terms import Term, op
 
 _abs, convert, eq, integer_pow, log, power, real, select_n, sign = map(
@@ -41,29 +38,6 @@ class IntegerPowAttrs(Attrs):
     """`y`: the exponent."""
 
     y: Annotated[int, Bounded(ge=-(2**31), lt=2**31)]
-
-
-def _duration_between(np: Any, x: Any, y: Any) -> Any:
-    from tidu_cli.rules.tangents.units import between  # here, as times are rare
-
-    return between(np, x, y)
-
-
-def _div_transpose(node: Transposition) -> Sequence[Term | None]:
-    _, divisor = node.operands
-    if divisor is None:
-        raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
-    return [node.cotangent / conj(divisor), None]
-
-
-def _truncating_quotient(np: Any, x: Any, y: Any) -> Any:
-    # As XLA: rounds towards zero, and x / 0 has all bits set.
-    zero = np.equal(y, 0)
-    y = np.where(zero, np.ones_like(y), y)
-    quotient = np.floor_divide(x, y)
-    inexact = np.multiply(quotient, y) != x
-    quotient = np.where(inexact & ((x < 0) != (y < 0)), quotient + np.ones_like(y), quotient)
-    return np.where(zero, np.invert(np.zeros_like(y)), quotient)
 
 
 def _integer_pow_types(attrs: IntegerPowAttrs, operands: Types) -> Types:
@@ -183,34 +157,10 @@ _POSITIVE = ((0.5, 2.0),)
 
 PRIMITIVES = (
     ADD,
-    elementwise(
-        "sub",
-        2,
-        NUMERIC | TIMES,
-        lambda node: [minus(*node.tangents)],
-        transpose=linear_transpose(lambda node, ct, type_: ct, lambda node, ct, type_: -ct),
-        fresh=True,
-        kernel=numpy_function("subtract", DATETIMES, _duration_between),
-        result=lambda t: tensor_tangent_type(t) if t.dtype in DATETIMES else t,
-        linear=TOGETHER,
-        formula="x - y",
-        summary="difference; of datetimes, the duration between them",
-    ),
+    SUB,
     MUL,
-    binary(
-        "div",
-        NUMERIC,
-        "x / y",
-        "quotient; of integers, rounded towards zero",
-        kernel=numpy_function("divide", INTEGERS, _truncating_quotient),
-        tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
-        transpose=_div_transpose,
-        integers="steps",
-        within=((-2.0, 2.0), (0.5, 2.0)),
-        linear=((0, 1),),
-        flops=per_element(dividing),
-    ),
-    unary("neg", ADDABLE, "-x", "negation", adjoint=lambda node, ct, type_: -ct, kernel="negative"),
+    DIV,
+    NEG,
     primitive(
         "integer_pow",
         1,

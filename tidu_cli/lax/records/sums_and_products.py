@@ -11,15 +11,40 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from tidu_cli.errors import TypeRuleError
+from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import CaseTable, Input
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import DURATIONS, NUMERIC, RecordType, TensorType, Type, leaves, of_batch, tangent_type
+from tidu_cli.graph.types import (
+    DATETIMES,
+    DURATIONS,
+    FLOATS,
+    INTEGERS,
+    NUMERIC,
+    TIMES,
+    RecordType,
+    TensorType,
+    Type,
+    leaves,
+    of_batch,
+    tangent_type,
+    tensor_tangent_type,
+)
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.batching import itself, spread, stacked
-from tidu_cli.rules.contract import JVP, TOGETHER, Batching, Example, Kernel, Transposition, ValueTypes
-from tidu_cli.rules.families import bilinear, conj, elementwise, elementwise_examples, numpy_function, of_one_type, summed
-from tidu_cli.rules.flops import multiplying, per_element
+from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.families import (
+    bilinear,
+    binary,
+    conj,
+    elementwise,
+    elementwise_examples,
+    minus,
+    numpy_function,
+    of_one_type,
+    summed,
+    unary,
+)
+from tidu_cli.rules.flops import dividing, multiplying, per_element
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
@@ -43,6 +68,67 @@ def _add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
         if leaf.dtype not in ADDABLE:
             raise TypeRuleError(f"inputs are of type {record}, whose field '{'.'.join(path)}' is {leaf}, which has no sum")
     return (record,)
+
+
+def _sub_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    if any(isinstance(t, RecordType) for t in operands):
+        return _add_types(attrs, operands)
+    (type_,) = of_one_type(NUMERIC | TIMES)(attrs, operands)  # type: ignore[arg-type]
+    return (tensor_tangent_type(type_) if type_.dtype in DATETIMES else type_,)
+
+
+def _sub_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    first = operands[0]
+    if isinstance(first, TensorType) and first == operands[1]:
+        return numpy_function("subtract", DATETIMES, _duration_between)(np, attrs, operands, results)  # type: ignore[arg-type]
+    if any(t != results[0] for t in operands):
+        return _joining_kernel(np, _sub_kernel(np, attrs, results * 2, results), operands, results[0])
+    negated = _fieldwise(np.negative)
+
+    def subtracted(x: Any, y: Any) -> Any:
+        if x is None or y is None:  # a field that is structurally zero
+            return x if y is None else negated(y)
+        return tuple(map(subtracted, x, y)) if isinstance(x, tuple) else np.subtract(x, y)
+
+    return subtracted
+
+
+def _duration_between(np: Any, x: Any, y: Any) -> Any:
+    from tidu_cli.rules.tangents.units import between  # here, as times are rare
+
+    return between(np, x, y)
+
+
+def _sub_jvp(node: JVP) -> Sequence[Term | None]:
+    natural = tangent_type(node.results[0].value_type)
+    return [minus(*[t and converted(t, natural) for t in node.tangents])]
+
+
+def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
+    ct, (to_x, to_y) = node.cotangent, node.active
+    if node.types[0] == node.types[1]:
+        return [ct if to_x else None, -ct if to_y else None]
+    x_type, y_type = node.types
+    return [converted_cotangent(ct, x_type) if to_x else None, converted_cotangent(-ct, y_type) if to_y else None]
+
+
+def _neg_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    return _add_types(attrs, operands)
+
+
+def _neg_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    if isinstance(operands[0], TensorType):
+        return numpy_function("negative")(np, attrs, operands, results)  # type: ignore[arg-type]
+    return _fieldwise(np.negative)
+
+
+def _fieldwise(function: Kernel) -> Kernel:
+    """A function of arrays as one of records of them, in which None stays zero."""
+
+    def apply(x: Any) -> Any:
+        return None if x is None else tuple(map(apply, x)) if isinstance(x, tuple) else function(x)
+
+    return apply
 
 
 def _add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
@@ -80,12 +166,14 @@ def _add_transpose(node: Transposition) -> Sequence[Term | None]:
     return [converted_cotangent(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]
 
 
-def _add_batch(node: Batching) -> Sequence[Term]:
-    if node.types[0] == node.types[1]:
-        return itself("add")(node)
-    (result,) = node.operands[0].trace.primitives.case("add", node.attrs, None, node.types).results
-    x, y = (converted(stacked(node, k), of_batch(result, node.size)) for k in range(2))
-    return [x + y]
+def _joining_batch(name: str) -> BatchRule:
+    def batch(node: Batching) -> Sequence[Term]:
+        if node.types[0] == node.types[1]:
+            return itself(name)(node)
+        (result,) = node.operands[0].trace.primitives.case(name, node.attrs, None, node.types).results
+        return [op(name)(*[converted(stacked(node, k), of_batch(result, node.size)) for k in range(2)])]
+
+    return batch
 
 
 def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
@@ -94,29 +182,66 @@ def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
         return (operands[scaled],)
     for k, t in enumerate(operands):
         if isinstance(t, RecordType):
-            raise TypeRuleError(f"input {k} is a record, {t}; a single float scales one, of tangents: all its fields are floats")
+            raise TypeRuleError(f"input {k} is a record, {t}; a single number scales one, of tangents: all its fields are floats")
     return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
 
 
 def _mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    if not isinstance(results[0], RecordType):
+    if scaled_operand(operands) is None:
         return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
-    scale = _scaling(np, results[0])
+    scale = _scaling(np, results[0], np.multiply)
     return scale if operands[0] == results[0] else lambda x, y: scale(y, x)
 
 
-def _mul_batch(node: Batching) -> Sequence[Term]:
-    k = scaled_operand(node.types)
-    if k is None or not isinstance(node.types[k], RecordType):
-        return itself("mul")(node)
-    vector, number = stacked(node, k), stacked(node, 1 - k)
+def _div_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    if scaled_operand(operands) == 0 and (isinstance(operands[1], TensorType) and operands[1].dtype in FLOATS):
+        return (operands[0],)
+    for k, t in enumerate(operands):
+        if isinstance(t, RecordType):
+            raise TypeRuleError(f"input {k} is a record, {t}; a single float divides one, of tangents: all its fields are floats")
+    return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
 
-    def scaled(x: Term) -> Term:  # field by field, as each item has its number
-        if isinstance(x.value_type, RecordType):
-            return fieldwise(x.value_type, lambda name, _: scaled(field(x, name)))
-        return x * spread(convert(number, new_dtype=_number_dtype(x.type)), x.type.shape)
 
-    return [scaled(vector)]
+def _div_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    if scaled_operand(operands) is not None:
+        return _scaling(np, results[0], np.divide)
+    return numpy_function("divide", INTEGERS, _truncating_quotient)(np, attrs, operands, results)  # type: ignore[arg-type]
+
+
+def _truncating_quotient(np: Any, x: Any, y: Any) -> Any:
+    # As XLA: rounds towards zero, and x / 0 has all bits set.
+    zero = np.equal(y, 0)
+    y = np.where(zero, np.ones_like(y), y)
+    quotient = np.floor_divide(x, y)
+    inexact = np.multiply(quotient, y) != x
+    quotient = np.where(inexact & ((x < 0) != (y < 0)), quotient + np.ones_like(y), quotient)
+    return np.where(zero, np.invert(np.zeros_like(y)), quotient)
+
+
+def _div_transpose(node: Transposition) -> Sequence[Term | None]:
+    _, divisor = node.operands
+    if divisor is None:
+        raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
+    return [node.cotangent / conj(divisor), None]
+
+
+def _scaling_batch(name: str) -> BatchRule:
+    scale = op(name)
+
+    def batch(node: Batching) -> Sequence[Term]:
+        k = scaled_operand(node.types)
+        if k is None or not isinstance(node.types[k], RecordType):
+            return itself(name)(node)
+        vector, number = stacked(node, k), stacked(node, 1 - k)
+
+        def scaled(x: Term) -> Term:  # field by field, as each item has its number
+            if isinstance(x.value_type, RecordType):
+                return fieldwise(x.value_type, lambda name, _: scaled(field(x, name)))
+            return scale(x, spread(convert(number, new_dtype=_number_dtype(x.type)), x.type.shape))
+
+        return [scaled(vector)]
+
+    return batch
 
 
 def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
@@ -144,13 +269,13 @@ def _joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) ->
     return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
 
 
-def _scaling(np: Any, type_: Type) -> Kernel:
-    """The kernel of a product of a vector and a number."""
+def _scaling(np: Any, type_: Type, function: Kernel) -> Kernel:
+    """The kernel of a product, or a quotient, of a vector and a number."""
     if isinstance(type_, RecordType):
-        parts = [_scaling(np, field_type) for _, field_type in type_.fields]
+        parts = [_scaling(np, field_type, function) for _, field_type in type_.fields]
         return lambda x, c: tuple(None if v is None else part(v, c) for v, part in zip(x, parts, strict=True))
     dtype = numpy_dtype(np, type_.dtype)
-    return lambda x, c: np.multiply(x, np.asarray(c).astype(dtype))
+    return lambda x, c: function(x, np.asarray(c).astype(dtype))
 
 
 def _inner(x: Term, ct: Term, dtype: str) -> Term:
@@ -184,7 +309,7 @@ ADD = elementwise(
     transpose=_add_transpose,
     types=_add_types,  # type: ignore[arg-type]
     kernel=_add_kernel,
-    batch=_add_batch,
+    batch=_joining_batch("add"),
     records=True,
     joins=True,
     more=(
@@ -199,12 +324,63 @@ ADD = elementwise(
     summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
 )
 
+SUB = elementwise(
+    "sub",
+    2,
+    NUMERIC | TIMES,
+    _sub_jvp,
+    transpose=_sub_transpose,
+    types=_sub_types,  # type: ignore[arg-type]
+    kernel=_sub_kernel,
+    batch=_joining_batch("sub"),
+    records=True,
+    joins=True,
+    more=(Example(("duration[h][2]", "duration[ms][2]")), Example(("{x: f64[], t: duration[s][2]}",) * 2)),
+    fresh=True,
+    linear=TOGETHER,
+    formula="x - y",
+    summary="difference; of datetimes, the duration between them; of tangents of one thing, as `add`",
+)
+
+NEG = unary(
+    "neg",
+    ADDABLE,
+    "-x",
+    "negation; of records, field by field",
+    adjoint=lambda node, ct, type_: -ct,
+    types=_neg_types,
+    kernel=_neg_kernel,
+    records=True,
+    more=(Example(("{x: f64[2], t: duration[s][]}",)),),
+)
+
+DIV = binary(
+    "div",
+    NUMERIC,
+    "x / y",
+    "quotient; of integers, rounded towards zero; of durations by floats, and of a record of tangents by one float",
+    types=_div_types,
+    kernel=_div_kernel,
+    batch=_scaling_batch("div"),
+    tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
+    transpose=_div_transpose,
+    integers="steps",
+    records=True,
+    within=((-2.0, 2.0), (0.5, 2.0)),
+    more=(
+        Example(("duration[h][2]", "f64[2]"), within=((-2.0, 2.0), (0.5, 2.0))),
+        Example(("{x: f64[2], t: duration[s][]}", "f64[]"), within=((-2.0, 2.0), (0.5, 2.0))),
+    ),
+    linear=((0, 1),),
+    flops=per_element(dividing),
+)
+
 MUL = bilinear(
     "mul",
     _mul_types,  # type: ignore[arg-type]
     _mul_kernel,
     _mul_adjoint,
-    batch=_mul_batch,
+    batch=_scaling_batch("mul"),
     dtypes=NUMERIC,
     one_type=True,
     fresh=True,
@@ -213,6 +389,8 @@ MUL = bilinear(
         *elementwise_examples(2),
         Example(("f64[2]", "duration[h][2]")),
         Example(("duration[ms][]", "f64[]")),
+        Example(("f32[2]", "duration[h][2]")),
+        Example(("i32[]", "{x: f64[2], d: duration[s][]}")),
         Example(("f64[]", "{x: f64[2], w: (duration[s][], c128[2])}")),
         Example(("{x: f32[2], y: f64[]}", "f32[]")),
     ),

@@ -132,4 +132,4 @@ def _site(trace: Trace, kind: Kind) -> Site:
             inner.append(Operand(trace.source(t, linear=a), kind.numbers[rest + j], kind.known[rest + j]))
         rest += len(inner)
         operands.append(Operand(term, kind.numbers[k], kind.known[k], made_by.op, made_by.attrs, slot, alone, tuple(inner)))
-    return Site(case.op, case.attrs, tuple(operands), case.results)  # type: ignore[arg-type]
+    return Site(case.op, case.attrs, tuple(operands), case.results)

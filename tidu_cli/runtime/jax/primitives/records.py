@@ -17,6 +17,8 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Types
 
+_OF_VECTORS = ("add", "sub", "neg", "mul", "div")
+
 
 def function(case: Case) -> Callable[..., Any] | None:
     """The function of a case that has to do with records, or joins vectors of different types; None of others."""
@@ -30,8 +32,9 @@ def function(case: Case) -> Callable[..., Any] | None:
         (first, *others) = types
         plain = not others and isinstance(first, TensorType) and first.inexact
         return (lax.sub if case.op == "difference" else lax.add) if plain else of_kernel(case)
-    # Sums and products of records, and of tangents of different types.
-    return of_kernel(case) if case.op in ("add", "mul") and (len(types) > 1 or isinstance(case.results[0], RecordType)) else None
+    # What vectors have, of records and of tangents of different types.
+    is_vector = case.op in _OF_VECTORS and (len(types) > 1 or isinstance(case.results[0], RecordType))
+    return of_kernel(case) if is_vector else None
 
 
 def of_kernel(case: Case) -> Callable[..., Any]:
