@@ -32,7 +32,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> Any:
 def lowered(function: Callable[..., Any], *args: Any, platform: str = "cpu") -> Document:
     """The document of the module of a function."""
     text = jax.jit(function).trace(*args).lower(lowering_platforms=(platform,)).as_text()
-    return read_stablehlo(text.encode(), "text", "f.mlir")[0]
+    return read_stablehlo(text.encode(), "text", "f.mlir").document
 
 
 def square(dtype: str = "f8", *batch: int, n: int = 3, seed: int = 0) -> Any:
@@ -233,7 +233,7 @@ def test_unknown_calls_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("name", ["Sharding", "SPMDFullToShardShape", "annotate_device_placement"])
 def test_where_arrays_are_makes_no_difference(name: str) -> None:
-    document = read_stablehlo(CALL.replace("NAME", name).replace("OPTIONS", "").encode(), "text", "f.mlir")[0]
+    document = read_stablehlo(CALL.replace("NAME", name).replace("OPTIONS", "").encode(), "text", "f.mlir").document
     assert document.head.n_nodes == 0
 
 
@@ -245,7 +245,7 @@ OLD = {"acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.ar
 def test_functions_of_older_modules(name: str) -> None:
     text = CALL.replace("NAME", f"mhlo.{name}").replace("OPTIONS", "{mhlo.attributes = {}, mhlo.version = 1 : i64}")
     x = np.asarray([1.5, 2.0]) if name == "acosh" else np.asarray([0.25, -0.5])
-    found = evaluate(read_stablehlo(text.encode(), "text", "f.mlir")[0].head, {Key("0"): x})
+    found = evaluate(read_stablehlo(text.encode(), "text", "f.mlir").document.head, {Key("0"): x})
     np.testing.assert_allclose(found[Key("y")], OLD[name](x), 1e-15)
 
 
@@ -258,7 +258,7 @@ def test_greatest_elements_of_older_modules() -> None:
       }
     }
     """
-    document = read_stablehlo(text.replace("LARGEST", "true").encode(), "text", "f.mlir")[0]
+    document = read_stablehlo(text.replace("LARGEST", "true").encode(), "text", "f.mlir").document
     values, places = evaluate(document.head, {Key("0"): np.asarray([1.0, 3.0, 0.0, 2.0])}).values()
     np.testing.assert_array_equal(values, [3.0, 2.0])
     np.testing.assert_array_equal(places, [1, 3])

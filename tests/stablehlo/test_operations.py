@@ -58,7 +58,7 @@ def require_as_xla(line: str, given: list[Any], types: list[str], due: str) -> N
     of = ", ".join(f"tensor<{n}x{t}>" for t in types)
     result = f"tensor<{n}x{due}>"
     text = f"func.func @main({arguments}) -> {result} {{\n%r = {line} : ({of}) -> {result}\nreturn %r : {result}\n}}"
-    document = read_stablehlo(text.encode(), "text", "m.mlir")[0]
+    document = read_stablehlo(text.encode(), "text", "m.mlir").document
     with np.errstate(all="ignore"):
         found = np.asarray(evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})[Key("y")])
     (expected,) = by_xla(text, given)
@@ -120,7 +120,7 @@ def test_operations_that_stand_for_others(line: str, types: list[str], dues: lis
     of, result = ", ".join(types), ", ".join(dues)
     head = f"func.func @main({arguments}) -> ({result})"
     text = f"{head} {{\n%r:{len(dues)} = {line} : ({of}) -> ({result})\nreturn {names} : {result}\n}}"
-    document = read_stablehlo(text.encode(), "text", "m.mlir")[0]
+    document = read_stablehlo(text.encode(), "text", "m.mlir").document
     found = evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})
     for y, due in zip(found.values(), by_xla(text, given), strict=True):
         np.testing.assert_allclose(y, due, 1e-12, 1e-12)
