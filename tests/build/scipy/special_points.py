@@ -23,6 +23,7 @@ from tidu_cli.transforms.materialize import materialize
 ORDERS = 5
 """From 0 to 4."""
 INF = math.inf
+NAN = "NaN"
 _STEP, _KEPT = 80, 233
 """Bits of a step, relative to how far the function is as smooth, and of a derivative: 70 digits."""
 UNDERFLOW, OVERFLOW = 1e-44, 1e300
@@ -41,6 +42,7 @@ class Row:
     `reach` is how far from a point it is smooth, by which steps are chosen. `at` has the derivatives where there are no quotients,
     of orders that exist: those of higher ones are not finite. `tolerance` is of order 0, tenfold for each more. Rounding of x in
     formulas is allowed for; with `sums`, errors of the size of lower derivatives as well, as it is a product with an exponential.
+    `wrong` has at points the first order that is not right, and why: it must not be. All from it on are NaN where the reason is.
     """
 
     built: Callable[[Any], Any]
@@ -49,6 +51,7 @@ class Row:
     reach: Callable[[float], float] = everywhere
     at: Mapping[float, Sequence[float]] = field(default_factory=dict)
     tolerance: float = 1e-11
+    wrong: Mapping[float, tuple[int, str]] = field(default_factory=dict)
     sums: bool = False
 
 
@@ -91,6 +94,9 @@ def faults(row: Row) -> list[tuple[float, int, float, str]]:
                 size = abs(exact[order]) + (abs(x * exact[order + 1]) if order + 1 < len(exact) and abs(x) < INF else 0)
                 size += sum(map(abs, exact[:order])) if row.sums else 0
                 right = abs(y - exact[order]) <= row.tolerance * 10**order * size + UNDERFLOW
+            known, reason = row.wrong.get(x, (ORDERS, ""))
+            if order >= known:
+                right = math.isnan(y) if reason == NAN else order > known or not right
             if not right:
                 wrong.append((x, order, y, mpmath.nstr(exact[order], 17) if order < len(exact) else "none"))
     return wrong

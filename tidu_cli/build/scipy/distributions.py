@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.numpy.elementwise.elementwise import x_times
+from tidu_cli.build.numpy.elementwise.elementwise import logaddexp, x_times
 from tidu_cli.build.numpy.primitives import filled, select
 from tidu_cli.build.scipy.ufuncs import SPECIAL, betaln, log_ndtr
 
@@ -85,8 +85,7 @@ def _log_invgamma(x: Array, a: Array) -> Array:
 
 
 def _log_logistic(x: Array) -> Array:
-    y = -abs(x)
-    return y - exp(y).emit("log1p") * 2
+    return logaddexp(x * 0.5, x * -0.5) * -2  # smooth at 0, where a formula of |x| would have a kink
 
 
 def _laplace_tail(x: Array) -> Array:

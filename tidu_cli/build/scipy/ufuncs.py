@@ -119,7 +119,10 @@ def _pseudo_huber(delta: Array, r: Array) -> Array:
 
 def _power_of(log: Array, exponent: Array) -> Array:
     """(e^(exponent log) - 1) / exponent, of no logarithm that is infinite."""
-    return log * (exponent * log).emit("hyp1f1")
+    product = exponent * log
+    near = abs(product) < 1
+    series = log * safe(near, product, 0.0).emit("hyp1f1")
+    return select(near, series, safe(near.emit("not"), product, 1.0).emit("expm1") / safe(near.emit("not"), exponent, 1.0))
 
 
 def _boxcox(x: Array, exponent: Array) -> Array:
@@ -139,7 +142,9 @@ def _inverse(y: Array, exponent: Array) -> Array:
     product = exponent * y
     end = product.emit("eq", filled(y, -1))
     inside = safe(product > -1, product, 0.0)
-    found = y * (-inside).emit("hyp2f1", a=1.0, b=1.0, c=2.0)
+    near = abs(inside) < 0.5
+    series = y * (-safe(near, inside, 0.0)).emit("hyp2f1", a=1.0, b=1.0, c=2.0)
+    found = select(near, series, safe(near.emit("not"), inside, 1.0).emit("log1p") / safe(near.emit("not"), exponent, 1.0))
     outside = select(end, -math.inf * exponent.emit("sign"), filled(y, math.nan))
     return select(product > -1, found, outside)
 

@@ -13,6 +13,7 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.elementwise.far import bessel_i_slope
 from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op
@@ -158,7 +159,7 @@ def beta_density(a: Term, b: Term, x: Term, result: Term) -> Term:
 
 def _bessel_i1e_slope(x: Term, y: Term) -> Term:
     # By both neighbours; by one and y / x, derivatives would lose all digits near 0.
-    return (bessel_i0e(x) + bessel_ie(x, order=2.0)) * 0.5 - sign(x) * y
+    return bessel_i_slope(1.0, x, y, (bessel_i0e(x) + bessel_ie(x, order=2.0)) * 0.5 - sign(x) * y)
 
 
 def _special(
@@ -276,7 +277,7 @@ PRIMITIVES = (
         "e^-|x| I₀(x)",
         "modified Bessel function of order 0, scaled",
         "i0e",
-        lambda x, y: bessel_i1e(x) - sign(x) * y,
+        lambda x, y: bessel_i_slope(0.0, x, y, bessel_i1e(x) - sign(x) * y),
         within=_POSITIVE,
     ),
     _special(

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from tidu_cli.lax.elementwise.far import bessel_i_slope, bessel_k_slope
 from tidu_cli.lax.special.families import special_function
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import Attrs
@@ -105,7 +106,7 @@ PRIMITIVES = (
         "e^-|x| I_order(x)",
         f"modified Bessel function of the first kind, scaled; {_ORDER}",
         _at_integers("ive"),
-        lambda attrs, x, y: _mean(bessel_ie, attrs, x) - sign(x) * y,
+        lambda attrs, x, y: bessel_i_slope(attrs.order, x, y, _mean(bessel_ie, attrs, x) - sign(x) * y),
         attrs=BesselAttrs,
         tried=_ORDERS,
         within=((0.5, 3.0),),
@@ -115,7 +116,7 @@ PRIMITIVES = (
         "e^x K_order(x)",
         f"modified Bessel function of the second kind, scaled, for x > 0; {_ORDER}",
         _at_integers("kve"),
-        lambda attrs, x, y: y - _mean(bessel_ke, attrs, x),
+        lambda attrs, x, y: bessel_k_slope(attrs.order, x, y, y - _mean(bessel_ke, attrs, x)),
         attrs=BesselAttrs,
         tried=_ORDERS,
         within=((0.5, 3.0),),

@@ -9,13 +9,17 @@ import math
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS
+from tidu_cli.lax.elementwise.far import tail_slope
 from tidu_cli.lax.special.families import in_double, special_function
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.families import by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op
 
-cos, erf, exp, expn, sin, spherical_j, square = map(op, ("cos", "erf", "exp", "expn", "sin", "spherical_bessel_j", "square"))
+cos, erf, exp, expn, log, sin, spherical_j, square = map(
+    op, ("cos", "erf", "exp", "expn", "log", "sin", "spherical_bessel_j", "square")
+)
+and_, gt, lt, select_n = map(op, ("and", "gt", "lt", "select_n"))
 hyp0f1, hyp1f1, hyp2f1 = map(op, ("hyp0f1", "hyp1f1", "hyp2f1"))
 
 
@@ -75,6 +79,14 @@ def _expn_slope(attrs: ExpnAttrs, x: Term, y: Term) -> Term:
     return -exp(-x) / x if attrs.n == 1 else -expn(x, n=attrs.n - 1)
 
 
+def _spence_slope(attrs: Attrs, x: Term, y: Term) -> Term:
+    """ln x / (1 - x), also at 1."""
+    near = and_(gt(x, 0.5), lt(x, 1.5))
+    off, far = select_n(near, 0.0, 1.0 - x), select_n(near, x, 2.0)
+    found: Term = select_n(near, log(far) / (1.0 - far), -hyp2f1(off, a=1.0, b=1.0, c=2.0))
+    return found
+
+
 def _owens_by_h(h: Term, a: Term, y: Term) -> Term:
     return exp(square(h) * -0.5) * erf(a * h * math.sqrt(0.5)) * (-0.5 / math.sqrt(2 * math.pi))
 
@@ -90,7 +102,7 @@ PRIMITIVES = (
         "e^(x^2) erfc x",
         "scaled complementary error function",
         lambda np, special, attrs, x: special.erfcx(x),
-        lambda attrs, x, y: (x * 2.0) * y - 2 / math.sqrt(math.pi),
+        lambda attrs, x, y: tail_slope(x, -1 / math.sqrt(math.pi), -1, (x * 2.0) * y - 2 / math.sqrt(math.pi), below=False),
         within=((-2.0, 2.0),),
     ),
     special_function(
@@ -106,7 +118,7 @@ PRIMITIVES = (
         "e^(-x^2) ∫₀ˣ e^(s^2) ds",
         "Dawson's integral",
         lambda np, special, attrs, x: special.dawsn(x),
-        lambda attrs, x, y: 1.0 - (x * 2.0) * y,
+        lambda attrs, x, y: tail_slope(x, -0.5, 1, 1.0 - (x * 2.0) * y, below=True),
         within=((-2.0, 2.0),),
     ),
     special_function(
@@ -173,7 +185,7 @@ PRIMITIVES = (
         "∫ ln s / (1 - s) ds from 1 to x",
         "Spence's function, the dilogarithm of 1 - x, for x ≥ 0",
         lambda np, special, attrs, x: special.spence(x),
-        lambda attrs, x, y: -hyp2f1(1.0 - x, a=1.0, b=1.0, c=2.0),  # ln x / (1 - x), also at 1
+        _spence_slope,
         within=((0.5, 3.0),),
     ),
     special_function(
