@@ -36,8 +36,9 @@ def command(
 ) -> None:
     """Link documents into one.
 
-    Equal graphs merge, different ones of one name get another (f.2) unless a pass made them, detached references find their values, and --bind composes graphs. A pass that is one call of linearize in
-    one file and another in the next is refused: `tidu convert --pass` renumbers it, --one-pass says that both are one.
+    Equal graphs merge, detached references find their values, and --bind composes graphs. Different graphs of one name are told
+    apart, the later as f.2. A pass that is one call of linearize in one file and another in the next is refused: `tidu convert
+    --pass` renumbers it, --one-pass says that both are one.
 
     References that no document defines stay detached, and are named on standard error.
     """

@@ -64,13 +64,13 @@ def resolve(
 ) -> Document:
     """One document of the graphs of all, each after those that it depends on, else in the order given.
 
-    Graphs of one name and content (leaving meta aside) become one. Of different ones the later get another name, if no pass made
-    them: f.2 (`renamed` tells which). `bind` pairs an input with the output that it is to be: of the
-    latest graph that has such an output (or a value of this digest) and does not declare the input. What no document defines stays
-    detached. Passes that are two calls of linearize are refused but for those of `one_pass`, which become one; graphs of these that
-    share a name get another. `names` are how messages call the documents. Raises UnknownNameError for keys that do not exist;
-    TransformError for two different graphs of one name that a pass made, an input of two types or two bindings, for passes, and for cycles;
-    TypeRuleError for two different ops of one name.
+    Graphs of one name and content (leaving meta aside) become one. Of different ones the later get another name, f.2, if no pass
+    made them (`renamed` tells which). `bind` pairs an input with the output that it is to be: of the latest graph that has such an
+    output (or a value of this digest) and does not declare the input. What no document defines stays detached. Passes that are two
+    calls of linearize are refused but for those of `one_pass`, which become one; graphs of these that share a name get another.
+    `names` are how messages call the documents. Raises UnknownNameError for keys that do not exist; TransformError for two
+    different graphs of one name that a pass made, an input of two types or two bindings, for passes, and for cycles; TypeRuleError
+    for two different ops of one name.
     """
     passes = joint_passes(documents, one_pass, names)
     given = _Graphs(documents)
