@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.running import F, invoke, succeed
 from tests.stablehlo.written import in_this_process
+from tidu_cli import trace, while_loop
 from tidu_cli.api import linearize, load, save
 from tidu_cli.cli.main import COMMANDS, cli
 from tidu_cli.formats.stablehlo.own import CHECKSUM, DOCUMENT, checksum
@@ -49,6 +50,14 @@ def test_a_module_that_runs_something_else_is_an_error(forward: Path) -> None:
 def test_a_module_of_other_operations_that_computes_the_same_is_not_called_verified(forward: Path) -> None:
     forward.write_text(deceiving(forward.read_text(), "stablehlo.multiply %0, %arg0", "stablehlo.multiply %arg0, %0"))
     assert b"claims: not verified: " in succeed("check", forward)
+
+
+def test_a_module_whose_loop_has_no_end_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidu_cli.limits.DRAWN_STEPS", 500)
+    save(trace(lambda x: while_loop(lambda s: s < 100, lambda s: s * 2, x), x="f64[]"), tmp_path / "loop.mlir")
+    (tmp_path / "loop.mlir").write_text(deceiving((tmp_path / "loop.mlir").read_text(), "dense<2.000000e+00>", "dense<0.5>"))
+    told = succeed("check", tmp_path / "loop.mlir")
+    assert b"claims: not verified: graph 'f', node 0 (while): its loops run on, more than the limit of 500 steps" in told
 
 
 def test_check_says_that_a_module_was_changed(forward: Path) -> None:

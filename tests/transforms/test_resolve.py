@@ -15,7 +15,7 @@ from tidu_cli.graph.graph import Detached, Document, Externals, Graph
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
-from tidu_cli.transforms.linking.resolve import dangling, resolve
+from tidu_cli.transforms.linking.resolve import dangling, renamed, resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
@@ -130,13 +130,17 @@ def test_a_zero_cannot_be_bound_to() -> None:
 # Merging
 
 
-def test_equal_graphs_become_one_and_different_ones_of_one_name_are_refused() -> None:
+def test_equal_graphs_become_one_and_different_ones_of_one_name_get_another() -> None:
     f, g = inner_and_outer()
     again, _ = inner_and_outer()
     assert names(resolve([f, g, again])) == ["f", "g"]
     other = function("f", {"x": "f64[]"}, lambda x: {"s": cos(x) * x})
-    with raises(TransformError, "two different graphs are named 'f'; rename one of them (tidu rename --graph)"):
-        resolve([f, other])
+    third = function("f", {"x": "f64[]"}, lambda x: {"s": cos(x)})
+    linked = resolve([f, function("f.2", {"x": "f64[]"}, exp), other, again, third, other])
+    assert names(linked) == ["f", "f.2", "f.3", "f.4"]
+    assert [*renamed(linked, [f, other, function("f.2", {"x": "f64[]"}, exp)])] == [("f", "f.3"), ("f", "f.4")]
+    for k, alone in ((0, f), (2, other), (3, third)):
+        assert structure(Document((replace(linked.graphs[k], name="f"),), linked.cases)) == structure(alone)
 
 
 def test_one_input_has_one_type() -> None:

@@ -58,7 +58,8 @@ def resolve(
 ) -> Document:
     """Link documents into one; `bind` maps inputs to the outputs, or digests of values, that they are. Raises TransformError.
 
-    A pass that is one call of linearize in one document and another in the next is refused, unless `one_pass` has its number.
+    Of different graphs of one name the later are named f.2, f.3, .... A pass that is one call of linearize in one document and
+    another in the next is refused, unless `one_pass` has its number.
     """
     _require_some("resolve", documents)
     return _resolve.resolve(documents, bind=cast("list[tuple[Key, Key]]", bind), one_pass=one_pass)

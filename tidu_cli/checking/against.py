@@ -11,6 +11,7 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INTEGERS, TensorType
+from tidu_cli.limits import limited_steps
 from tidu_cli.runtime.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def against_onnxruntime(
     options.log_severity_level = 4
     rng = np.random.default_rng(seed)
     values = {i.key: given[i.key] if i.key in given else _drawn(rng, i.type) for i in document.head.inputs}
-    ours = evaluate(document.head, values)
+    with limited_steps(None, drawn=True):
+        ours = evaluate(document.head, values)
     try:
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         fed = {i.name: fixed[i.name] if i.name in fixed else values[names[i.name]] for i in session.get_inputs()}
@@ -75,7 +77,8 @@ def against_onnxruntime(
 def against_graph(graphs: Sequence[Graph], inputs: Sequence[Key], runs: Graph, seed: int) -> list[Agreement]:
     """Compare the outputs of graphs, one after the other, with those of one that has the inputs of these keys in their order.
 
-    Both were made by other ways, so that digits may differ. Raises TiduError where they are not of the same arrays.
+    Both were made by other ways, so that digits may differ. Raises TiduError where they are not of the same arrays, and where loops
+    run more steps than `limits` allow, by default `DRAWN_STEPS`.
     """
     import numpy as np
 
@@ -89,8 +92,9 @@ def against_graph(graphs: Sequence[Graph], inputs: Sequence[Key], runs: Graph, s
     rng = np.random.default_rng(seed)
     drawn = [draw(rng, t, (0.1, 0.9)) for _, t in pairs if isinstance(t, TensorType)]
     given = dict(zip(inputs, drawn, strict=True))
-    ours = [y for graph in graphs for y in evaluate(graph, {i.key: given[i.key] for i in graph.inputs}).values()]
-    theirs = evaluate(runs, dict(zip((i.key for i in runs.inputs), drawn, strict=True))).values()
+    with limited_steps(None, drawn=True):
+        ours = [y for graph in graphs for y in evaluate(graph, {i.key: given[i.key] for i in graph.inputs}).values()]
+        theirs = evaluate(runs, dict(zip((i.key for i in runs.inputs), drawn, strict=True))).values()
     found = [_agreement(o.key, o.type, np.asarray(a), b) for o, a, b in zip(ports, ours, theirs, strict=True)]
     return [replace(a, tolerance=a.tolerance**0.5) for a in found]
 

@@ -11,6 +11,7 @@ from tidu_cli.cli.options import document_output_options, emit, example, load_al
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.select import listed
 
 _NAMED = 10
 """How many of the values that no document defines are named."""
@@ -35,16 +36,19 @@ def command(
 ) -> None:
     """Link documents into one.
 
-    Equal graphs merge, detached references find their values, and --bind composes graphs. A pass that is one call of linearize in
-    one file and another in the next is refused: `tidu convert --pass` renumbers it, --one-pass says that both are one.
+    Equal graphs merge, detached references find their values, and --bind composes graphs. Different graphs of one name are told
+    apart, the later as f.2. A pass that is one call of linearize in one file and another in the next is refused: `tidu convert
+    --pass` renumbers it, --one-pass says that both are one.
 
     References that no document defines stay detached, and are named on standard error.
     """
-    from tidu_cli.transforms.linking.resolve import dangling, resolve
+    from tidu_cli.transforms.linking.resolve import dangling, renamed, resolve
 
     documents, names, came_in = load_all(files or ("-",))
     pairs = [_pair(bind, documents) for bind in binds]
     result = resolve(documents, bind=pairs, one_pass=one_pass, names=names)
+    if other := [f"{old} to {new}" for old, new in renamed(result, documents)]:
+        note(f"renamed graph {listed(other)}: another one has that name")
     unknown = list(dangling(result))
     for digest, graph in unknown[:_NAMED]:
         note(f"graph '{graph}' reads {digest}, which no document defines")

@@ -78,9 +78,9 @@ def _place(documents: Sequence[Document], k: int, number: int, names: Sequence[s
     return f"{names[k] if names else f'document {k + 1}'} (graph '{graph.name}')"
 
 
-def is_of_pass(name: str, passes: Collection[int]) -> bool:
-    """Whether the name of a graph says that it came of one of these passes."""
-    return any(int(number) in passes for _, number in _STEP.findall(name))
+def passes_of(name: str) -> set[int]:
+    """The passes that a graph came of, as its name says."""
+    return {int(number) for _, number in _STEP.findall(name)}
 
 
 def require_linear(document: Document) -> None:

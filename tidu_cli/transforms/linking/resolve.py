@@ -22,7 +22,7 @@ from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.vocabulary import joint_vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.linking.passes import is_of_pass, joint_passes, require_linear
+from tidu_cli.transforms.linking.passes import joint_passes, passes_of, require_linear
 
 Definitions = Sequence[Mapping[bytes, int]]
 """For each graph the local values that detached references may mean, by digest."""
@@ -64,12 +64,13 @@ def resolve(
 ) -> Document:
     """One document of the graphs of all, each after those that it depends on, else in the order given.
 
-    Graphs of one name and content (leaving meta aside) become one. `bind` pairs an input with the output that it is to be: of the
-    latest graph that has such an output (or a value of this digest) and does not declare the input. What no document defines stays
-    detached. Passes that are two calls of linearize are refused but for those of `one_pass`, which become one; graphs of these that
-    share a name get another. `names` are how messages call the documents. Raises UnknownNameError for keys that do not exist;
-    TransformError for two different graphs of one name, an input of two types or two bindings, for passes, and for cycles;
-    TypeRuleError for two different ops of one name.
+    Graphs of one name and content (leaving meta aside) become one. Of different ones the later get another name, f.2, if no pass
+    made them (`renamed` tells which). `bind` pairs an input with the output that it is to be: of the latest graph that has such an
+    output (or a value of this digest) and does not declare the input. What no document defines stays detached. Passes that are two
+    calls of linearize are refused but for those of `one_pass`, which become one; graphs of these that share a name get another.
+    `names` are how messages call the documents. Raises UnknownNameError for keys that do not exist; TransformError for two
+    different graphs of one name that a pass made, an input of two types or two bindings, for passes, and for cycles; TypeRuleError
+    for two different ops of one name.
     """
     passes = joint_passes(documents, one_pass, names)
     given = _Graphs(documents)
@@ -87,6 +88,14 @@ def resolve(
     found = Document(tuple(merging.graphs), merging.cases, tuple(merging.detached), bound, meta or None, passes)
     require_linear(found)
     return found
+
+
+def renamed(document: Document, documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """The old and the new name of each graph that resolve gave another one, in their order, but for those that a pass made."""
+    given = {graph.name for document in documents for graph in document.graphs}
+    for graph in document.graphs:
+        if graph.name not in given and not passes_of(graph.name):
+            yield graph.name.rpartition(".")[0], graph.name
 
 
 def dangling(document: Document) -> Iterator[tuple[str, str]]:
@@ -214,7 +223,9 @@ class _Merging:
         self.graphs: list[Graph] = []
         self.detached: list[Detached] = []
         self.number: dict[int, int] = {}
-        self._by_name: dict[str, int] = {}
+        self._named: dict[str, list[int]] = {}
+        """The numbers of the graphs that were given under a name."""
+        self._taken = {graph.name for graph in given.graphs}
         self._defined: dict[bytes, Place] = {}
         self._detached_number: dict[str, int] = {}
         self._codes = [column(map(self.cases.intern, document.cases.cases)) for document in given.documents]
@@ -231,13 +242,13 @@ class _Merging:
         moved = replace(graph, cases=self.cases, code=code, external=external)
         if Externals.DETACHED in graph.external.graph:
             moved = self._retyped(moved)
-        if graph.name not in self._by_name:
+        known = next((k for k in self._named.get(graph.name, ()) if self._is_known(k, given_number, moved)), None)
+        if known is not None:
+            self.number[given_number] = known
+        elif graph.name not in self._named:
             self._append(given_number, moved)
-        elif self._is_known(given_number, moved):
-            self.number[given_number] = self._by_name[graph.name]
-        elif is_of_pass(graph.name, self.one_pass):  # tidu named both, and not the user
-            taken = {graph.name for graph in self.given.graphs}
-            self._append(given_number, replace(moved, name=another_name(graph.name, taken | self._by_name.keys())))
+        elif passes_of(graph.name).intersection(self.one_pass) or (graph.linear is None and not passes_of(graph.name)):
+            self._append(given_number, replace(moved, name=another_name(graph.name, self._taken)))
         else:
             way = worded("tidu rename --graph", "rename, graphs=")
             raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them ({way})")
@@ -245,11 +256,12 @@ class _Merging:
             self._defined.setdefault(digest, (self.number[given_number], value))
 
     def _append(self, given_number: int, graph: Graph) -> None:
-        self.number[given_number] = self._by_name[graph.name] = len(self.graphs)
+        self.number[given_number] = len(self.graphs)
+        self._named.setdefault(self.given.graphs[given_number].name, []).append(len(self.graphs))
+        self._taken.add(graph.name)
         self.graphs.append(graph)
 
-    def _is_known(self, given_number: int, graph: Graph) -> bool:
-        earlier = self._by_name[graph.name]
+    def _is_known(self, earlier: int, given_number: int, graph: Graph) -> bool:
         if _equal(self.graphs[earlier], graph):
             return True
         # Where a document defines a value twice, a detached reference may be linked to the one or to the other.
