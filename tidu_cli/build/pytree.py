@@ -18,7 +18,7 @@ from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import ITEMSIZE, RecordType, TensorType, Type
+from tidu_cli.graph.types import DTYPES, RecordType, TensorType, Type
 from tidu_cli.lax.arrays.structural import dtype_name
 
 MAX_LEVELS = 64
@@ -61,7 +61,7 @@ def _type(value: Any, path: str) -> Type:
         value = np.asarray(value)
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         dtype = dtype_name(np.dtype(value.dtype))
-        if dtype in ITEMSIZE:
+        if dtype in DTYPES:
             return TensorType(dtype, tuple(map(int, value.shape)))
     raise BuildError(
         f"input '{path}': {type(value).__name__} is no type; give text such as 'f64[3]', an array, a constant as "

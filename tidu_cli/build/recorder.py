@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from tidu_cli.build.arrays.array import Array, Record, Traced, name_of
+from tidu_cli.build.arrays.array import Array, Record, Traced, dtype_of, known
 from tidu_cli.build.arrays.repeats import Node, Repeats
 from tidu_cli.build.arrays.storage import A_NUMBER, current, rooted
 from tidu_cli.build.buffers.contents import LEAK, marked
@@ -30,7 +30,7 @@ from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.select import covered, is_pattern
-from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType, Type, unit_of
+from tidu_cli.graph.types import TIMES, RecordType, TensorType, Type, itemsize, storage_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.limits import more_than
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -107,7 +107,7 @@ class Recorder:
             self.open.pop()
 
     def input(self, key: Key, type_: Type) -> Array | Record:
-        """Declare an input. Raises BuildError for a key that is declared already, and for times."""
+        """Declare an input. Raises BuildError for a key that is declared already."""
         assert not self._nodes
         if key in self._declared:
             raise BuildError(f"input '{key}' is declared twice")
@@ -132,10 +132,6 @@ class Recorder:
     def _traced(self, value: int, type_: Type) -> Array | Record:
         if isinstance(type_, RecordType):
             return Record(Traced(self, value, type_))
-        if type_.dtype in TIMES:
-            raise BuildError(
-                f"a value of type {type_}: what is built computes with numbers; declare its count of {unit_of(type_.dtype)}, as f64"
-            )
         return Array(self, value, type_)
 
     def emit(self, op: str, *operands: Array | Traced, **attrs: object) -> Array:
@@ -221,21 +217,21 @@ class Recorder:
         return found if isinstance(found, Array) else self.open[-1]._constant(np.asarray(found))
 
     def _constant(self, array: Any) -> Array:
-        dtype = name_of(array.dtype)
+        dtype = known(array.dtype)
         if not array.ndim:
             scalar = dtype, array.tobytes()
-            known = self._scalars.get(scalar)
-            if known is not None:
-                return known
-        if dtype not in ITEMSIZE:
-            raise BuildError(f"a constant of NumPy dtype {array.dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+            found = self._scalars.get(scalar)
+            if found is not None:
+                return found
         if self.elements.arrays and marked(array):
             raise BuildError(LEAK)
         if array.size > 1 and not any(array.strides):  # one number, of which nobody shall make as many
             return self._constant(array[(0,) * array.ndim]).broadcast(array.shape)
+        if dtype in TIMES:
+            array = _held(array, dtype)
         little = array.astype(array.dtype.newbyteorder("<"), copy=False) if dtype != "bf16" else array
         data = little.tobytes()
-        size = ITEMSIZE[dtype]
+        size = itemsize(dtype)
         if array.size > 1 and data == data[:size] * array.size:
             return self.emit("constant", value=Literal(TensorType(dtype), data[:size])).broadcast(array.shape)
         outermost = self.open[0] if len(data) > LARGE else self
@@ -319,6 +315,13 @@ class Recorder:
             case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), None, types)
             code = self._codes[identity] = self.cases.intern(case)
         return code
+
+
+def _held(array: Any, dtype: str) -> Any:
+    """An array of times as the numbers that hold them. Raises BuildError for NaT."""
+    if np.isnat(array).any():
+        raise BuildError(f"a constant of {dtype} holds NaT, which is not a time, and no arithmetic would keep it apart from times")
+    return array.astype(np.int64).astype(dtype_of(storage_dtype(dtype)))
 
 
 def distinct(names: Sequence[str]) -> list[str]:

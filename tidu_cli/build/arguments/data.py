@@ -1,11 +1,13 @@
 """Types of inputs from values for them: what arrays and numbers become inputs, and what else is a constant of Python.
 
 Numbers without a type, as JSON has them, are f64, integers too: nobody differentiates by 3 and gets zeros because it was not
-written 3.0. An integer is one of Python's where the function says so, by an annotation or a default; flags, text and null always.
+written 3.0. An integer is one of Python's where the function says so, by an annotation or a default; flags and null always, and
+text unless it is a point in time in ISO 8601, with its day: such become datetimes.
 """
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -19,13 +21,17 @@ from tidu_cli.build.arguments.parameters import expected, named, takes_any
 from tidu_cli.build.arguments.trees import MISSING, annotated_class, hint_below, members_of
 from tidu_cli.build.errors import BuildError, name_of_function
 from tidu_cli.build.pytree import MAX_LEVELS
-from tidu_cli.errors import UnknownNameError, did_you_mean
+from tidu_cli.errors import TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.literals import NONFINITE, Literal
+from tidu_cli.graph.text.instants import instant_from_text
 from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import ITEMSIZE, TensorType
+from tidu_cli.graph.types import DATETIME, DTYPES, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name
 
 Leaf = tuple[str, Given]
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d")
+"""How text begins that is a point in time, where nothing says that it is text."""
 
 
 def with_data(function: Callable[..., Any], given: Mapping[str, Given], data: Data | None) -> Mapping[str, Given]:
@@ -142,11 +148,11 @@ def _leaf(path: str, value: Any, hint: Any, default: Any) -> Given:
         if value.ndim == 0 and (value.dtype.kind == "U" or (value.dtype.kind, wanted) in (("i", int), ("u", int), ("b", bool))):
             return Static(value.item())
         dtype = dtype_name(value.dtype)
-        if dtype not in ITEMSIZE:
+        if dtype not in DTYPES:
             raise BuildError(f"input '{path}': arrays of {value.dtype} have no place in a graph; give a constant, -i {path}=...")
         return TensorType(dtype, value.shape)
-    if isinstance(value, str) and value in NONFINITE and wanted is not str:
-        return TensorType("f64")
+    if isinstance(value, str) and wanted is not str and (dtype := _dtype([value])):
+        return TensorType(dtype)
     if value is None or isinstance(value, bool | str) or (isinstance(value, int) and wanted is int):
         return Static(value)
     if isinstance(value, int | float | complex):
@@ -171,7 +177,9 @@ def _numbers(value: list[Any]) -> tuple[str, tuple[int, ...]] | None:
 
 
 def _dtype(elements: list[Any]) -> str | None:
-    """What numbers without a type are: f64 or c128, of flags bool; None for what are no numbers, or none at all."""
+    """What numbers without a type are: f64 or c128, of flags bool, of times a datetime; None for other things, or none at all."""
+    if elements and all(isinstance(x, str) and x not in NONFINITE for x in elements):
+        return _dtype_of_times(elements)
     complex_ = [x for x in elements if isinstance(x, complex) or (isinstance(x, dict) and set(x) == {"re", "im"})]
     rest = [x for x in elements if not isinstance(x, dict | complex)] if complex_ else elements
     if len(complex_) + len(rest) < len(elements) or not elements:
@@ -180,3 +188,17 @@ def _dtype(elements: list[Any]) -> str | None:
         return "bool"
     real = all(type(x) in (int, float) or (isinstance(x, str) and x in NONFINITE) for x in rest)
     return None if not real else "c128" if complex_ else "f64"
+
+
+def _dtype_of_times(texts: list[str]) -> str | None:
+    """The dtype of points in time as text, in seconds if these count them all, else in the next unit that does."""
+    if not all(_TIME.match(text) for text in texts):
+        return None
+    for unit in ("s", "ms", "us", "ns"):
+        try:
+            for text in texts:
+                instant_from_text(text, unit)
+        except TypeTextError:
+            continue
+        return f"{DATETIME}[{unit}]"
+    return None

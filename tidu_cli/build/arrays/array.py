@@ -8,7 +8,7 @@ Inputs of record types have arrays as their fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
@@ -17,13 +17,18 @@ from tidu_cli.build.arrays.shares import Share
 from tidu_cli.build.errors import AN_INTEGER, BuildError, UnknownFunctionError, UntraceableError, fixed, refused, refused_conversion
 from tidu_cli.build.numpy.refused import CHANGING
 from tidu_cli.errors import did_you_mean
-from tidu_cli.graph.types import ITEMSIZE, RecordType, TensorType
+from tidu_cli.graph.types import DATETIMES, DURATIONS, ITEMSIZE, TIMES, UNITS, RecordType, TensorType, unit_of
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 
 Shape = tuple[int, ...]
 
-dtype_of = lru_cache(partial(numpy_dtype, np))
-"""The NumPy dtype of a name of tidu's."""
+
+@lru_cache
+def dtype_of(name: str) -> Any:
+    """The NumPy dtype of a name of tidu's; of times datetime64 and timedelta64 in their unit, as NumPy promotes them."""
+    kind = "M8" if name in DATETIMES else "m8" if name in DURATIONS else ""
+    return np.dtype(f"{kind}[{unit_of(name)}]") if kind else numpy_dtype(np, name)
+
 
 name_of = lru_cache(dtype_name)
 """tidu's name of a NumPy dtype."""
@@ -32,8 +37,9 @@ name_of = lru_cache(dtype_name)
 def known(dtype: Any) -> str:
     """tidu's name of a NumPy dtype. Raises BuildError if there is none."""
     name = name_of(dtype)
-    if name not in ITEMSIZE:
-        raise BuildError(f"NumPy's dtype {dtype} has no place in a graph (dtypes: {', '.join(ITEMSIZE)})")
+    if name not in ITEMSIZE and name not in TIMES:
+        able = f"times have a unit: {', '.join(UNITS)}" if np.dtype(dtype).kind in "mM" else f"dtypes: {', '.join(ITEMSIZE)}"
+        raise BuildError(f"NumPy's dtype {dtype} has no place in a graph ({able})")
     return name
 
 

@@ -61,6 +61,8 @@ def _number(value: Any, like: Array, dtype: Any) -> Array:
     wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
     if isinstance(value, complex) and wanted.kind not in "bc":
         raise BuildError(f"{value} is complex and does not become {name_of(wanted)}; write its real part")
+    if wanted.kind in "mM":  # a count of their unit, which NumPy takes whole
+        return like.recorder.constant(np.asarray(value, wanted))
     with np.errstate(over="ignore"):
         found = wanted.type(value)
     if wanted.kind in "fcV" and np.isfinite(value) and not np.isfinite(found):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,9 @@ from tidu_cli.build.numpy.linear_algebra.systems import solve_triangular
 from tidu_cli.build.numpy.reductions import series
 from tidu_cli.build.numpy.writing.putting import WRITING
 from tidu_cli.build.recorder import Recorder
+from tidu_cli.errors import TypeTextError
+from tidu_cli.graph.literals import literal_from_numbers
+from tidu_cli.graph.types import DATETIME, DURATION, UNITS, TensorType
 
 CONSTANTS: Mapping[str, Any] = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan, "True": True, "False": False}
 """Names that formulas may use besides those of inputs."""
@@ -124,6 +128,30 @@ def _eye(recorder: Recorder, n: int, m: int | None = None, k: int = 0, dtype: An
     return ((columns - rows) == k).convert(dtype or np.dtype(np.float64))
 
 
+def _datetime(recorder: Recorder, text: object, unit: object = None) -> Array:
+    """A point in time, in a unit or else in the longest that counts it; as it meets others, the shorter of both units is taken."""
+    if not isinstance(text, str):
+        raise ValueError("a point in time is text, such as datetime64('2026-01-31T12:00')")
+    if unit is not None:
+        return _time(recorder, DATETIME, [text], unit)
+    for unit in UNITS[:-1]:
+        with suppress(TypeTextError):
+            return _time(recorder, DATETIME, [text], unit)
+    return _time(recorder, DATETIME, [text], UNITS[-1])
+
+
+def _duration(recorder: Recorder, count: object, unit: object = None) -> Array:
+    if isinstance(count, bool) or not isinstance(count, int | float):
+        raise ValueError("a span of time is a number and a unit, such as timedelta64(1, 'h')")
+    return _time(recorder, DURATION, [count], unit)
+
+
+def _time(recorder: Recorder, kind: str, numbers: list[object], unit: object) -> Array:
+    if unit not in UNITS:
+        raise ValueError(f"the unit of a time is one of {', '.join(UNITS)}, as text: timedelta64(1, 'h')")
+    return recorder.emit("constant", value=literal_from_numbers(TensorType(f"{kind}[{unit}]"), numbers))
+
+
 CREATION: Mapping[str, Callable[..., Array]] = {
     "zeros": lambda recorder, shape, dtype=None: _full(recorder, shape, 0.0, dtype),
     "ones": lambda recorder, shape, dtype=None: _full(recorder, shape, 1.0, dtype),
@@ -132,6 +160,8 @@ CREATION: Mapping[str, Callable[..., Array]] = {
     "linspace": _linspace,
     "eye": _eye,
     "array": _array,
+    "datetime64": _datetime,
+    "timedelta64": _duration,
 }
 
 

@@ -8,9 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-import numpy as np
-
-from tidu_cli.build.arrays.array import Array, Record
+from tidu_cli.build.arrays.array import Array, Record, dtype_of
 from tidu_cli.build.arrays.operands import arrays_in
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.formulas.language import CONSTANTS, CREATION, OPTIONS_REFUSED, Several, function_named, function_names, recorded
@@ -19,8 +17,7 @@ from tidu_cli.build.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.build.numpy.functions import places_of_out
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import TiduError, did_you_mean, worded
-from tidu_cli.graph.types import ITEMSIZE
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.graph.types import DTYPES, ITEMSIZE
 
 MAX_DEPTH = 60
 """How deep a formula may nest. Chains of operators, such as a + b + c, do not nest."""
@@ -36,8 +33,10 @@ _OPERATORS: Mapping[type[ast.AST], tuple[str, Callable[[Any, Any], Any] | None]]
 }  # fmt: skip
 """Of each operator the ufunc, and what Python computes of plain numbers, kept small by `_small`; None where that is not so."""
 
-_TAKES_TEXT = frozenset({"einsum", "indexing", "ord", "mode", "side", "method"})
+_TAKES_TEXT = frozenset({"einsum", "indexing", "ord", "mode", "side", "method", "unit"})
 """The function whose first argument, and the options whose values, are text."""
+_OF_TEXT = frozenset({"datetime64", "timedelta64"})
+"""Functions whose arguments may all be text."""
 
 OF_TWO: Mapping[str, str] = {
     "max": "maximum", "amax": "maximum", "nanmax": "fmax", "min": "minimum", "amin": "minimum", "nanmin": "fmin",
@@ -264,7 +263,10 @@ class Walker(ast.NodeVisitor):
     # Their parts.
 
     def _arguments(self, node: ast.Call, name: str) -> tuple[list[Any], dict[str, Any]]:
-        args = [self._argument(a, name if k == 0 else "") for k, a in enumerate(node.args)]
+        args = [
+            self._dtype(a) if (name, k) == ("convert", 1) else self._argument(a, name if k == 0 or name in _OF_TEXT else "")
+            for k, a in enumerate(node.args)
+        ]
         options: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -273,23 +275,21 @@ class Walker(ast.NodeVisitor):
                 self.refuse(keyword.value, f"{keyword.arg}= has no place in a formula")
             is_dtype = keyword.arg == "dtype"
             options[keyword.arg] = self._dtype(keyword.value) if is_dtype else self._argument(keyword.value, keyword.arg)
-        if name == "convert" and len(node.args) == 2:
-            args[1] = self._dtype(node.args[1])
         return args, options
 
     def _argument(self, node: ast.expr, where: str) -> Any:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and where in _TAKES_TEXT:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and where in _TAKES_TEXT | _OF_TEXT:
             return node.value[:400]
         if isinstance(node, ast.Name) and node.id in ITEMSIZE and node.id not in self.scope:
-            return numpy_dtype(np, node.id)
+            return dtype_of(node.id)
         return self.value(node)
 
     def _dtype(self, node: ast.expr) -> Any:
         name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
-        if not isinstance(name, str) or name not in ITEMSIZE:
-            hint = did_you_mean(name, list(ITEMSIZE)) if isinstance(name, str) else ""
-            self.refuse(node, f"not a dtype{hint or '; they are ' + ', '.join(ITEMSIZE)}")
-        return numpy_dtype(np, name)
+        if not isinstance(name, str) or name not in DTYPES:
+            hint = did_you_mean(name, list(DTYPES)) if isinstance(name, str) else ""
+            self.refuse(node, f"not a dtype{hint or '; they are ' + ', '.join(DTYPES)}")
+        return dtype_of(name)
 
     def _index(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Tuple):

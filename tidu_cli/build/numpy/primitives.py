@@ -69,7 +69,7 @@ def is_given(option: Any) -> bool:
 
 def filled(x: Array, value: Any, shape: tuple[int, ...] | None = None) -> Array:
     """A number in the dtype of x, of its shape or another."""
-    return x.constant(x.dtype.type(value)).broadcast(x.shape if shape is None else shape)
+    return x.constant(x.dtype.type(value), x.dtype).broadcast(x.shape if shape is None else shape)
 
 
 def floating(x: Array, dtype: Any = None) -> Array:

@@ -106,7 +106,8 @@ def parse_assignment(
         if is_place(path, in_parts=key in in_parts):
             return key, value_at(path, where, in_parts=key in in_parts)
         return key, _read_npy(path, where)
-    if isinstance(type_, TensorType) and type_.dtype in DATETIMES and _DATE.match(value_text):
+    a_time = type_ is None or (isinstance(type_, TensorType) and type_.dtype in DATETIMES)
+    if a_time and _DATE.match(value_text):
         return key, value_text
     spelled = as_json(value_text)
     if spelled is None:

@@ -10,7 +10,7 @@ from typing import Any
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.errors import BuildError
 from tidu_cli.build.numpy.primitives import filled, is_nan, select, truth
-from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, SIGNED
+from tidu_cli.graph.types import DATETIMES, DURATIONS, FLOATS, INEXACT, INTEGERS, SIGNED
 
 Rule = Callable[..., Any]
 """From operands of one shape and the dtypes that NumPy would compute in, to the result (or a tuple of results)."""
@@ -89,12 +89,16 @@ def _comparison(op: str) -> Rule:
 def _is_finite(x: Array) -> Array:
     if x.type.complex:
         return x.emit("real").emit("is_finite").emit("and", x.emit("imag").emit("is_finite"))
+    if x.type.dtype in DURATIONS:
+        x = x.convert("f64")
     return x.emit("is_finite") if x.type.dtype in FLOATS else x.emit("eq", x)
 
 
 def _is_inf(x: Array) -> Array:
     if x.type.complex:
         return _is_inf(x.emit("real")).emit("or", _is_inf(x.emit("imag")))
+    if x.type.dtype in DURATIONS:
+        x = x.convert("f64")
     return abs(x).emit("eq", filled(x, math.inf)) if x.type.dtype in FLOATS else x.emit("ne", x)
 
 
@@ -103,6 +107,8 @@ def _fmax(op: str) -> Rule:
 
 
 def _abs(x: Array) -> Array:
+    if x.type.dtype in DURATIONS:
+        return x.emit("max", x.emit("neg"))
     return x if x.type.dtype == "bool" else x.emit("abs")
 
 
@@ -154,10 +160,26 @@ def _modf(x: Array) -> tuple[Array, Array]:
     return _copysign(rest, x), whole
 
 
+def _add(x: Array, y: Array) -> Array:
+    if y.type.dtype in DATETIMES:
+        x, y = y, x
+    return x.emit("or" if x.type.dtype == "bool" else "retract" if x.type.dtype in DATETIMES else "add", y)
+
+
+def _subtract(x: Array, y: Array) -> Array:
+    return x.emit("retract", y.emit("neg")) if x.type.dtype in DATETIMES and y.type.dtype in DURATIONS else x.emit("sub", y)
+
+
+def _divide(x: Array, y: Array) -> Array:
+    if x.type.dtype not in DURATIONS:
+        return x.emit("div", y)
+    return (x.convert("f64") if y.type.dtype in DURATIONS else x).emit("div", y.convert("f64"))
+
+
 _LOG2 = math.log(2)
 
 _PRIMITIVES: Mapping[str, str] = {
-    "subtract": "sub", "divide": "div", "fmod": "rem", "negative": "neg", "sign": "sign", "maximum": "max", "minimum": "min",
+    "fmod": "rem", "negative": "neg", "sign": "sign", "maximum": "max", "minimum": "min",
     "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt",
     "square": "square", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
     "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
@@ -168,7 +190,9 @@ _PRIMITIVES: Mapping[str, str] = {
 
 UFUNCS: Mapping[str, Rule] = {
     **{ufunc: as_op(name) for ufunc, name in _PRIMITIVES.items()},
-    "add": _by_bool("or", "add"),
+    "add": _add,
+    "subtract": _subtract,
+    "divide": _divide,
     "multiply": _by_bool("and", "mul"),
     "floor_divide": _floor_divide,
     "remainder": _remainder,

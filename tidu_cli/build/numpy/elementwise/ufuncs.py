@@ -22,7 +22,7 @@ from tidu_cli.build.scipy.parameters import GENERAL, WITH_PARAMETERS, parametriz
 from tidu_cli.build.scipy.refused import refusal
 from tidu_cli.build.scipy.ufuncs import COMPLEX, SPECIAL
 from tidu_cli.errors import did_you_mean
-from tidu_cli.graph.types import COMPLEXES, INTEGERS
+from tidu_cli.graph.types import COMPLEXES, INTEGERS, TIMES
 
 SEVERAL_RESULTS = frozenset({"divmod", "fresnel", "modf", "sici"})
 """Ufuncs that have two results."""
@@ -162,7 +162,8 @@ def _dtypes(name: str, kinds: tuple[Any, ...], dtype: Any) -> tuple[tuple[str, .
         if set(kinds) == {"bf16"}:
             return kinds, ("bf16",) * ufunc.nout  # SciPy's have no loops for it
         shown = ", ".join(k if isinstance(k, str) else f"a Python {k.__name__}" for k in kinds)
-        raise BuildError(f"{name} does not take {shown}") from None
+        way = "; x / np.timedelta64(1, 'h') is a number of hours" if TIMES.intersection(kinds) else ""
+        raise BuildError(f"{name} does not take {shown}{way}") from None
     names = tuple(map(name_of, found))
     refused = _REAL_ONLY if name in SCIPYS and name not in COMPLEX else _UNORDERED if name in _ORDERING else ""
     if refused and COMPLEXES.intersection(names[: ufunc.nin]):
