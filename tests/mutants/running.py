@@ -26,9 +26,13 @@ IN_TEST = ("test", "jax")
 
 _PATHS = {
     "jax": (
-        "tests/jax/test_sample.py", "tests/jax/test_to_jax.py", "tests/stablehlo/test_sample.py", "tests/stablehlo/test_operations.py",
-        "tests/stablehlo/test_linear_algebra.py", "tests/runtime/engines/test_law.py",
-    ),  # fmt: skip
+        "tests/jax/test_sample.py",
+        "tests/jax/test_to_jax.py",
+        "tests/stablehlo/test_sample.py",
+        "tests/stablehlo/test_operations.py",
+        "tests/stablehlo/test_linear_algebra.py",
+        "tests/runtime/engines/test_law.py",
+    ),
     "check-jax": ("tests/jax", "tests/stablehlo", "tests/runtime/engines", "tests/docs"),
 }
 """Where the Makefile looks for tests that import JAX."""
