@@ -137,7 +137,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_gradient_is_that_of_the_rule(name: str) -> None:
     function = FUNCTIONS[name]
-    document = from_jax(function, V, names=["x"], rules=True)
+    document = from_jax(function, V, names=["x"])
     found = tidu_cli.evaluate(tidu_cli.grad(document, "x", value=True), x=V)
     np.testing.assert_allclose(found["x@-1"], jax.grad(function)(V), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(found["y"], function(V), rtol=1e-12)
@@ -146,7 +146,7 @@ def test_the_gradient_is_that_of_the_rule(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["in a loop", "by itself", "of JAX"])
 def test_the_document_goes_to_a_file_and_back(name: str, tmp_path: Path) -> None:
-    document = from_jax(FUNCTIONS[name], V, names=["x"], rules=True)
+    document = from_jax(FUNCTIONS[name], V, names=["x"])
     for suffix in ("json", "msgpack"):
         tidu_cli.save(document, tmp_path / f"f.{suffix}")
         again = tidu_cli.load(tmp_path / f"f.{suffix}")
@@ -156,15 +156,15 @@ def test_the_document_goes_to_a_file_and_back(name: str, tmp_path: Path) -> None
 
 
 def test_one_function_at_one_type_is_one_operation() -> None:
-    document = from_jax(lambda x: scaled(scaled(x, 0.5) * 2, 0.5) + scaled(x, 0.25), V, rules=True)
+    document = from_jax(lambda x: scaled(scaled(x, 0.5) * 2, 0.5) + scaled(x, 0.25), V)
     names = [d.name for d in document.cases.vocabulary.definitions]  # type: ignore[union-attr]
     assert names == ["scaled", "scaled_2"]
-    document = from_jax(lambda x: steep(steep(x, x), steep(x, x)), V, rules=True)
+    document = from_jax(lambda x: steep(steep(x, x), steep(x, x)), V)
     assert [d.name for d in document.cases.vocabulary.definitions] == ["steep"]  # type: ignore[union-attr]
 
 
 def test_without_rules_a_function_is_what_it_computes() -> None:
-    document = from_jax(lambda x: jnp.sum(scaled(x, 0.5)), V)
+    document = from_jax(lambda x: jnp.sum(scaled(x, 0.5)), V, rules=False)
     assert tidu_cli.evaluate(tidu_cli.grad(document, "x"), x=V)["x@-1"].tolist() == [1.0] * 4
 
 
@@ -176,9 +176,9 @@ def test_where_the_derivative_is_lost_the_rule_is_taken() -> None:
 
 def test_a_rule_that_is_not_linear_is_refused() -> None:
     with pytest.raises(BuildError, match=r"test_rules.py:\d+: equation 'custom_vjp_call' .* not known to be linear"):
-        from_jax(lambda x: jnp.sum(clipped(x) ** 2), V, rules=True)
+        from_jax(lambda x: jnp.sum(clipped(x) ** 2), V)
 
 
 def test_a_rule_that_closes_over_what_is_computed_is_refused() -> None:
     with pytest.raises(BuildError, match="closes over a value that is computed; make this an argument"):
-        from_jax(lambda x: jnp.sum(closing(jnp.cos(x))(x)), V, rules=True)
+        from_jax(lambda x: jnp.sum(closing(jnp.cos(x))(x)), V)

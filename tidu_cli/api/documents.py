@@ -270,15 +270,16 @@ def formula(
 
 @checked(function=a_function, name=text)
 def from_jax(
-    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = False
+    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = True
 ) -> Document:
     """The graph of a function of JAX, which traces it, at arguments of these types: arrays, numbers, text, also nested.
 
     Or they are `jax.ShapeDtypeStruct`s. What is nested is a pytree, whose leaves that are no arrays (functions, say) stay what they
     are. Inputs are called as the parameters of the function, or as `names` says, one for each argument, and within pytrees by the
     path: "params.w", "layers.0.b". Dtypes are JAX's: those of 64 bits need `jax.enable_x64(True)`. Functions of `jax.custom_jvp`
-    and `jax.custom_vjp` are differentiated as they are computed, unless with `rules` they become operations of the document that
-    have the derivatives they define. Raises BuildError, with the equation and the line, for what has no place in a graph.
+    and `jax.custom_vjp` become operations of the document that have the derivatives they define; those of JAX's own, such as relu,
+    become nodes with these derivatives. With rules=False what they compute is differentiated. Raises BuildError, with the
+    equation and the line, for what has no place in a graph.
     """
     from tidu_cli.build.jax.function import from_jax as traced
 

@@ -33,7 +33,7 @@ WIDE = ("i64", "u64", "f64", "c128")
 
 
 def from_jax(
-    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = False
+    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = True
 ) -> Document:
     """The document of a function of JAX at arguments of these types: arrays, numbers, ShapeDtypeStructs, text, pytrees of them.
 
@@ -71,7 +71,7 @@ def build_jax_function(
     *,
     name: str | None = None,
     outputs: Sequence[str] = (),
-    rules: bool = False,
+    rules: bool = True,
     data: Data | None = None,
 ) -> Document:
     """The document of FILE.py:FUNCTION, which is run by JAX. Dots in the keys of `inputs` say how they nest.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
 from tidu_cli.build.jax.equations.calls import of_package
 from tidu_cli.build.jax.equations.equation import Equation, spread
-from tidu_cli.build.jax.equations.index import CALLS, LOOPS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
+from tidu_cli.build.jax.equations.index import CALLS, CHOICES, LOOPS, OPERATIONS, REFUSED, SPREADING, TAKE_KEYS, of_keys
 from tidu_cli.build.jax.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
 from tidu_cli.build.jax.liveness import Needs, needed
 from tidu_cli.build.jax.operations import Operations
@@ -31,6 +32,7 @@ class Reader:
         self.operations = operations
         self.around = around
         self.closed: dict[object, ClosedGraph] = around.closed if around else {}
+        self.instead: Mapping[str, Any] = {}  # operations by the names of primitives, before those of the index
         self.kept: list[Any] = around.kept if around else []  # jaxprs, as they are known by their ids
 
     def document(self, name: str, outputs: Mapping[str, Array]) -> Document:
@@ -76,7 +78,7 @@ class Reader:
         name, arrays = equation.primitive.name, [self.lifted(x) for x in given]
         if name not in TAKE_KEYS and any(is_extended(v.aval) for v in (*equation.invars, *equation.outvars)):
             return of_keys(Equation(self, equation, needs), *arrays)
-        operation = OPERATIONS.get(name)
+        operation = self.instead.get(name) or OPERATIONS.get(name)
         if operation is not None:
             found = operation(Equation(self, equation, needs), *arrays)
             return [found] if isinstance(found, Array) else found
@@ -130,6 +132,12 @@ class Reader:
         if x.array is None:
             x.array = self.recorder.constant(as_numpy(x.value))
         return x.array
+
+    def choosing(self) -> Reader:
+        """This reading, where kinks are choices."""
+        reader = copy(self)
+        reader.instead = CHOICES
+        return reader
 
     def graph(self, jaxpr: Any, consts: Sequence[Any]) -> ClosedGraph:
         """A jaxpr as the graph of a loop or branch."""

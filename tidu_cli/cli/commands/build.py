@@ -40,7 +40,10 @@ from tidu_cli.graph.graph import Document
 @click.option("--name", metavar="NAME", help="The graph's name. [default: the function's, or f]")
 @click.option("--jax", "by_jax", is_flag=True, help="The function is one of JAX.")
 @click.option(
-    "--rules", is_flag=True, help="With --jax: functions of jax.custom_jvp and custom_vjp are operations with these derivatives."
+    "--rules/--no-rules",
+    default=None,
+    help="With --jax: keep the derivatives that functions of jax.custom_jvp and custom_vjp define, or derive what they compute. "
+    "[default: rules]",
 )
 @click.option("--source", "sources", is_flag=True, help="Note in each node which lines of FILE.py made it, for tidu view and dot.")
 @result_options(*DOCUMENTS, default="json")
@@ -50,7 +53,7 @@ def command(
     outputs: tuple[str, ...],
     name: str | None,
     by_jax: bool,
-    rules: bool,
+    rules: bool | None,
     sources: bool,
     out: str | None,
     format_: str | None,
@@ -63,8 +66,8 @@ def command(
     layers.0.b; parameters that have defaults may be left out. With --jax JAX traces the function, and its jaxpr becomes the graph;
     where an input has 64 bits, JAX has them, too.
     """
-    if rules and not by_jax:
-        raise click.UsageError("--rules goes with --jax")
+    if rules is not None and not by_jax:
+        raise click.UsageError(f"--{'' if rules else 'no-'}rules goes with --jax")
     kind: Kind = "function" if FUNCTION.fullmatch(source) else "formula"
     if sources and (by_jax or kind != "function"):
         raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
@@ -72,7 +75,7 @@ def command(
         raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
     if sources and (by_jax or kind != "function"):
         raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
-    how: dict[str, Any] = {"rules": rules} if by_jax else {"source": sources} if sources else {}
+    how: dict[str, Any] = {"rules": rules is not False} if by_jax else {"source": sources} if sources else {}
     name = name or (None if kind == "function" else "f")
     document = built(source, kind, (), files, jax=by_jax, name=name, outputs=outputs, **how)
     if kind == "function" and not by_jax:

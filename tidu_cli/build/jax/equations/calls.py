@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tidu_cli.build.jax.equations.equation import Equation
+from tidu_cli.build.jax.equations.library import own, sinc_call
 from tidu_cli.build.jax.known import Known, Value, known
 from tidu_cli.build.jax.operations import takes_bits
 from tidu_cli.errors import TiduError
@@ -14,6 +15,8 @@ from tidu_cli.errors import TiduError
 
 def called(eq: Equation, *operands: Value) -> Sequence[Any]:
     """The jaxpr that an equation stands for, whatever the param is called."""
+    if eq.reader.operations.always and not all(type(x) is Known for x in operands) and (sinc := sinc_call(eq)):
+        return sinc(*operands)  # type: ignore[no-any-return]
     inner = next((eq.params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr", "call") if name in eq.params), None)
     if inner is None:
         raise eq.refused("it tells no jaxpr that it stands for")
@@ -29,6 +32,8 @@ def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
     reader = eq.reader
     if all(type(x) is Known for x in operands) or not reader.operations.wants(eq.equation):
         return called(eq, *operands)
+    if nodes := own(eq):
+        return nodes(*operands)
     try:
         name = reader.operations.named(eq.equation, lambda types, compute: reader.made(types, compute).graph)
     except TiduError as error:

@@ -8,6 +8,7 @@ from typing import Any
 from tidu_cli.build.jax.equations.arrays import ARRAYS
 from tidu_cli.build.jax.equations.calls import CALLS as _CALLS
 from tidu_cli.build.jax.equations.elementwise import ELEMENTWISE, SPREADING
+from tidu_cli.build.jax.equations.library import CHOICES
 from tidu_cli.build.jax.equations.loops import LOOPS, cond
 from tidu_cli.build.jax.equations.matrices import MATRICES
 from tidu_cli.build.jax.equations.random import RANDOM, of_keys, random_gamma
@@ -24,4 +25,4 @@ OPERATIONS: dict[str, Callable[..., Any]] = {**ELEMENTWISE, **ARRAYS, **LOOPS, *
 TAKE_KEYS = frozenset({*LOOPS, *RANDOM})
 """Of those, what keys of random numbers may be operands of; all others only arrange them, `of_keys`."""
 
-__all__ = ["CALLS", "LOOPS", "OPERATIONS", "REFUSED", "SPREADING", "TAKE_KEYS", "of_keys"]
+__all__ = ["CALLS", "CHOICES", "LOOPS", "OPERATIONS", "REFUSED", "SPREADING", "TAKE_KEYS", "of_keys"]
