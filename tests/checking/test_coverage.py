@@ -25,7 +25,7 @@ NEEDS_AN_AXIS = {
     *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "lu_pivots_to_permutation", "fft"),
 }
 NEEDS_MATRICES = {
-    *("cholesky", "triangular_solve", "lu", "qr", "svd", "pinv", "eigh", "eig", "schur", "polar"),
+    *("cholesky", "triangular_solve", "lu", "qr", "svd", "pinv", "det", "cofactors", "eigh", "eig", "schur", "polar"),
     *("expm", "expm_frechet", "logm", "logm_frechet", "sqrtm", "solve_sylvester"),
 }
 OPS = sorted(p.name for p in BUILTIN if p.name not in ("record", "field") and not p.domain.attrs.graphs)

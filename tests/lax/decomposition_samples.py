@@ -276,4 +276,41 @@ def exchanged(pivots, size):
     return found
 
 
-FAMILIES = (qrs, svds, eighs, eigs, schurs, matrix_functions, sylvesters, polars, pinvs, permutations)
+def derivative(x, *directions):
+    """Of the determinant at x in these directions: sums over all rows that are replaced by those of a direction."""
+    n = x.shape[-1]
+    total = np.zeros(x.shape[:-2], x.dtype)
+    for rows in itertools.permutations(range(n), len(directions)):
+        moved = x.copy()
+        for row, e in zip(rows, directions, strict=True):
+            moved[..., row, :] = e[..., row, :]
+        total += expanded(moved)
+    return total
+
+
+def expanded(x):
+    """The determinant by Laplace's expansion, which divides by nothing."""
+    n = x.shape[-1]
+    if not n:
+        return np.ones(x.shape[:-2], x.dtype)
+    return sum((-1) ** k * x[..., 0, k] * expanded(np.delete(x[..., 1:, :], k, -1)) for k in range(n))
+
+
+def of_unit(x, *directions):
+    """In these directions and that of each element."""
+    n = x.shape[-1]
+    x, *directions = map(wide, (x, *directions))
+    found = np.zeros(x.shape, x.dtype)
+    for k, unit in enumerate(np.eye(n * n).reshape(n * n, n, n)):
+        found[..., k // n, k % n] = derivative(x, *directions, np.broadcast_to(unit, x.shape))
+    return found
+
+
+def determinants():
+    for dtype, shape in shapes([(n, n) for n in (0, 1, 2, 3)]):
+        operands = [draw(dtype, shape, seed) for seed in range(3)]
+        yield Sample("det", operands[:1], {}, lambda x: derivative(wide(x)))
+        yield from (Sample("cofactors", operands[: k + 1], {}, of_unit) for k in range(3))
+
+
+FAMILIES = (qrs, svds, eighs, eigs, schurs, matrix_functions, sylvesters, polars, pinvs, permutations, determinants)

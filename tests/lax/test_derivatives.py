@@ -120,6 +120,7 @@ LINEAR = {
     "expm_frechet": [(False, True)],
     "logm_frechet": [(False, True)],
     "solve_sylvester": [(False, False, True)],
+    "cofactors": [(False, True), (False, True, False)],
 }
 
 
@@ -128,7 +129,7 @@ def masks_of(sample):
     if sample.op == "select_n":
         cases = len(active) - 1
         return [(False, *([True] * cases)), (False, *([True] + [False] * (cases - 1)))]
-    return LINEAR.get(sample.op, [tuple(active)])
+    return [mask for mask in LINEAR.get(sample.op, [tuple(active)]) if len(mask) == len(active)]
 
 
 def rounds(sample):

@@ -40,5 +40,6 @@ FAMILIES: Mapping[str, str] = {
     "linear_algebra.singular_values": "svd pinv",
     "linear_algebra.eigenvalues": "eigh eig schur",
     "linear_algebra.matrix_functions": "expm expm_frechet logm logm_frechet sqrtm solve_sylvester polar",
+    "linear_algebra.determinants": "det cofactors",
 }
 """The ops of each family, a module of this package by its path."""

@@ -185,7 +185,8 @@ def _lu_types(attrs: Any, operands: Types) -> Types:
     return x, TensorType("i32", (*batch, min(m, n))), TensorType("i32", (*batch, m))
 
 
-def _lu_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+def lu_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    """Makes a function of matrices that gives their LU factors, pivots and permutations."""
     from scipy.linalg import get_lapack_funcs  # slow to import, and rarely needed
 
     (x_type,) = operands
@@ -302,7 +303,7 @@ PRIMITIVES = (
         "lu",
         1,
         _lu_types,
-        _lu_kernel,
+        lu_kernel,
         jvp=_lu_jvp,
         batch=itself("lu"),
         dtypes=DTYPES,

@@ -125,8 +125,7 @@ def slogdet(a: Array) -> SlogdetResult:
 
 
 def det(a: Array) -> Array:
-    diagonal, parity = _diagonal_and_parity(square(a, "det"))
-    return parity * prod(diagonal, -1)
+    return square(a, "det").emit("det")
 
 
 def _diagonal_and_parity(a: Array) -> tuple[Array, Array]:

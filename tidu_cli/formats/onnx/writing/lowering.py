@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from tidu_cli.errors import worded
@@ -14,6 +14,7 @@ from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType
 from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 WIDE_INTEGERS = {"i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}
@@ -127,8 +128,12 @@ class Lowering:
         inlined = self.primitives[self.case.op].rules.inlined
         if inlined is None:
             raise self.refuse("has no operator in ONNX that computes it")
+        return self.defined(partial(inlined, self.attrs), inputs)
+
+    def defined(self, function: Callable[[Sequence[Term]], Sequence[Term]], inputs: Sequence[str]) -> list[str]:
+        """What a function of terms makes of the operands."""
         trace = Trace(self.primitives, CaseTable(self.primitives))
-        terms = inlined(self.attrs, [trace.source(t, linear=False) for t in self.case.operands])
+        terms = function([trace.source(t, linear=False) for t in self.case.operands])
         names = list(inputs)
         for node in trace.nodes:
             names += self._of(self.body, trace.cases[node.code]).written([names[slot] for slot in node.reads])

@@ -1,4 +1,4 @@
-"""Logarithms and square roots of matrices, Sylvester's equation and polar factors, by complex Schur forms and singular values."""
+"""Determinants, logarithms and square roots of matrices, Sylvester's equation and polar factors, by factors and singular values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from tidu_cli.lax.linear_algebra.determinants import gradient, of_factors
 
 Attrs = dict[str, Any]
 
@@ -147,7 +149,22 @@ def _polar(attrs: Attrs, x: Any) -> tuple[Any, Any]:
     return u @ vh, jnp.conj(vh.mT) @ (s[..., :, None] * vh)
 
 
+def _det(attrs: Attrs, x: Any) -> Any:
+    from jax import lax
+    from jax import numpy as jnp
+
+    return of_factors(jnp, *lax.linalg.lu(x)[:2])
+
+
+def _cofactors(attrs: Attrs, *operands: Any) -> Any:
+    from jax import numpy as jnp
+
+    return gradient(jnp, *operands)
+
+
 FUNCTIONS = {
+    "det": _det,
+    "cofactors": _cofactors,
     "sqrtm": _each(_sqrtm),
     "logm": _each(_logm),
     "logm_frechet": _each(_logm_frechet),

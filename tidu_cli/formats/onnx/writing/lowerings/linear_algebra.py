@@ -13,6 +13,7 @@ import numpy as np
 from tidu_cli.formats.onnx.writing.body import Body
 from tidu_cli.formats.onnx.writing.lowering import Lowering, Rule
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.linear_algebra.determinants import by_factors, by_inverse
 
 Carried = tuple[str, TensorType]
 Step = Callable[..., Sequence[Carried]]
@@ -194,8 +195,22 @@ def _qr(low: Lowering, x: str) -> list[str]:
     return [low.emit("Slice", q, first, ends, low.ints([rank - 1])), low.emit("Slice", upper, first, ends, low.ints([rank - 2]))]
 
 
+def _det(low: Lowering, x: str) -> list[str]:
+    """By LU factors: runtimes have no Det of doubles."""
+    return low.defined(lambda terms: [by_factors(*terms)], [x])
+
+
+def _cofactors(low: Lowering, *operands: str) -> list[str]:
+    """By the inverse, so that there are none of singular matrices."""
+    if len(operands) > low.operand.shape[-1]:
+        return [low.filled(0, low.result)]
+    return low.defined(lambda terms: [by_inverse(*terms)], operands)
+
+
 LOWERINGS: Mapping[str, Rule] = {
     "cholesky": _cholesky,
+    "cofactors": _cofactors,
+    "det": _det,
     "lu": _lu,
     "lu_pivots_to_permutation": _permutation,
     "qr": _qr,
