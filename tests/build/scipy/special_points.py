@@ -199,6 +199,14 @@ def rows() -> dict[str, Row]:
         table[f"stdtr({df}, x)"] = Row(
             lambda x, df=df: special.stdtr(df, x), lambda x, df=df: _student(df, x), points, lambda x: 1.0, sums=True
         )
+    for df in (2e4, 1e8):
+        table[f"stdtr({df}, x)"] = Row(
+            lambda x, df=df: special.stdtr(df, x),
+            lambda x, df=df: _student(df, x),
+            (*_AROUND_0, 0.99, -1.0),
+            lambda x: 1.0,
+            sums=True,
+        )
     for a in (1.0, 2.0, 3.0, 5.0, 20.0, 0.5, 2.5):
         whole = a == int(a)
         points, reach = ((0.0, *_POSITIVE, 0.999, 1.0, 30.0), lambda x: 1.0) if whole else ((*_POSITIVE, 1.0, 30.0), from_0)
