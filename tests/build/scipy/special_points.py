@@ -55,12 +55,12 @@ class Row:
     sums: bool = False
 
 
-def derivatives(function: Callable[[Any], Any], points: Sequence[float]) -> Any:
+def derivatives(function: Callable[[Any], Any], points: Sequence[float], orders: int = ORDERS) -> Any:
     """A row an order, of derivatives at all points."""
     x, key = np.array(points, float), Key("x")
     document, inputs, rows = trace(lambda x: function(x), x=x), {key: x}, []
     with np.errstate(all="ignore"):
-        for order in range(ORDERS):
+        for order in range(orders):
             if order:
                 document = linearize(document, [key])
                 inputs[key.tangent(order)] = np.ones_like(x)
@@ -78,10 +78,10 @@ def exactly(row: Row, x: float) -> list[Any]:
         return [c, (d - b) / (2 * h), second / h**2, third / h**3, fourth / h**4]
 
 
-def faults(row: Row) -> list[tuple[float, int, float, str]]:
+def faults(row: Row, orders: int = ORDERS) -> list[tuple[float, int, float, str]]:
     """What is wrong: the point, the order, what was found, and what it should be."""
     wrong = []
-    for x, found in zip(row.points, derivatives(row.built, row.points).T, strict=True):
+    for x, found in zip(row.points, derivatives(row.built, row.points, orders).T, strict=True):
         exact = list(row.at[x]) if x in row.at else exactly(row, x)
         for order, y in enumerate(map(float, found)):
             if order >= len(exact):
