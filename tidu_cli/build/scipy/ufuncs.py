@@ -150,14 +150,28 @@ def _inverse(y: Array, exponent: Array) -> Array:
 
 
 def _stdtr(df: Array, t: Array) -> Array:
-    """Student's distribution function: near 0, where it is smooth, by the symmetric incomplete beta function, else by its tail."""
+    """Student's distribution function: near 0, where it is smooth, by the symmetric incomplete beta function, else by its tail.
+
+    Both lose digits to great df, for which it is almost the normal one.
+    """
     square = t.emit("square")
-    near = all_of(square < 1, square < df)
+    normal = all_of(df > 1e4, square < df.emit("sqrt") * 0.04)
+    near = all_of(square < 1, square < df, normal.emit("not"))
     tail = (df * 0.5).emit("regularized_incomplete_beta", filled(t, 0.5), df / (df + select(near, df, square))) * 0.5
     found = select(t < 0, tail, 1 - tail)
     small = safe(near, t, 0.0)
     turned = (df * 0.5).emit("regularized_incomplete_beta", df * 0.5, small / (df + small.emit("square")).emit("sqrt") * 0.5 + 0.5)
-    return _within(df > 0, select(near, turned, found))
+    fisher = _nearly_normal(safe(normal, df, 1e4), safe(normal, t, 0.0))
+    return _within(df > 0, select(normal, fisher, select(near, turned, found)))
+
+
+def _nearly_normal(df: Array, t: Array) -> Array:
+    """Fisher's series of Student's distribution function in 1 / df; Abramowitz and Stegun 26.7.6."""
+    q, u = t.emit("square"), 1 / df
+    first, second = (q + 1) / 4, (((q * 3 - 5) * q - 7) * q - 3) / 96
+    third = (((((q - 11) * q + 14) * q + 6) * q - 3) * q - 15) / 384
+    density = (q * -0.5).emit("exp") * (1 / math.sqrt(2 * math.pi))
+    return (t * (-1 / _ROOT_2)).emit("erfc") * 0.5 - density * t * u * (first + u * (second + u * third))
 
 
 def _ratio(m: Array, n: Array, x: Array) -> Array:
