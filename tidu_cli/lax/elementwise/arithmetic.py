@@ -205,6 +205,7 @@ PRIMITIVES = (
         kernel=numpy_function("divide", INTEGERS, _truncating_quotient),
         tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
         transpose=_div_transpose,
+        strong=lambda operands: ("strong_div", operands),
         integers="steps",
         within=((-2.0, 2.0), (0.5, 2.0)),
         linear=((0, 1),),

@@ -126,6 +126,13 @@ def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Ter
     return other * ct if active == scaled else _inner(other, ct, node.types[active].dtype)
 
 
+def _strong(operands: Sequence[Term]) -> tuple[str, Sequence[Term]] | None:
+    """strong_mul of arrays of numbers, with the tangent as operand 1; vectors that are scaled stay weak."""
+    if scaled_operand([t.value_type for t in operands]) is not None:
+        return None
+    return "strong_mul", sorted(operands, key=lambda t: t.linear)
+
+
 # Vectors that are no arrays of numbers.
 
 
@@ -217,6 +224,7 @@ MUL = bilinear(
         Example(("{x: f32[2], y: f64[]}", "f32[]")),
     ),
     flops=per_element(multiplying),
+    strong=_strong,
     formula="x y",
     summary="product; of durations with numbers, and of a record of tangents with one number",
 )
