@@ -284,6 +284,7 @@ CHECKS: Mapping[str, Check] = {
             "inline",
             "needed_inputs",
             "holomorphic",
+            "strong_zeros",
             "reverse",
             "forward",
             "simplify",

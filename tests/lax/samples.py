@@ -78,6 +78,8 @@ def arithmetic():
     yield from _elementwise("sub", NUMERIC, 2, wrap(lambda x, y: x - y))
     yield from _elementwise("mul", NUMERIC, 2, wrap(lambda x, y: x * y))
     yield from _elementwise("div", NUMERIC, 2, wrap(_div))
+    yield from _elementwise("strong_mul", INEXACT, 2, each(lambda x, y: x * y))
+    yield from _elementwise("strong_div", INEXACT, 2, each(lambda x, y: x / y))
     yield from _elementwise("neg", NUMERIC, 1, wrap(lambda x: -x))
     for y in (-2, -1, 0, 1, 2, 3, 5, 200):
         powered = wrap(lambda x, y=y: x**y)

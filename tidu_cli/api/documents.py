@@ -117,9 +117,12 @@ def linearize(
 
 
 @checked()
-def transpose(document: Document) -> Document:
-    """Replace the linear head by its transpose. Raises TransformError."""
-    return _transpose.transpose(document)
+def transpose(document: Document, strong_zeros: bool = False) -> Document:
+    """Replace the linear head by its transpose. Raises TransformError.
+
+    With `strong_zeros` cotangents that are 0, as those of a branch not taken, stay 0 where a slope is infinite or NaN.
+    """
+    return _transpose.transpose(document, strong_zeros=strong_zeros)
 
 
 @checked()
@@ -179,21 +182,23 @@ def jvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = 
 
 
 @checked()
-def vjp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
+def vjp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False, strong_zeros: bool = False) -> Document:
     """Vector-Jacobian products, from y@-1 to x@-1; with `value` y, too. Raises as `linearize`."""
-    return _shorthands.vjp(document, _inputs(document, wrt), _keys(output), value=value).document
+    inputs, outputs = _inputs(document, wrt), _keys(output)
+    return _shorthands.vjp(document, inputs, outputs, value=value, strong_zeros=strong_zeros).document
 
 
 @checked()
-def grad(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
+def grad(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False, strong_zeros: bool = False) -> Document:
     """The gradient x@-1 of one output, a real number; with `value` the output, too. Raises as `linearize`."""
-    return _shorthands.grad(document, _inputs(document, wrt), _keys(output), value=value).document
+    inputs, outputs = _inputs(document, wrt), _keys(output)
+    return _shorthands.grad(document, inputs, outputs, value=value, strong_zeros=strong_zeros).document
 
 
 @checked()
-def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
+def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False) -> Document:
     """Hessian-vector products of one output, a real number, from x@2 to x@-1@2. Raises as `linearize`."""
-    return _shorthands.hvp(document, _inputs(document, wrt), _keys(output)).document
+    return _shorthands.hvp(document, _inputs(document, wrt), _keys(output), strong_zeros=strong_zeros).document
 
 
 @checked()
@@ -204,18 +209,21 @@ def jacobian(
     reverse: bool | None = None,
     holomorphic: bool = False,
     forward: bool | None = None,
+    strong_zeros: bool = False,
 ) -> Document:
     """The Jacobian's blocks y/x; by rows if `reverse`, by columns if `forward`, by default as is cheaper. Raises as `linearize`."""
     if forward is not None and reverse is forward:
         raise ArgumentError("arguments 'reverse' and 'forward' exclude each other: the Jacobian is derived by rows, or by columns")
     reverse = reverse if forward is None else not forward
-    return _shorthands.jacobian(document, _inputs(document, wrt), _keys(output), reverse=reverse, holomorphic=holomorphic).document
+    inputs, outputs = _inputs(document, wrt), _keys(output)
+    run = _shorthands.jacobian(document, inputs, outputs, reverse=reverse, holomorphic=holomorphic, strong_zeros=strong_zeros)
+    return run.document
 
 
 @checked()
-def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = ()) -> Document:
+def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False) -> Document:
     """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`."""
-    return _shorthands.hessian(document, _inputs(document, wrt), _keys(output)).document
+    return _shorthands.hessian(document, _inputs(document, wrt), _keys(output), strong_zeros=strong_zeros).document
 
 
 @checked(wrt=one_key, order=whole)

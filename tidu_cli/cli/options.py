@@ -152,6 +152,11 @@ holomorphic_option = click.option(
 )
 """The flag --holomorphic."""
 
+strong_zeros_option = click.option(
+    "--strong-zeros", is_flag=True, help="Keep cotangents that are 0 at 0 where a slope is infinite or NaN: a branch not taken."
+)
+"""The flag --strong-zeros."""
+
 one_pass_option = click.option(
     "--one-pass",
     type=PASS,

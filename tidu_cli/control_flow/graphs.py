@@ -41,7 +41,7 @@ def made(
 
     Inputs of one name would be one input: those that follow the first get others.
     """
-    trace = Trace(primitives, CaseTable(primitives))
+    trace = Trace(primitives, CaseTable(primitives.weak or primitives))
     terms = [trace.source(t, linear=False) for _, t in inputs]
     outputs = [Output(Key(f"y{k}"), t.slot, t.value_type) for k, t in enumerate(emit(trace, terms))]
     keys = map(Key, _distinct([name for name, _ in inputs]))

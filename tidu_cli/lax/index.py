@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 FAMILIES: Mapping[str, str] = {
     "elementwise.arithmetic": "add sub mul div neg integer_pow pow max min abs sign",
+    "elementwise.strong_zeros": "strong_mul strong_div",
     "elementwise.elementary": "exp exp2 expm1 log log1p logistic sqrt rsqrt cbrt square",
     "elementwise.trigonometric": "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
     "elementwise.special": "erf erfc erf_inv gamma lgamma digamma polygamma zeta igamma igammac regularized_incomplete_beta bessel_i0e bessel_i1e",  # noqa: E501

@@ -143,6 +143,9 @@ KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 SingularRule = Callable[[Any, Any, Sequence[Any], Sequence[Any]], str]
 """From (numpy, attrs, the operands' arrays, the results' arrays) to why there is no derivative there; empty where there is one."""
 
+StrongRule = Callable[[Sequence["Term"]], "tuple[str, Sequence[Term]] | None"]
+"""From the operands of a linear node to the op that stands for it where zeros are strong, and its operands; None for itself."""
+
 TypeRule = Callable[[Any, Types], Types]
 """From (attrs, operand types) to result types. Raises TypeRuleError in the user's terms."""
 
@@ -248,6 +251,8 @@ class Rules:
     """Why these have none."""
     irreversible: str = ""
     """Why it has no transpose where mathematics has none."""
+    strong: StrongRule | None = None
+    """What stands for it, of the same attrs, where a cotangent that is 0 stays 0 whatever the slope."""
     faithful: bool = True
     """False where the derivative is by intention not that of the values (stop_gradient)."""
     singular: SingularRule | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -35,6 +35,7 @@ class PrimitiveSet:
     `extended` adds such to another set, and `require_written_out` raises LimitError, naming an op, if those of graphs stand for too
     many nodes to go through; `plugins` are the packages whose primitives are in the set, too, `announced` are the ops of all that
     are installed, and `installed` imports the primitive that one of `plugins` brings; None if no package does.
+    `weak` is the same set where a zero times infinity is NaN: given where linear nodes have strong zeros (`strong`), else None.
     `templates` are what their rules emit, as far as it has been recorded (see `tidu_cli.rules.recording.templates`).
     """
 
@@ -51,6 +52,7 @@ class PrimitiveSet:
     plugins: frozenset[str] = frozenset()
     announced: Callable[[], Iterable[str]] = tuple
     installed: Callable[[str, frozenset[str]], Primitive | None] = lambda op, plugins: None
+    weak: PrimitiveSet | None = None
     templates: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -60,6 +62,11 @@ class PrimitiveSet:
         if len(by_name) != len(primitives):
             raise ValueError("two primitives of one set share a name")
         return cls(by_name, add)
+
+    @cached_property
+    def strong(self) -> PrimitiveSet:
+        """The set whose rules emit linear products and quotients in which a zero stays one, whatever the slope (`Rules.strong`)."""
+        return self if self.weak else replace(self, weak=self)
 
     def definition_of(self, op: str) -> Definition | None:
         """The definition of a custom operation, or of the one whose derivative `op` is; None for any other."""

@@ -40,7 +40,7 @@ def push_forward(
     if not active:
         return [None] * len(graph.outputs)
     with listening(None):
-        document = linearize(_document(graph), list(active), primitives=primitives or trace.primitives)
+        document = linearize(_document(graph), list(active), primitives=_rules(trace, primitives))
     seeds = {i.key: t for i, t in zip(document.head.inputs, active.values(), strict=True)}
     return spliced(trace, document, _by_input(graph, operands) | seeds)
 
@@ -62,7 +62,7 @@ def pull_back(
     live = {o.key: t for o, t in zip(graph.outputs, cotangents, strict=True) if t is not None}
     if not (wrt and live):
         return [None] * len(graph.inputs)
-    primitives = primitives or trace.primitives
+    primitives = _rules(trace, primitives)
     with listening(None):
         tangents = linearize(_document(graph), wrt, outputs=list(live), primitives=primitives)
         document = transpose(tangents, primitives=primitives)
@@ -78,6 +78,12 @@ def batch(trace: Recorder, graph: Graph, operands: Sequence[Term], batched: Sequ
         made, depends = vectorized(_document(graph).head, keys, size, trace.primitives)
     found = spliced(trace, _document(made), _by_input(made, operands))
     return [t if t is None or d else repeated(t, size) for t, d in zip(found, depends, strict=True)]
+
+
+def _rules(trace: Recorder, primitives: PrimitiveSet | None) -> PrimitiveSet:
+    """These primitives, by default the recording's, with strong zeros if those of the recording have them."""
+    chosen: PrimitiveSet = primitives or trace.primitives
+    return chosen.strong if trace.primitives.weak else chosen
 
 
 def _document(graph: Graph) -> Document:

@@ -4,7 +4,7 @@ A pipeline runs, and can be told: `tidu_cli.cli` writes its stages as commands, 
 
 Names and meanings are JAX's. All take a document, differentiate outputs of its head (or the chosen ones) by inputs `wrt`, and give
 the pipeline that did so, whose document is one self-contained graph. All raise UnknownNameError for keys that do not exist,
-TransformError for what cannot be differentiated so, and MissingRuleError naming the node.
+TransformError for what cannot be differentiated so, and MissingRuleError naming the node. `strong_zeros` is transpose's.
 """
 
 from __future__ import annotations
@@ -65,29 +65,40 @@ def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fals
     return run.then(materialize, outputs=_with_values(document, outputs, run.document) if value else ())
 
 
-def vjp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
+def vjp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False, strong_zeros: bool = False) -> Pipeline:
     """Vector-Jacobian products: from cotangents y@-1 to cotangents x@-1; with `value` the outputs y, too, before them."""
-    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose)
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
     return run.then(materialize, outputs=_with_values(document, outputs, run.document) if value else ())
 
 
-def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
+def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False, strong_zeros: bool = False) -> Pipeline:
     """The gradient x@-1 of one output, a real number; with `value` that output, too, before it."""
     loss = _one_real_number(document, outputs, "a gradient")
-    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose)
+    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
     chosen = _with_values(document, outputs, run.document) if value else ()
     return run.then(materialize, outputs=chosen, fixed=_seed(document, loss))
 
 
-def hvp(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
+def hvp(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """Hessian-vector products of one output, a real number, forward over reverse: from tangents x@2 to tangents x@-1@2."""
     loss = _one_real_number(document, outputs, "a Hessian")
-    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose).then(linearize, wrt=wrt)
+    run = (
+        Pipeline(document)
+        .then(linearize, wrt=wrt, outputs=outputs)
+        .then(transpose, strong_zeros=strong_zeros)
+        .then(linearize, wrt=wrt)
+    )
     return run.then(materialize, fixed=_seed(document, loss))
 
 
 def jacobian(
-    document: Document, wrt: Keys, outputs: Keys = (), *, reverse: bool | None = None, holomorphic: bool = False
+    document: Document,
+    wrt: Keys,
+    outputs: Keys = (),
+    *,
+    reverse: bool | None = None,
+    holomorphic: bool = False,
+    strong_zeros: bool = False,
 ) -> Pipeline:
     """The blocks y/x of the Jacobian, with the axes of y and then those of x; of records a block for each array, y/p.x.
 
@@ -101,14 +112,20 @@ def jacobian(
         real = holomorphic or not any(t.complex for type_ in (*ours, *theirs) for _, t in leaves(type_))
         reverse = real and sum(t.size for t in theirs) < sum(t.size for t in ours)
     if reverse:
-        run.then(transpose)
+        run.then(transpose, strong_zeros=strong_zeros)
     return run.then(matrix, holomorphic=holomorphic).then(materialize)
 
 
-def hessian(document: Document, wrt: Keys, outputs: Keys = ()) -> Pipeline:
+def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """The blocks y/x/z of the Hessian of one output y, a real number, with the axes of x and those of z: forward over reverse."""
     loss = _one_real_number(document, outputs, "a Hessian")
-    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose).then(linearize, wrt=wrt).then(matrix)
+    run = (
+        Pipeline(document)
+        .then(linearize, wrt=wrt, outputs=outputs)
+        .then(transpose, strong_zeros=strong_zeros)
+        .then(linearize, wrt=wrt)
+        .then(matrix)
+    )
     return run.then(materialize, fixed=_seed(document, loss))
 
 

@@ -25,15 +25,17 @@ from tidu_cli.transforms.stamp import Stamp
 from tidu_cli.watching import watch
 
 
-def transpose(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
+def transpose(document: Document, *, strong_zeros: bool = False, primitives: PrimitiveSet | None = None) -> Document:
     """Replace the linear head by its transpose: the adjoint map for the product <a, b> = Re(conj(a) b).
 
     Its inputs are the cotangents of the head's outputs, those of zeros too, so that they do not depend on what the head computes;
-    its outputs those of the head's inputs, null where zero. What the rules need besides (a conjugate, a zero array) goes to a
+    its outputs those of the head's inputs, null where zero. With `strong_zeros` a cotangent that is 0 stays 0 where slopes are not
+    finite. What the rules need besides (a conjugate, a zero array) goes to a
     residual graph before it. Raises TransformError if the head is no linear graph or a node of it is not linear, MissingRuleError
     naming the node.
     """
     primitives = primitives or vocabulary(document.cases)
+    primitives = primitives.strong if strong_zeros else primitives
     head = document.head
     logical = linked_linear_head(document, worded("tidu transpose", "transpose()"))
     primitives.require_written_out([head])

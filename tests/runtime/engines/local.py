@@ -55,7 +55,8 @@ ELEMENTWISE = frozenset(
     """abs acos acosh add and asin asinh atan atan2 atanh cbrt ceil clamp clz complex conj convert_element_type cos cosh div eq exp
     exp2 expm1 floor ge gt imag integer_pow is_finite le log log1p logistic lt max min mul ne neg nextafter not or population_count
     pow real reduce_precision rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt
-    square sub tan tanh xor broadcast_in_dim reshape transpose squeeze slice concatenate rev pad gather iota""".split()  # noqa: SIM905
+    square strong_div strong_mul sub tan tanh xor broadcast_in_dim reshape transpose squeeze slice concatenate rev pad gather
+    iota""".split()  # noqa: SIM905
 )
 """What computes each element by itself, or only moves elements."""
 

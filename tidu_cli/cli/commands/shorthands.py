@@ -39,6 +39,7 @@ from tidu_cli.cli.options import (
     output_keys_option,
     require_printable,
     require_stdin_once,
+    strong_zeros_option,
     wrt_option,
 )
 from tidu_cli.cli.out_option import result_options
@@ -132,7 +133,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 _value_option = click.option("--value", is_flag=True, help="Give the values of the outputs, too, before the derivative.")
 
 
-@_shorthand("tidu grad samples/f.json --wrt x --set x=3", wrt_option, _value_option)
+@_shorthand("tidu grad samples/f.json --wrt x --set x=3", wrt_option, _value_option, strong_zeros_option)
 def grad(**given: Any) -> dict[str, Any]:
     """Derive the gradient of an output, a real number.
 
@@ -157,7 +158,7 @@ def jvp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", wrt_option, _value_option)
+@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", wrt_option, _value_option, strong_zeros_option)
 def vjp(**given: Any) -> dict[str, Any]:
     """Derive vector-Jacobian products: reverse mode.
 
@@ -169,7 +170,7 @@ def vjp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1", wrt_option)
+@_shorthand("tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1", wrt_option, strong_zeros_option)
 def hvp(**given: Any) -> dict[str, Any]:
     """Derive Hessian-vector products of a real number.
 
@@ -188,6 +189,7 @@ def hvp(**given: Any) -> dict[str, Any]:
     click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
     holomorphic_option,
+    strong_zeros_option,
     scheduler_option,
     chunk_option,
     resume_option,
@@ -212,6 +214,7 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
 @_shorthand(
     "tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
     wrt_option,
+    strong_zeros_option,
     scheduler_option,
     chunk_option,
     resume_option,
@@ -298,7 +301,8 @@ def _words(stage: Stage) -> list[str]:
     options = stage.options
     settings = [f"{key}={_number(literal)}" for key, literal in options.get("fixed", {}).items()]
     words = [*_repeated("--wrt", options.get("wrt", ())), *_repeated("--output", options.get("outputs", ()))]
-    return [stage.transform.__name__, *words, *_repeated("--set", settings), *["--holomorphic"] * options.get("holomorphic", False)]
+    flags = [f"--{name.replace('_', '-')}" for name in ("holomorphic", "strong_zeros") if options.get(name)]
+    return [stage.transform.__name__, *words, *_repeated("--set", settings), *flags]
 
 
 def _number(literal: Literal) -> str:

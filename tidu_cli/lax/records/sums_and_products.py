@@ -30,6 +30,7 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.records.strong import strong_product, strong_quotient
 from tidu_cli.rules.batching import itself, spread, stacked
 from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import (
@@ -251,9 +252,6 @@ def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Ter
     return other * ct if active == scaled else _inner(other, ct, node.types[active].dtype)
 
 
-# Vectors that are no arrays of numbers.
-
-
 def _joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) -> Kernel:
     """The kernel that adds tangents of different types, by converting them first."""
     from tidu_cli.lax.builtin import BUILTIN  # which has this family
@@ -364,6 +362,7 @@ DIV = binary(
     batch=_scaling_batch("div"),
     tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
     transpose=_div_transpose,
+    strong=strong_quotient,
     integers="steps",
     records=True,
     within=((-2.0, 2.0), (0.5, 2.0)),
@@ -395,6 +394,7 @@ MUL = bilinear(
         Example(("{x: f32[2], y: f64[]}", "f32[]")),
     ),
     flops=per_element(multiplying),
+    strong=strong_product,
     formula="x y",
     summary="product; of durations with numbers, and of a record of tangents with one number",
 )

@@ -83,6 +83,9 @@ class Trace:
         if any(t.trace is not self for t in operands):
             raise MissingRuleError("reads a value that is not there")
         linear = any(t.linear for t in operands)
+        strong = linear and self.primitives.weak and self.primitives[op].rules.strong
+        if strong:
+            op, operands = strong(operands) or (op, operands)
         mask = tuple(t.linear for t in operands) if linear else None
         case = self.primitives.case(op, attrs, mask, [t.value_type for t in operands])
         return self.append(self.cases.intern(case), operands)

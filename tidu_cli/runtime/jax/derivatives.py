@@ -26,7 +26,7 @@ from tidu_cli.runtime.jax.primitives.windows import is_plain
 Function = Callable[..., tuple[Any, ...]]
 
 _OPS = frozenset({
-    "zeta", "igamma", "igammac", "regularized_incomplete_beta", "cholesky", "qr", "svd", "eigh", "eig",
+    "zeta", "igamma", "igammac", "regularized_incomplete_beta", "cholesky", "qr", "svd", "eigh", "eig", "strong_mul", "strong_div",
 })  # fmt: skip
 """The primitives that lax has without these derivatives, or with others."""
 

@@ -145,6 +145,17 @@ def _quotient(low: Lowering, x: str, y: str) -> str:
     return low.where(is_zero, all_bits, found, dtype)
 
 
+def _strong(op_type: str, zero: int) -> Rule:
+    """0 where the result is NaN and the operand of this number is 0."""
+
+    def rule(low: Lowering, *operands: str) -> str:
+        found, none = low.emit(op_type, *operands), low.number(0)
+        is_weak = low.emit("And", low.emit("Equal", operands[zero], none), low.emit("IsNaN", found))
+        return low.emit("Where", is_weak, none, found)
+
+    return rule
+
+
 def _shift(direction: str) -> Rule:
     """Shifts of unsigned integers, which ONNX has; those by as many bits as there are give 0."""
 
@@ -249,6 +260,8 @@ LOWERINGS: Mapping[str, Rule] = {
     "sqrt": _op("Sqrt"),
     "square": lambda low, x: low.emit("Mul", x, x),
     "stop_gradient": _op("Identity"),
+    "strong_div": widened(_strong("Div", 0), f16="f32", bf16="f32"),
+    "strong_mul": widened(_strong("Mul", 1), f16="f32", bf16="f32"),
     "sub": _op("Sub"),
     "tan": of_doubles(doubles.tan, widened(_op("Tan"), bf16="f32")),
     "tanh": _op("Tanh"),

@@ -81,6 +81,17 @@ def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
     return e.b.select(which, if_true, if_false)
 
 
+def _strong(zero: int, emit: Emit) -> Emit:
+    """0 where the result is NaN and the operand of this number is 0."""
+
+    def strong(e: Emitter, *operands: Value) -> Value:
+        found, none = emit(e, *operands), e.constant(operands[0], 0.0)
+        is_weak = e.b.and_(e.b.fcmp_ordered("==", operands[zero], none), e.b.fcmp_unordered("uno", found, found))
+        return e.b.select(is_weak, none, found)
+
+    return strong
+
+
 _LIBM = (
     "exp", "exp2", "expm1", "log", "log1p", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh",
@@ -105,6 +116,8 @@ TABLE: dict[Signature, Emit] = {
     **same("sub", FLOATS, 2, lambda e, x, y: e.b.fsub(x, y)),
     **same("mul", FLOATS, 2, lambda e, x, y: e.b.fmul(x, y)),
     **same("div", FLOATS, 2, lambda e, x, y: e.b.fdiv(x, y)),
+    **same("strong_mul", FLOATS, 2, _strong(1, lambda e, x, y: e.b.fmul(x, y))),
+    **same("strong_div", FLOATS, 2, _strong(0, lambda e, x, y: e.b.fdiv(x, y))),
     **same("neg", FLOATS, 1, lambda e, x: e.b.fneg(x)),
     **same("abs", FLOATS, 1, lambda e, x: e.intrinsic("llvm.fabs", x)),
     **same("sign", FLOATS, 1, _sign),
