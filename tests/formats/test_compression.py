@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 import zlib
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import ROOT, F, invoke, succeed
+from tests.peaks import peak
 from tests.programs import needs
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError, LimitError
@@ -20,6 +22,7 @@ from tidu_cli.formats import compression
 from tidu_cli.formats.compression import CompressionError, packed
 from tidu_cli.formats.files import Source, read_bytes, reading
 from tidu_cli.formats.output import write_pieces
+from tidu_cli.formats.read import parse
 from tidu_cli.limits import Limits, limited
 
 PLAIN = (ROOT / "samples" / "f.json").read_bytes()
@@ -105,6 +108,63 @@ def test_the_memory_of_a_bomb_is_bounded(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code, bomb], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 200_000  # KiB, of 2 GiB that it stands for
+
+
+MANY = 10**6
+"""Entries of what follows: 80 MB of Python's objects in a few kilobytes."""
+
+MADE_OF = {
+    "numbers in JSON": b'{"tidu":1,"graphs":[{"name":"f","inputs":[],"nodes":[{"op":"constant","attrs":{"data":[' + b"0," * MANY,
+    "objects in JSON": b'{"tidu":1,"graphs":[' + b"{}," * MANY + b"{}]}",
+    "maps in msgpack": b"\x82\xa4tidu\x01\xa6graphs\xdd" + MANY.to_bytes(4, "big") + b"\x80" * MANY,
+    "lists in msgpack": b"\x82\xa4tidu\x01\xa4meta\xdd" + MANY.to_bytes(4, "big") + b"\x90" * MANY,
+}
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("what", MADE_OF)
+def test_objects_that_are_made_of_a_file_are_bounded_beside_its_bytes(what, kind):
+    source = Source(compressed(MADE_OF[what], kind), unpacked=True)
+    with limited(Limits(memory=20 * MANY)), pytest.raises(CompressionError) as caught:
+        parse(source)
+    assert caught.value.kind is LimitError and "stands for numbers and objects of about " in str(caught.value)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("what", MADE_OF)
+def test_objects_are_bounded_before_they_take_memory_and_without_a_limit_by_the_size_of_the_file(what, monkeypatch):
+    monkeypatch.setattr(compression, "SMALL", 5 * MANY)
+    source = Source(compressed(MADE_OF[what], "gzip"), unpacked=True)
+
+    def refused() -> None:
+        with limited(Limits()), pytest.raises(CompressionError, match="more than the limit of"):
+            parse(source)
+
+    assert peak(refused) < 25 * MANY
+
+
+def test_files_of_values_are_bounded_likewise(tmp_path):
+    file = tmp_path / "v.json.gz"
+    file.write_bytes(compressed(b'{"x": [' + b"0," * MANY + b"0]}", "gzip"))
+    line = invoke("eval", F, "--inputs", file, "--max-memory", "20M").stderr
+    assert f"{file}: stands for numbers and objects of about 80.1 MiB, more than the limit of 20 MiB; allow more" in line
+
+
+@settings(max_examples=examples(20))
+@given(
+    st.recursive(
+        st.none() | st.floats(allow_nan=False) | st.text(max_size=5), lambda e: st.lists(e) | st.dictionaries(st.text(), e)
+    )
+)
+def test_what_is_expected_of_json_is_no_less_than_it_takes(data):
+    text = json.dumps([data] * 50).encode()
+    asked: list[int] = []
+    source = Source(compressed(text, "gzip"), unpacked=True)
+    source.read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression.Unpacked, "require_room", lambda self, made: asked.append(made))
+        source.require_room_for_json(text)
+    assert peak(lambda: json.loads(text)) <= asked[0] + 5000
 
 
 @pytest.mark.parametrize("kind", BOTH)

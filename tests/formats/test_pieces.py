@@ -328,8 +328,8 @@ def test_work_in_vain_is_bounded(monkeypatch):
     looked_at = []
     long_list = pieces._long_list
 
-    def counted(data, begin, decoder):
-        nodes, end = long_list(data, begin, decoder)
+    def counted(data, begin, *settings):
+        nodes, end = long_list(data, begin, *settings)
         looked_at.append(end - begin)
         return nodes, end
 

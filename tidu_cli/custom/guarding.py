@@ -53,12 +53,14 @@ def guarded(primitive: Primitive, package: str) -> Primitive:
 
         return run
 
+    work = primitive.evaluation.work
     given: dict[str, Any] = {name: rule for name in _RULES if (rule := getattr(primitive.rules, name)) is not None}
     return changed(
         primitive,
         types=guard(primitive.domain.types, "type rule", TypeRuleError),
         kernel=kernel,
         flops=guard(primitive.evaluation.flops, "rule of flops", TypeRuleError),
+        work=work and guard(work, "rule of work", TypeRuleError),
         n_results=guard(primitive.domain.n_results, "number of results", TypeRuleError),
         **{name: guard(rule, f"{_RULES[name]} rule") for name, rule in given.items()},
     )

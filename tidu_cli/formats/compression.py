@@ -1,6 +1,7 @@
 """Files compressed by gzip or Zstandard: told by their first bytes when read, and by their suffix when written.
 
-What a file decompresses to is bounded, whatever it claims: a small one may stand for more than memory holds.
+What a file decompresses to is bounded, whatever it claims, and so are the objects that are made of it: a small one may stand for
+more than memory holds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from tidu_cli.errors import DocumentError, LimitError, TiduError
-from tidu_cli.limits import limits, more_than
+from tidu_cli.limits import format_size, limits, more_than
 
 SUFFIXES = {".gz": "gzip", ".zst": "zstd"}
 """The compression that the last suffix of a file's name stands for."""
@@ -24,6 +25,15 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 _AT_ONCE = {"gzip": 2**14, "zstd": 2**10}
 """So many compressed bytes are read at once: none becomes more than about 1000 in gzip and 32,000 in Zstandard."""
+
+SMALL = 2**28
+"""So many bytes of objects may be made of any compressed file, where no limit of memory is set."""
+
+RATIO = 1000
+"""And so many for each byte of it: digits at random make 100, and only what repeats itself makes more."""
+
+PER_ENTRY, PER_KEY = 80, 160
+"""The bytes that Python takes for an entry of a list or an object, a number or an empty list; and for a key, with its table."""
 
 _GZIP = 31  # what zlib calls a window of 32 KiB, within gzip's header and sum
 
@@ -49,8 +59,23 @@ class Unpacked:
     """What a compressed file holds, to be read. Raises CompressionError where it is damaged, and before it is too much."""
 
     def __init__(self, file: _Readable, compression: str) -> None:
-        self._parts = _unpacked(file, compression)
+        self.n_packed = 0
+        self._file = file
+        self._parts = _unpacked(self._counted, compression)
         self._rest = b""
+
+    def _counted(self, n: int) -> bytes:
+        data = self._file.read(n)
+        self.n_packed += len(data)
+        return data
+
+    def require_room(self, made: int) -> None:
+        """Raises CompressionError if objects of so many bytes are more than may be made of what has been read."""
+        chosen = limits()
+        allowed = chosen.bytes() if chosen.memory is not None else min(chosen.bytes(), max(SMALL, RATIO * self.n_packed))
+        if made > allowed:
+            told = f"stands for numbers and objects of about {format_size(made)}"
+            raise CompressionError(f"{told}, {more_than('memory', allowed)}", LimitError)
 
     def read(self, n: int = -1) -> bytes:
         """The next `n` bytes, fewer at the end; all for a negative number."""
@@ -65,13 +90,13 @@ class Unpacked:
         return data[:n] if n >= 0 else data
 
 
-def _unpacked(file: _Readable, compression: str) -> Iterator[bytes]:
+def _unpacked(read: Callable[[int], bytes], compression: str) -> Iterator[bytes]:
     """The pieces that a file decompresses to: of one frame after the other, as both formats have it."""
     new, failure = _decompressors(compression)
     room = allowed = limits().bytes()
     data, inner = b"", None
     try:
-        while data := data or file.read(_AT_ONCE[compression]):
+        while data := data or read(_AT_ONCE[compression]):
             if inner is None:
                 inner = new()
             part = inner.decompress(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,8 +11,10 @@ from io import BytesIO
 from typing import BinaryIO
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.compression import N_MAGIC, CompressionError, Unpacked, compression_of
+from tidu_cli.formats.compression import N_MAGIC, PER_ENTRY, PER_KEY, CompressionError, Unpacked, compression_of
 from tidu_cli.formats.occupants import Kind, note_read
+
+_JSON = re.compile(rb"[ \t\n\r]*[{\[]")
 
 
 class Source:
@@ -47,6 +50,22 @@ class Source:
             data = self._file.read(n)
         self.n_read += len(data)
         return data
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether what is read is decompressed, as its head has told."""
+        return isinstance(self._file, Unpacked)
+
+    def require_room(self, made: int) -> None:
+        """Raises CompressionError if this is compressed, and too small for objects of so many bytes to be made of it."""
+        if isinstance(self._file, Unpacked):
+            self._file.require_room(made)
+
+    def require_room_for_json(self, text: bytes | bytearray) -> None:
+        """Likewise, if this is JSON, as it will be parsed: told by the signs in it, of which strings have few."""
+        if isinstance(self._file, Unpacked):
+            entries, keys = sum(map(text.count, (b",", b"[", b"{"))), text.count(b":")
+            self._file.require_room(2 * len(text) + PER_ENTRY * entries + PER_KEY * keys)
 
     def _look(self) -> None:
         """See whether it is compressed. Not before something is to be read: until then nobody waits for a pipe."""
@@ -87,6 +106,8 @@ def read_bytes(path: str) -> bytes:
         if source.head(1) == b"\0":  # a device, perhaps, which has no end
             raise DocumentError(f"{where}: begins with a byte 0, as no format that tidu reads does")
         data = source.read()
+        if _JSON.match(data):
+            source.require_room_for_json(data)
     if not data:
         raise DocumentError(f"{where}: empty; expected a document in JSON or msgpack")
     return data

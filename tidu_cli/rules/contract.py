@@ -19,7 +19,7 @@ from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.catalogue import Catalogue as Catalogue
 from tidu_cli.rules.catalogue import Example as Example
 from tidu_cli.rules.dependence import DependenceRule
-from tidu_cli.rules.flops import ONE_EACH, FlopsRule
+from tidu_cli.rules.flops import ONE_EACH, FlopsRule, WorkRule
 from tidu_cli.rules.flops import Types as Types
 from tidu_cli.rules.terms import Term
 
@@ -227,6 +227,8 @@ class Evaluation:
     """Whether the results are the operands, one for one, and take no memory."""
     flops: FlopsRule = ONE_EACH
     """Counts operations; by default one for each element of the result."""
+    work: WorkRule | None = None
+    """The bytes that the kernel holds at most beside operands and results, where they may be many times as many as these."""
 
 
 @dataclass(frozen=True)

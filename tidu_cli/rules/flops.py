@@ -19,6 +19,9 @@ Types = tuple[TensorType, ...]
 FlopsRule = Callable[[Any, Types, Types], int]
 """From (attrs, operand types, result types) to the number of operations."""
 
+WorkRule = Callable[[Any, Types, Types], int]
+"""From (attrs, operand types, result types) to a number of bytes."""
+
 PRODUCT = 6
 """Operations of a complex product: 4 products and 2 sums of real numbers."""
 

@@ -1,7 +1,7 @@
 """What is alive when, told from types and from who reads what: the estimate of peak memory, of documents and of programs.
 
 Nodes run in order, and each value is let go of after its last use. A view counts as much as the array that it shows, since what
-follows mostly makes it one; work space within kernels does not count, but what is
+follows mostly makes it one; work space within kernels counts where they tell it (`Evaluation.work`), and what is
 alive in a step of a loop, or in a branch, does. Results that are put together of arrays, or are taken out of
 a record, take no memory of their own: what they share lives on in them.
 """
@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import cast
 
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
 from tidu_cli.graph.walk import backwards, forwards
-from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.contract import Primitive, Types
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -141,7 +142,10 @@ class Liveness:
 
 
 def alive_within(case: Case, primitives: PrimitiveSet) -> int:
-    """The bytes that the graphs in a node hold at most, beside what they are given."""
+    """The bytes that the graphs in a node, or its kernel, hold at most, beside what they are given."""
+    work = primitives[case.op].evaluation.work
+    if work is not None and None not in case.operands:
+        return work(case.attrs, cast(Types, case.operands), cast(Types, case.results))
     return max((Liveness(link(graph.document), primitives).peak for graph in closed_graphs(case.attrs)), default=0)
 
 

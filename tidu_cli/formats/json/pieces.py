@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from tidu_cli.errors import TiduError
@@ -29,11 +30,13 @@ _END_OF_KEY = re.compile(r'"[ \t\n\r]*:')
 _BLANK = b"NaN"
 
 
-def parsed_in_pieces(data: bytearray, strict: dict[str, Any], keys_once: dict[str, Any]) -> object:
+def parsed_in_pieces(
+    data: bytearray, strict: dict[str, Any], keys_once: dict[str, Any], require_room: Callable[[bytearray], None]
+) -> object:
     """The plain data of a text, with `Listed` as the nodes of large graphs; None if it is not to be read this way.
 
     `strict` and `keys_once` are settings of json's reader. The first refuse what it takes and JSON has not, the second keys that
-    occur twice; by ValueError or TiduError.
+    occur twice; by ValueError or TiduError. `require_room` is told what is parsed at once.
     """
     lists: list[Listed] = []
     rest: list[bytearray] = []
@@ -43,7 +46,7 @@ def parsed_in_pieces(data: bytearray, strict: dict[str, Any], keys_once: dict[st
         at += len(_NODES)
         if (begin := _BEGIN.match(data, at)) is None:
             continue
-        nodes, end = _long_list(data, begin.end(), decoder)
+        nodes, end = _long_list(data, begin.end(), decoder, require_room)
         if nodes is None:
             in_vain += end - at
             continue
@@ -51,10 +54,16 @@ def parsed_in_pieces(data: bytearray, strict: dict[str, Any], keys_once: dict[st
         rest.append(data[done : begin.end() - 1])
         done = at = end
     rest.append(data[done:])
-    return _joined(rest, lists, {**strict, **keys_once}) if lists else None
+    if not lists or any(_BLANK in part for part in rest):
+        return None
+    outline = bytearray(_BLANK).join(rest)
+    require_room(outline)
+    return _joined(outline, lists, {**strict, **keys_once})
 
 
-def _long_list(data: bytearray, begin: int, decoder: json.JSONDecoder) -> tuple[Listed | None, int]:
+def _long_list(
+    data: bytearray, begin: int, decoder: json.JSONDecoder, require_room: Callable[[bytearray], None]
+) -> tuple[Listed | None, int]:
     """The list whose first entry begins here, and its end.
 
     If it is short, or not all nodes are of the common forms, None and how far it was looked at.
@@ -63,8 +72,10 @@ def _long_list(data: bytearray, begin: int, decoder: json.JSONDecoder) -> tuple[
     while True:
         cut = _BETWEEN.search(data, begin + PIECE)
         stop = cut.start() + 1 if cut else len(data)
+        piece = data[begin:stop]
+        require_room(piece)
         try:
-            text = f"[{data[begin:stop].decode()}]"
+            text = f"[{piece.decode()}]"
             nodes, end = decoder.raw_decode(text)
         except (ValueError, RecursionError, TiduError):
             return None, stop
@@ -84,9 +95,7 @@ def _taken(listed: Listed, nodes: list[Any], text: str, end: int) -> bool:
     return n_keys is not None and (text.count(":", 0, end) == n_keys or len(_END_OF_KEY.findall(text, 0, end)) == n_keys)
 
 
-def _joined(rest: list[bytearray], lists: list[Listed], settings: dict[str, Any]) -> object:
-    if any(_BLANK in part for part in rest):
-        return None
+def _joined(outline: bytearray, lists: list[Listed], settings: dict[str, Any]) -> object:
     blanks = iter(lists)
 
     def filled(constant: str) -> Listed:
@@ -95,7 +104,7 @@ def _joined(rest: list[bytearray], lists: list[Listed], settings: dict[str, Any]
         return next(blanks)
 
     try:
-        plain = json.loads(_BLANK.join(rest).decode(), **{**settings, "parse_constant": filled})
+        plain = json.loads(outline.decode(), **{**settings, "parse_constant": filled})
     except (ValueError, RecursionError, TiduError):
         return None
     graphs = plain.get("graphs") if isinstance(plain, dict) else None

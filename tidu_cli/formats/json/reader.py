@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tidu_cli.errors import DocumentError
@@ -39,7 +40,7 @@ def parsed(source: Source) -> object:
         data += block
     if not has_begun:
         raise DocumentError("empty; expected a document in JSON or msgpack")
-    return _plain(data)
+    return _plain(data, source.require_room_for_json)
 
 
 def _check_beginning(data: bytes) -> None:
@@ -52,7 +53,7 @@ def _check_beginning(data: bytes) -> None:
         raise DocumentError("neither JSON, which begins with '{', nor msgpack, which begins with a map")
 
 
-def _plain(data: bytearray) -> object:
+def _plain(data: bytearray, require_room: Callable[[bytearray], None]) -> object:
     beside: list[float] = []
 
     def finite_float(digits: str) -> float:
@@ -69,9 +70,10 @@ def _plain(data: bytearray) -> object:
     if len(data) >= LARGE and not may_have_halves:
         from tidu_cli.formats.json.pieces import parsed_in_pieces
 
-        found = parsed_in_pieces(data, strict, keys_once)
+        found = parsed_in_pieces(data, strict, keys_once, require_room)
         if found is not None and not beside:
             return found
+    require_room(data)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

@@ -9,14 +9,17 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgpack
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.compression import PER_ENTRY
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.nodes.columns import TYPECODES, Pairs
+
+E = TypeVar("E")
 
 BLOCK = 2**20
 """So many bytes of a column at once."""
@@ -56,7 +59,11 @@ class _Reader:
     """Reads a document. Whoever asks for the head of a map or a list, and finds another value, has that yet to be read."""
 
     def __init__(self, source: Source) -> None:
-        self._unpacker = msgpack.Unpacker(source, max_buffer_size=0, **_HOOKS)
+        self._source = source
+        self._made = self._asked = 0
+        counting = {"list_hook": self._counted, "object_pairs_hook": lambda pairs: _object(self._counted(pairs))}
+        self._hooks = {**_HOOKS, **counting} if source.is_compressed else _HOOKS
+        self._unpacker = msgpack.Unpacker(source, max_buffer_size=0, **self._hooks)
 
     def document(self) -> object:
         """The document, which is a map."""
@@ -81,7 +88,7 @@ class _Reader:
         first = self._bytes(1)
         if first[0] not in _LENGTH_OF_BINARY:
             # Never so in a document. A reader that takes a byte at a time leaves what follows where it is.
-            return msgpack.Unpacker(_Resumed(first, self._unpacker), read_size=1, max_buffer_size=0, **_HOOKS).unpack()
+            return msgpack.Unpacker(_Resumed(first, self._unpacker), read_size=1, max_buffer_size=0, **self._hooks).unpack()
         n = int.from_bytes(self._bytes(_LENGTH_OF_BINARY[first[0]]), "big")
         dtype = before.get("dtype")
         known = array(TYPECODES[dtype]) if isinstance(dtype, str) and dtype in TYPECODES else None
@@ -114,7 +121,14 @@ class _Reader:
             pairs.append((key, value))
             if isinstance(key, str):
                 before[key] = value
-        return _object(pairs)
+        return _object(self._counted(pairs))
+
+    def _counted(self, entries: list[E]) -> list[E]:
+        self._made += PER_ENTRY * (len(entries) + 1)
+        if self._made > self._asked:
+            self._source.require_room(self._made)
+            self._asked = self._made + BLOCK
+        return entries
 
     def _entries(self, n: int) -> list[object]:
         found = list(islice(self._unpacker, n))

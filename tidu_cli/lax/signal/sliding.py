@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import gcd
+from math import gcd, prod
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
@@ -87,6 +87,11 @@ class Sliding:
     def plain(self) -> bool:
         """Whether the places are the elements."""
         return self.base == 1 and not self.low and not self.high
+
+    @property
+    def directly(self) -> bool:
+        """Whether windows are so short, or so few, that they are best reduced place by place."""
+        return not self.count or self.window * self.count <= 2 * self.padded * self.window.bit_length()
 
     @property
     def adjoint_padding(self) -> tuple[int, int]:
@@ -186,6 +191,17 @@ def laid_out(np: Any, x: Any, axes: Sequence[Sliding], fill: Any) -> Any:
     return places
 
 
+def most_places(axes: Sequence[Sliding]) -> int:
+    """How many places arrays have together, at most, while `slid` reduces one that is `laid_out` along one axis after the other."""
+    found, sizes = 0, [along.padded for along in axes]
+    for axis, along in enumerate(axes):
+        before = prod(sizes)
+        sizes[axis] = along.count
+        # The array, its reductions of twice the reach of those before, and these; and of the windows what is combined of two.
+        found = max(found, (1 if along.directly else 3) * before + 3 * prod(sizes))
+    return found
+
+
 Parts = tuple[Any, ...]
 """Arrays of one shape that are reduced together."""
 
@@ -201,7 +217,7 @@ def slid(parts: Parts, combine: Callable[[Parts, Parts], Parts], axis: int, alon
         return tuple([array[where] for array in arrays])
 
     at_windows = partial(every, count=along.count, step=along.stride)
-    if not along.count or along.window * along.count <= 2 * along.padded * along.window.bit_length():
+    if along.directly:
         found = at_windows(parts, 0)
         for t in range(1, along.window if along.count else 0):
             found = combine(found, at_windows(parts, t * along.dilation))

@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.graph.types import INTEGERS, NUMERIC, REALS, TensorType
 from tidu_cli.lax.arrays.slicing import require_one_per_axis, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, laid_out, slid, slidings
+from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, laid_out, most_places, slid, slidings
 from tidu_cli.rules.batching import AttrShift, itself, preceded
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, TypeRule, Types
 from tidu_cli.rules.families import primitive, require_dtype
@@ -93,6 +93,12 @@ def _kernel(function: str, identity: Callable[[Any, str], Any], *, wide: bool = 
     return kernel
 
 
+def _work(attrs: WindowAttrs, operands: Types, results: Types) -> int:
+    (operand,) = operands
+    each = max(TensorType(operand.dtype).nbytes, 4)  # half precision may be single within
+    return each * (most_places(windows_of(attrs, operand)) + operand.size)
+
+
 def _sum_adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
     if not ct.type.size:
         return None
@@ -144,6 +150,7 @@ def _reduction(name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, f
         examples=tuple(Example((f"T{shape}",), attrs) for shape, attrs in EXAMPLES),
         fresh=True,
         flops=flops,
+        work=_work,
         formula=f"{formula} over each window",
         caption=(f"{name} of windows of {{0}}", f"the {of} of each window of {{window_dimensions}}"),
         **rest,

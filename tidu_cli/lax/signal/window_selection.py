@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 from typing import Any, Literal
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.signal.sliding import Counts, Padding, Parts, Sliding, laid_out, slid, spread
+from tidu_cli.lax.signal.sliding import Counts, Padding, Parts, Sliding, laid_out, most_places, slid, spread
 from tidu_cli.lax.signal.window_reduction import COMPARED, EXAMPLES, SHIFTS, WindowAttrs, flops, highest, lowest, windows_of
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, require_dtype
@@ -139,6 +140,15 @@ def _scatter_kernel(np: Any, attrs: ScatterSelectedAttrs, operands: Types, resul
     return scattered
 
 
+def _work(attrs: Any, operands: Types, results: Types) -> int:
+    values, operand = operands
+    axes = windows_of(attrs, operand)
+    each, place = TensorType(operand.dtype).nbytes, 8
+    # Beside elements and their places which of two are better, and in the end what is chosen.
+    sliding = (each + place + 2) * most_places(axes[::-1]) + place * (prod(along.padded for along in axes) + operand.size)
+    return sliding + 3 * (place + max(TensorType(values.dtype).nbytes, 4)) * max(values.size, results[0].size)
+
+
 def _of_values(node: Transposition, ct: Term, type_: TensorType) -> Term:
     attrs = dict(node.attrs)
     for name in ("base_dilation", "window_dilation"):
@@ -152,7 +162,7 @@ def _of_source(node: Transposition, ct: Term, type_: TensorType) -> Term:
     return select_and_gather_add(ct, node.operands[1], **(attrs | plain))
 
 
-_selection = partial(linear, arity=2, shifts=SHIFTS, indices=(1, 2), dtypes=NUMERIC, fresh=True, flops=flops)
+_selection = partial(linear, arity=2, shifts=SHIFTS, indices=(1, 2), dtypes=NUMERIC, fresh=True, flops=flops, work=_work)
 _WITHIN = ((-2.0, 2.0), (-30.0, 30.0))
 
 PRIMITIVES = (
