@@ -237,3 +237,20 @@ def test_the_gradient_of_reads_one_by_one_has_one_scatter() -> None:
     back = materialize(transpose(linearize(one_by_one(100), [X])))
     ops = [back.head.case(n).op for n in range(back.head.n_nodes)]
     assert ops.count("scatter-add") == 1 and "pad" not in ops
+
+
+@pytest.mark.parametrize("name", ["add", "mul"])
+@pytest.mark.parametrize("dying", [0, 1])
+def test_a_result_in_the_memory_of_an_operand_has_the_layout_of_a_new_one(name: str, dying: int) -> None:
+    """Sums are rounded by the order of memory: of a transposed operand and one that is not, a new result is not."""
+
+    def body(x: Value) -> Value:
+        turned = x.sketch.apply("transpose", x, permutation=(1, 0))
+        operands = (mul(turned, turned), x)
+        return x.sketch.apply("reduce_sum", x.sketch.apply(name, *(operands if dying == 0 else operands[::-1])), axes=(0, 1))
+
+    doc = function("f", {"x": "f64[33,33]"}, body)
+    x = np.random.default_rng(0).normal(size=(33, 33))
+    program = compile_graph(doc.head)
+    assert reusing_steps(program) == 1
+    assert program.run({X: x})[0].tobytes() == next(iter(evaluate(doc, {X: x}).values())).tobytes()

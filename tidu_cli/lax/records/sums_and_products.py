@@ -152,13 +152,6 @@ def _add_jvp(node: JVP) -> Sequence[Term | None]:
     return [summed([t and converted(t, natural) for t in node.tangents])]
 
 
-def _adding_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    """The kernel of add that writes into operand 0, if that is an array."""
-    if not isinstance(operands[0], TensorType) or operands[0] != operands[1]:
-        return _add_kernel(np, attrs, operands, results)
-    return lambda x, y: np.add(x, y, out=x)
-
-
 def _add_transpose(node: Transposition) -> Sequence[Term | None]:
     """The cotangent for both, in the type of each."""
     ct = node.cotangent
@@ -316,7 +309,6 @@ ADD = elementwise(
         Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
     ),
     fresh=True,
-    reusing=_adding_kernel,
     linear=TOGETHER,
     formula="x + y",
     summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",

@@ -167,7 +167,8 @@ def reusing_number(code: int, operand: int) -> int:
 def reusing_kernel(np: Any, primitive: Primitive, case: Case, operand: int) -> Kernel | None:
     """A kernel that may make its result in the memory of this operand; None if there is none.
 
-    A primitive may have one, for operand 0. A function of NumPy's has one for each operand of the result's type.
+    A primitive may have one, for operand 0. A function of NumPy's has one for each operand of the result's type. The result has the
+    layout of a new one, as sums and products of matrices are rounded by it: NumPy makes one row by row if one of two operands is.
     """
     if operand == 0 and primitive.evaluation.reusing is not None:
         return primitive.evaluation.reusing(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
@@ -176,7 +177,9 @@ def reusing_kernel(np: Any, primitive: Primitive, case: Case, operand: int) -> K
     function = primitive.evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     if len(case.operands) == 1:
         return lambda x: function(x, out=x)
-    return (lambda x, y: function(x, y, out=x)) if operand == 0 else (lambda x, y: function(x, y, out=y))
+    if operand == 0:
+        return lambda x, y: function(x, y, out=x if x.flags.c_contiguous else None)
+    return lambda x, y: function(x, y, out=y if y.flags.c_contiguous else None)
 
 
 def is_ufunc(np: Any, primitive: Primitive, case: Case) -> bool:
