@@ -122,7 +122,11 @@ def npy(array, **options):
     ("data", "message"),
     [
         (b"", "v: malformed JSON"),
-        (b"{", "v: malformed JSON: Expecting"),
+        (b"{", "v: malformed JSON: ends within the value at line 1, column 2; is it cut off?"),
+        (b"[1 2]", "v: malformed JSON: a comma or a closing bracket is missing at line 1, column 4"),
+        (b"[1,]", "v: malformed JSON: there is no value at line 1, column 4"),
+        (b'{"x": 1}}', "v: malformed JSON: more data after the value at line 1, column 9"),
+        (b"{x: 1}", "v: malformed JSON: there is no key in double quotes at line 1, column 2"),
         (b"\xff\x00", "v: malformed JSON"),
         (b"[1]", "hold an object of values by key"),
         (b'{"x": 1, "x": 2}', "v: the key 'x' occurs twice"),

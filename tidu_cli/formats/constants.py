@@ -8,6 +8,7 @@ from typing import Any
 
 from tidu_cli.errors import DocumentError, LimitError
 from tidu_cli.formats.files import read_bytes
+from tidu_cli.formats.json.syntax import syntax_error
 from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.values.npy import read_array
 from tidu_cli.limits import limits
@@ -47,7 +48,7 @@ def _json(text: str | bytes, where: str) -> Any:
         raise DocumentError(f"{where}: malformed JSON: nested too deeply") from None
     except ValueError as error:
         is_word = isinstance(text, str) and text.replace("-", "_").replace(".", "_").isidentifier()
-        raise DocumentError(f"{where}: malformed JSON: {error}{_way_out(where, text) if is_word else ''}") from None
+        raise DocumentError(f"{where}: {syntax_error(error)}{_way_out(where, text) if is_word else ''}") from None
 
 
 def _way_out(where: str, text: str | bytes) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import settled
+from tidu_cli.formats.json.syntax import syntax_error
 from tidu_cli.formats.messages import repeated
 from tidu_cli.graph.text.decimals import number
 
@@ -77,7 +78,7 @@ def _plain(data: bytearray, require_room: Callable[[bytearray], None]) -> object
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise DocumentError(f"malformed JSON: invalid UTF-8 at byte {error.start}") from None
+        raise DocumentError(syntax_error(error, "document")) from None
     try:
         value: object = json.loads(text, **strict, **keys_once)
         if beside:
@@ -85,24 +86,15 @@ def _plain(data: bytearray, require_room: Callable[[bytearray], None]) -> object
         if may_have_halves:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise DocumentError(f"malformed JSON: {_syntax_error(error, text)}") from None
+        raise DocumentError(syntax_error(error, "document")) from None
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
         raise DocumentError(f"malformed JSON: a string holds {half}, half of a surrogate pair, which is not Unicode text") from None
     except RecursionError:
         raise DocumentError("nests too deeply") from None
-    except ValueError:  # int() refuses to read thousands of digits
-        raise DocumentError("malformed JSON: an integer has too many digits") from None
+    except ValueError as error:
+        raise DocumentError(syntax_error(error, "document")) from None
     return value
-
-
-def _syntax_error(error: json.JSONDecodeError, text: str) -> str:
-    place = f"line {error.lineno}, column {error.colno}"
-    if error.msg == "Extra data":
-        return f"more data after the document at {place}; a file or pipe holds one document"
-    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
-        return f"ends within the document at {place}; is it cut off?"
-    return f"{error.msg[0].lower()}{error.msg[1:]} at {place}"
 
 
 def _json_object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextErr
 from tidu_cli.formats.compression import CompressionError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import require_finite, wants_text
+from tidu_cli.formats.json.syntax import syntax_error
 from tidu_cli.formats.messages import repeated
 from tidu_cli.formats.occupants import note_read
 from tidu_cli.formats.values.members import field_of
@@ -192,7 +193,7 @@ def _parse_json(data: bytes | str, source: str, *, by_text: bool) -> object:
     except RecursionError:
         raise DocumentError(f"{source}: malformed JSON: nested too deeply") from None
     except ValueError as error:
-        raise DocumentError(f"{source}: malformed JSON: {_line(error)}") from None
+        raise DocumentError(f"{source}: {syntax_error(error)}") from None
 
 
 def _parse_msgpack(data: bytes, source: str) -> object:
