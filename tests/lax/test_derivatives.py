@@ -108,6 +108,8 @@ def test_jvp_keeps_the_dtype_and_what_precision_it_has(op, dtype):
 LINEAR = {
     "add": [(True, True), (True, False), (False, True)],
     "sub": [(True, True), (True, False), (False, True)],
+    "strong_mul": [(True, False), (False, True)],
+    "strong_div": [(True, False)],
     "mul": [(True, False), (False, True)],
     "div": [(True, False)],
     "dot_general": [(True, False), (False, True)],
