@@ -141,10 +141,10 @@ def test_the_gradient_is_that_of_the_rule(name: str) -> None:
     found = tidu_cli.evaluate(tidu_cli.grad(document, "x", value=True), x=V)
     np.testing.assert_allclose(found["x@-1"], jax.grad(function)(V), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(found["y"], function(V), rtol=1e-12)
-    assert document.cases.vocabulary is not None and document.cases.vocabulary.definitions  # type: ignore[attr-defined]
+    assert bool(getattr(document.cases.vocabulary, "definitions", ())) == (name != "of JAX")
 
 
-@pytest.mark.parametrize("name", ["in a loop", "by itself", "of JAX"])
+@pytest.mark.parametrize("name", ["in a loop", "by itself", "straight through"])
 def test_the_document_goes_to_a_file_and_back(name: str, tmp_path: Path) -> None:
     document = from_jax(FUNCTIONS[name], V, names=["x"])
     for suffix in ("json", "msgpack"):
@@ -175,7 +175,9 @@ def test_where_the_derivative_is_lost_the_rule_is_taken() -> None:
 
 
 def test_a_rule_that_is_not_linear_is_refused() -> None:
-    with pytest.raises(BuildError, match=r"test_rules.py:\d+: equation 'custom_vjp_call' .* not known to be linear"):
+    with pytest.raises(
+        BuildError, match=r"test_rules.py:\d+: equation 'custom_vjp_call' .* not known to be linear.*; rules=False .*"
+    ):
         from_jax(lambda x: jnp.sum(clipped(x) ** 2), V)
 
 

@@ -26,8 +26,9 @@ def called(eq: Equation, *operands: Value) -> Sequence[Any]:
 def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
     """A function that defines its derivative: as it is computed, or as an operation of the document.
 
-    It is one where that is asked for, and where the derivative of what is computed is lost; there what has no rule that a graph can
-    have is read as it is computed if only loops are in the way, of which forward mode knows the derivative.
+    It is one unless that is not wanted, and also then where the derivative of what is computed is lost; there what has no rule that
+    a graph can have is read as it is computed if only loops are in the way, of which forward mode knows the derivative. JAX's own
+    functions become nodes that have the derivative.
     """
     reader = eq.reader
     if _is_determinant(eq):
@@ -41,7 +42,8 @@ def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
     except TiduError as error:
         if not reader.operations.always and not takes_bits(eq.params["call_jaxpr"].jaxpr):
             return called(eq, *operands)
-        raise eq.refused(f"its rule is no derivative of a graph: {error}") from error
+        instead = "; rules=False (--no-rules) derives what it computes" if reader.operations.always else ""
+        raise eq.refused(f"its rule is no derivative of a graph: {error}{instead}") from error
     reader.recorder.primitives = reader.operations.primitives
     return eq.emit_all(name, *[eq.lifted(x) for x in operands])
 

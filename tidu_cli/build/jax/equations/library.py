@@ -90,7 +90,7 @@ def own(eq: Equation) -> Callable[..., Sequence[Any]] | None:
 
 def _elementwise(eq: Equation, nodes: Nodes, *operands: Value) -> Sequence[Any]:
     shape = eq.results[0].shape
-    found = nodes(*[spread(eq.lifted(x), shape) for x in operands])
+    found = nodes(*[spread(eq.lifted(x), shape) for x in operands[eq.params.get("num_consts", 0) :]])
     return found if isinstance(found, tuple) else [found]
 
 
@@ -105,7 +105,7 @@ def _as_computed(eq: Equation, *operands: Value) -> Sequence[Any]:
 def _aligned(eq: Equation, mapped: bool) -> bool:
     """Whether operands meet element by element as they lie: vmap may have put axes at any place, which equal sizes would hide."""
     shape = eq.results[0].shape
-    if any(v.aval.shape not in ((), shape) for v in eq.equation.invars):
+    if any(v.aval.shape not in ((), shape) for v in eq.equation.invars[eq.params["num_consts"] :]):
         return False
     return not mapped or len(set(shape)) == len(shape)
 
@@ -145,7 +145,7 @@ def _log1mexp(x: Array) -> Array:
 
 def _expn(n: Any) -> Nodes | None:
     """The exponential integral of a fixed order."""
-    if not isinstance(n, int) and (getattr(n, "ndim", 1) or hasattr(n, "_trace")):
+    if not isinstance(n, int) and (getattr(n, "shape", None) != () or hasattr(n, "_trace")):
         return None
     order = int(n)
     return (lambda x: x.emit("expn", n=order)) if order == n and order > 0 else None
