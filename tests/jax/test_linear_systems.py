@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from tests.jax.compiled import compiled
+from tests.lax.decomposition_samples import derivative
+from tidu_cli.build.jax.function import from_jax
 from tidu_cli.build.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
@@ -128,3 +130,20 @@ def test_agrees_with_jax(name: str, jax: Any) -> None:
     for key, theirs in zip(keys, expected, strict=True):
         ours = found.get(key.cotangent(1).tangent(2), np.zeros(theirs.shape))
         np.testing.assert_allclose(ours, np.conj(theirs), 1e-10, 1e-10 * max(1, abs(theirs).max(initial=0)))
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4])
+def test_determinants_of_jax_at_singular_matrices(rank: int) -> None:
+    """JAX's own rule has other derivatives there."""
+    import jax.numpy as jnp
+
+    x = np.random.default_rng(0).normal(size=(2, 5, 5))
+    x[..., rank:, :] = x[..., :1, :]
+    tangents = [np.random.default_rng(k).normal(size=x.shape) for k in (1, 2, 3)]
+    for order in (1, 2, 3):
+        document, values = from_jax(lambda x: jnp.linalg.det(x), x), {Key("x"): x}
+        for k, t in enumerate(tangents[:order], 1):
+            document = linearize(document, [Key("x")])
+            values[Key("x").tangent(k)] = t
+        (found,) = run(document, values)
+        np.testing.assert_allclose(found, derivative(x, *tangents[:order]), 1e-11, 1e-11)

@@ -31,7 +31,7 @@ def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
     functions become nodes that have the derivative.
     """
     reader = eq.reader
-    if _is_determinant(eq):
+    if type(operands[0]) is not Known and _is_determinant(eq):
         return [eq.lifted(operands[0]).emit("det")]
     if all(type(x) is Known for x in operands) or not reader.operations.wants(eq.equation):
         return called(eq, *operands)
