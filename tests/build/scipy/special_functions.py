@@ -120,7 +120,7 @@ def _integrals() -> dict[str, Row]:
     }
     for n in (1, 2, 3, 5):
         table[f"expn({n}, x)"] = Row(lambda x, n=n: special.expn(n, x), lambda x, n=n: _expn(n, x), _POSITIVE, from_0, sums=n > 1)
-    for a in (0.5, 3.0):
+    for a in (0.5,):
         table[f"owens_t(x, {a})"] = Row(
             lambda x, a=a: special.owens_t(x, a), lambda x, a=a: _owens(x, mpmath.mpf(a)), (1e-9, -3.0), sums=True
         )
@@ -145,7 +145,7 @@ def _hypergeometric() -> dict[str, Row]:
             sums=True,
         )
     table["exprel"] = Row(special.exprel, lambda x: mpmath.hyp1f1(1, 2, x), (*_AROUND_0, 30.0, -30.0), sums=True)
-    for a, b, c in ((0.5, 0.5, 1.0), (1.0, 1.0, 2.0), (-2.0, 1.5, 0.5), (2.5, 1.0, 0.5)):
+    for a, b, c in ((1.0, 1.0, 2.0), (-2.0, 1.5, 0.5), (2.5, 1.0, 0.5)):
         table[f"hyp2f1({a}, {b}, {c}, x)"] = Row(
             lambda x, a=a, b=b, c=c: special.hyp2f1(a, b, c, x),
             lambda x, a=a, b=b, c=c: mpmath.hyp2f1(a, b, c, x),
@@ -245,7 +245,7 @@ def _bessel_and_gamma() -> dict[str, Row]:
             special.psi, mpmath.digamma, (1e-9, -1e-9, 1e-3, 1.0, 1.4616321449683623, 30.0, 1e30, -0.5, -1 + 1e-9, -2 - 1e-3),
             from_poles, sums=True,
         ),
-        "loggamma": Row(special.loggamma, mpmath.loggamma, (1e-300, 1.0, 2.0, 1 + 1e-9, 1e30), from_0),
+        "loggamma": Row(special.loggamma, mpmath.loggamma, (1e-300, 1.0, 2.0, 1 + 1e-9), from_0),
     }  # fmt: skip
     for n in (1, 2):
         table[f"polygamma({n}, x)"] = Row(
