@@ -1,4 +1,4 @@
-"""The five targets, by name."""
+"""The six targets, by name."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ from tests.fuzz.formulas import FORMULAS
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.target import Target
 from tests.fuzz.values import VALUES
+from tests.fuzz.work import WORK
 
-TARGETS: dict[str, Target] = {t.name: t for t in (DOCUMENTS, VALUES, FORMULAS, COMMAND_LINES, PROGRAMS)}
+TARGETS: dict[str, Target] = {t.name: t for t in (DOCUMENTS, VALUES, FORMULAS, COMMAND_LINES, PROGRAMS, WORK)}
