@@ -9,5 +9,6 @@ from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.special import SPECIAL
 from tests.fuzz.target import Target
 from tests.fuzz.values import VALUES
+from tests.fuzz.work import WORK
 
-TARGETS: dict[str, Target] = {t.name: t for t in (DOCUMENTS, VALUES, FORMULAS, COMMAND_LINES, PROGRAMS, SPECIAL)}
+TARGETS: dict[str, Target] = {t.name: t for t in (DOCUMENTS, VALUES, FORMULAS, COMMAND_LINES, PROGRAMS, SPECIAL, WORK)}

@@ -10,7 +10,15 @@ from tests.fuzz.__main__ import campaign
 from tests.fuzz.minimise import minimised
 from tests.fuzz.targets import TARGETS
 
-SHARES = {"documents": 0.45, "values": 0.3, "formulas": 0.215, "commands": 0.02, "programs": 0.01, "special": 0.005}
+SHARES = {
+    "documents": 0.45,
+    "values": 0.3,
+    "formulas": 0.215,
+    "commands": 0.019,
+    "programs": 0.01,
+    "special": 0.005,
+    "work": 0.001,
+}
 """Of the cases of a campaign: a program takes forty times as long as a formula."""
 
 

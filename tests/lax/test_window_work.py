@@ -69,3 +69,25 @@ def test_an_operand_that_is_spread_far_counts_as_such(op):
     spread = document(graph(inputs=[("x", "f64[9]")], outputs=[("y", 1)]) | {"nodes": [{"op": op, "inputs": [0], "attrs": attrs}]})
     line = refused("eval", "-", "--set", "x=[1,2,3,4,5,6,7,8,9]", "--max-memory", "100M", input=spread)
     assert "evaluation would take about " in line and "more than the limit of 100 MiB" in line
+
+
+@settings(max_examples=examples(15), deadline=None)
+@given(
+    st.integers(2, 9),
+    st.integers(5_000, 40_000),
+    st.integers(1, 40_000),
+    st.integers(1, 5),
+    st.tuples(*2 * [st.integers(-9, 90_000)]),
+)
+def test_convolutions_tell_of_zeros_between_elements_and_around_them(n, base, stride, window, padding):
+    primitive = BUILTIN["conv_general_dilated"]
+    lines = {"lhs_spec": [0, 1, 2], "rhs_spec": [0, 1, 2], "out_spec": [0, 1, 2]}
+    attrs = {"window_strides": [stride], "padding": [padding], "lhs_dilation": [base], "rhs_dilation": [1]}
+    counts = {"feature_group_count": 1, "batch_group_count": 1, "dimension_numbers": lines, "preferred_element_type": None}
+    made = primitive.domain.attrs(**attrs, **counts)
+    types = TensorType("f64", (1, 2, n)), TensorType("f64", (1, 2, window))
+    results = primitive.domain.types(made, types)
+    arrays = [np.ones(t.shape) for t in types]
+    held = peak(lambda: primitive.evaluation.kernel(np, made, types, results)(*arrays))
+    columns = 2 * 2**20
+    assert held <= primitive.evaluation.work(made, types, results) + 4 * results[0].nbytes + columns

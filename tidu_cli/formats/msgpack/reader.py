@@ -61,7 +61,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._made = self._asked = 0
-        counting = {"list_hook": self._counted, "object_pairs_hook": lambda pairs: _object(self._counted(pairs))}
+        counting: dict[str, Any] = {"list_hook": self._counted, "object_pairs_hook": lambda pairs: _object(self._counted(pairs))}
         self._hooks = {**_HOOKS, **counting} if source.is_compressed else _HOOKS
         self._unpacker = msgpack.Unpacker(source, max_buffer_size=0, **self._hooks)
 

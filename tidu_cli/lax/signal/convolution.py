@@ -16,7 +16,7 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_accumulator
-from tidu_cli.lax.signal.convolving import convolving
+from tidu_cli.lax.signal.convolving import convolving, spread_places
 from tidu_cli.lax.signal.sliding import Count, Counts, Padding, Sliding, slidings, spread
 from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import Axes, DTypeName
@@ -142,6 +142,13 @@ def _kernel(np: Any, attrs: ConvAttrs, operands: Types, results: Types) -> Kerne
         return np.transpose(np.reshape(y, found), order).astype(result, copy=False)
 
     return convolution
+
+
+def _work(attrs: ConvAttrs, operands: Types, results: Types) -> int:
+    """That of zeros between and around elements; columns and what is added up take a few times the result besides."""
+    sizes = _taken(operands[0], attrs.dimension_numbers.lhs_spec), _taken(operands[1], attrs.dimension_numbers.rhs_spec)
+    each = max(TensorType(results[0].dtype).nbytes, 4)
+    return each * sizes[0][0] * sizes[0][1] * spread_places(_axes(attrs, *sizes))
 
 
 def _regrouped(x: Term, source: int, target: int, groups: int) -> Term:
@@ -316,6 +323,7 @@ PRIMITIVES = (
         ),
         fresh=True,
         flops=_flops,
+        work=_work,
         formula="Σ lhs · rhs over features and each window",
         summary="convolution, the kernel not reversed; windows of lhs slide with strides, padding, dilations and groups",
         caption=_caption,

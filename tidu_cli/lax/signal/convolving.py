@@ -26,6 +26,16 @@ _PHASES = 4096
 """Where there are more phases than so many, zeros are put between elements instead."""
 
 
+def spread_places(axes: Sequence[Sliding]) -> int:
+    """How many places a convolution makes of one feature of lhs at once, beside its elements."""
+    most = 0
+    if prod(along.n_phases for along in axes) > _PHASES:
+        axes = [along.spread_out for along in axes]
+        most = prod(along.n for along in axes)
+    met = (max((phase.end - phase.start for phase in along.phases()), default=0) for along in axes)
+    return most + 2 * int(prod(met))  # padded, and in the order of lines
+
+
 def convolving(np: Any, axes: Sequence[Sliding]) -> Callable[[Any, Any], Any]:
     """The convolution of lhs by rhs, in the layout above, as a function of both. They are of one dtype, in which it is computed."""
     given, many_kinds = axes, prod(along.n_phases for along in axes) > _PHASES
