@@ -144,3 +144,21 @@ def test_check_looks_for_inputs_at_which_loops_end():
     said = [v["stdin"]["numeric"]["jvp"] for v in verdicts]
     assert all(v["ok"] for v in said) and any(v["error"] is not None for v in said), said
     assert all("1,000,000 steps" in v["why"][0] for v in said if v["error"] is None), said
+
+
+def test_laws_whose_loops_end_get_their_verdicts_where_others_run_on():
+    # f takes 400 steps, f and its derivative 800, and what the second derivative needs as well more than 1,000.
+    found = succeed("check", "-", "--numeric", "--json", "--max-steps", "1000", input=long_scan(400))
+    said = json.loads(found)["stdin"]["numeric"]
+    assert {law for law, v in said.items() if v["error"] is None} == {"second", "symmetry"}
+    assert all("more than the limit of 1,000 steps" in said[law]["why"][0] for law in ("second", "symmetry"))
+    assert all(v["ok"] and "why" not in v for law, v in said.items() if v["error"] is not None)
+
+
+@needs("distributed")
+def test_machines_count_steps_too():
+    batch = ("--set", "s=[1,2]", "--batch", "s=0", "--max-steps", "9")
+    for scheduler in ((), ("--scheduler", "local:1")):
+        told = invoke("eval", "-", *batch, *scheduler, input=long_scan(10))
+        assert told.exit_code == 1 and told.stderr.count("\n") == 1, told.stderr
+        assert "its loops run on, more than the limit of 9 steps; allow more with --max-steps N" in told.stderr

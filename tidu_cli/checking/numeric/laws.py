@@ -21,8 +21,9 @@ Each gives the error relative to the greatest part of what it compares.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types
@@ -134,14 +135,11 @@ def check_numerically(
 
     Inputs are as `given` (records as tuples), or drawn from `intervals`, or from one in which the outputs are finite; to the
     diagonals of matrices `diagonals` are added. No tangent goes to those `fixed`.
-    Loops that run more steps in one evaluation than `limits` allow, by default `DRAWN_STEPS`, leave all without a verdict, and say
-    so. Raises what the transforms raise.
+    Laws for which loops run more steps in one evaluation than `limits` allow, by default `DRAWN_STEPS`, get no verdict, and say so.
+    Raises what the transforms raise.
     """
     with limited_steps(None, drawn=True):
-        try:
-            return _verdicts(document, primitives, given, intervals, diagonals, fixed, seed)
-        except StepsError as error:
-            return [Verdict(law, None, 0.0, why=(str(error),)) for law in ("jvp",)]
+        return _verdicts(document, primitives, given, intervals, diagonals, fixed, seed)
 
 
 def _verdicts(
@@ -161,20 +159,29 @@ def _verdicts(
         return _integers_verdict(whole, primitives, drawing, fixed)
     found: dict[str, float] = {}
     points: dict[str, tuple[Arrays, Arrays]] = {}
+    ran_on: dict[str, str] = {}
     x: Arrays | None = None
-    for x, rng in _points(drawing, laws.f, laws.smooth, EXACT[laws.precision]):
-        v, w, v2 = (draw_all(rng, laws.directions) for _ in range(3))
-        for law, error in laws.errors(x, v, w, v2, draw_all(rng, laws.images)).items():
-            if error is not None and law not in found:
-                found[law], points[law] = error, (x, v)
-        if found.keys() >= {law for law in LAWS if (laws.resolved or law not in _BY_QUOTIENTS) and (laws.vjp or law != "adjoint")}:
-            break
+    try:
+        for x, rng in _points(drawing, laws.f, laws.smooth, EXACT[laws.precision]):
+            v, w, v2 = (draw_all(rng, laws.directions) for _ in range(3))
+            for law, error in laws.errors(x, v, w, v2, draw_all(rng, laws.images)).items():
+                if isinstance(error, StepsError):
+                    ran_on.setdefault(law, str(error))
+                elif error is not None and law not in found:
+                    found[law], points[law] = error, (x, v)
+            if found.keys() >= {
+                law for law in LAWS if (laws.resolved or law not in _BY_QUOTIENTS) and (laws.vjp or law != "adjoint")
+            }:
+                break
+    except StepsError as error:  # at a point: no law can be tried there
+        ran_on = dict.fromkeys(LAWS, str(error)) | ran_on
     bounds = {law: (TOLERANCE if law in _BY_QUOTIENTS else EXACT).get(laws.precision, 0.0) for law in LAWS}
     verdicts = [Verdict(law, found.get(law), bounds[law]) for law in LAWS if law != "adjoint" or laws.vjp]
     judged = [v if v.ok else laws.blamed(v, *points[v.law], graph.inputs) for v in verdicts]
-    if x is not None and not all(v.ok and v.error is not None for v in verdicts):
-        why = tuple(reasons(whole, primitives, x))
-        judged = [v if v.ok and v.error is not None else replace(v, why=why) for v in judged]
+    if not all(v.ok and v.error is not None for v in verdicts):
+        why = () if x is None else tuple(reasons(whole, primitives, x))
+        steps = {law: (text,) for law, text in ran_on.items() if law not in found}
+        judged = [v if v.ok and v.error is not None else replace(v, why=(*steps.get(v.law, ()), *why)) for v in judged]
     # Datetimes far from 1970 have too many digits for difference quotients.
     if "jvp" not in found or any(holds(i.type, INTEGERS) for i in graph.inputs):
         judged += _integers_verdict(whole, primitives, drawing, fixed)
@@ -201,27 +208,41 @@ class _Laws:
     precision: str
     resolved: bool
 
-    def errors(self, x: Arrays, v: Arrays, w: Arrays, v2: Arrays, u: Arrays) -> dict[str, float | None]:
-        """The error of each law at a point, for these tangents and this cotangent."""
+    def errors(self, x: Arrays, v: Arrays, w: Arrays, v2: Arrays, u: Arrays) -> dict[str, float | StepsError | None]:
+        """The error of each law at a point, for these tangents and this cotangent; or how its loops ran on."""
         import numpy as np
 
         def along(*passes: Arrays) -> Arrays:
             return x | {p: t for k, direction in enumerate(passes) for p, t in _in_pass(direction, self.first + k).items()}
 
-        jv, jw = self.jvp(along(v)), self.jvp(along(w))
-        mixed = self.jvp(along({k: cast(2 * v[k] - 3 * w[k], v[k]) for k in v}))
-        ddv = self.second(along(v, v2))
-        with np.errstate(invalid="ignore"):  # of derivatives that are infinite
-            found = {
-                "adjoint": None if self.vjp is None else adjoint_error(u, jv, self.vjp(x | _in_pass(u, -self.first)), v),
-                "linear": relative(mixed, {p: 2 * jv[p] - 3 * jw[p] for p in jv}),
-                "symmetry": relative(ddv, self.second(along(v2, v))),
-            }
-        if self.resolved:
-            smooth, at = self.smooth, self.smooth.at(x)
-            found["jvp"] = difference(smooth.f, at, smooth.of(v), jv, self.images)
+        pushed, smooth, at = cache(lambda: self.jvp(along(v))), self.smooth, self.smooth.at(x)
+        curved = cache(lambda: self.second(along(v, v2)))
+
+        def linear() -> float | None:
+            jv, jw = pushed(), self.jvp(along(w))
+            mixed = self.jvp(along({k: cast(2 * v[k] - 3 * w[k], v[k]) for k in v}))
+            return relative(mixed, {p: 2 * jv[p] - 3 * jw[p] for p in jv})
+
+        def second() -> float | None:
             moved = at | _in_pass(smooth.of(v), self.first)
-            found["second"] = difference(smooth.jvp, moved, smooth.of(v2), ddv, self.images)
+            return difference(smooth.jvp, moved, smooth.of(v2), curved(), self.images)
+
+        laws: dict[str, Callable[[], float | None]] = {
+            "linear": linear,
+            "symmetry": lambda: relative(curved(), self.second(along(v2, v))),
+        }
+        if (vjp := self.vjp) is not None:
+            laws["adjoint"] = lambda: adjoint_error(u, pushed(), vjp(x | _in_pass(u, -self.first)), v)
+        if self.resolved:
+            laws["jvp"] = lambda: difference(smooth.f, at, smooth.of(v), pushed(), self.images)
+            laws["second"] = second
+        found: dict[str, float | StepsError | None] = {}
+        for law, error in laws.items():
+            try:
+                with np.errstate(invalid="ignore"):  # of derivatives that are infinite
+                    found[law] = error()
+            except StepsError as ran_on:
+                found[law] = ran_on
         return found
 
     def blamed(self, verdict: Verdict, x: Arrays, v: Arrays, inputs: Sequence[Input]) -> Verdict:
@@ -231,8 +252,11 @@ class _Laws:
         by = []
         for leaf in v if verdict.law == "jvp" else ():
             alone = {p: t if p == leaf else np.zeros_like(t) for p, t in v.items()}
-            image = self.jvp(x | _in_pass(alone, self.first))
-            error = difference(self.smooth.f, self.smooth.at(x), self.smooth.of(alone), image, self.images)
+            try:
+                image = self.jvp(x | _in_pass(alone, self.first))
+                error = difference(self.smooth.f, self.smooth.at(x), self.smooth.of(alone), image, self.images)
+            except StepsError:
+                continue
             if error is not None and error > verdict.tolerance:
                 by.append(leaf)
         return replace(verdict, at=shown(x, inputs), by=tuple(by))
@@ -293,14 +317,17 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     images = {p: t for o in outputs for p, t in _tangents(o, None).items()}
     _require_memory((f, jvp, vjp or jvp, of_twin.jvp), directions, images)
     bound = EXACT[least_precision([*directions.values(), *images.values()])]
-    for x, rng in _points(drawing, f, of_twin, bound):
-        v, u = draw_all(rng, directions), draw_all(rng, images)
-        jv = jvp(x | _in_pass(v, first))
-        expected = of_twin.jvp(of_twin.at(x) | _in_pass(of_twin.of(v), first))
-        errors = [relative(jv, expected), None if vjp is None else adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
-        error = max((e for e in errors if e is not None), default=None)
-        if error is not None:
-            return [Verdict("integers", error, bound, at=None if error <= bound else shown(x, graph.inputs))]
+    try:
+        for x, rng in _points(drawing, f, of_twin, bound):
+            v, u = draw_all(rng, directions), draw_all(rng, images)
+            jv = jvp(x | _in_pass(v, first))
+            expected = of_twin.jvp(of_twin.at(x) | _in_pass(of_twin.of(v), first))
+            errors = [relative(jv, expected), None if vjp is None else adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
+            worst = max((e for e in errors if e is not None), default=None)
+            if worst is not None:
+                return [Verdict("integers", worst, bound, at=None if worst <= bound else shown(x, graph.inputs))]
+    except StepsError as error:
+        return [Verdict("integers", None, bound, why=(str(error),))]
     return [Verdict("integers", None, bound)]
 
 

@@ -40,7 +40,7 @@ def linear_verdicts(
             with limited_steps(None, drawn=True):
                 verdicts = _of_head(part, primitives, given or {}, seed)
         except StepsError as error:
-            verdicts = [Verdict("zero", None, 0.0, why=(str(error),))]
+            verdicts = [Verdict(law, None, 0.0, why=(str(error),)) for law in ("zero", "additive")]
         for verdict in verdicts:
             worst[verdict.law] = min(worst.get(verdict.law, verdict), verdict, key=lambda v: v.ok)
     return [*worst.values()]
