@@ -10,7 +10,7 @@ from tests.fuzz.__main__ import campaign
 from tests.fuzz.minimise import minimised
 from tests.fuzz.targets import TARGETS
 
-SHARES = {"documents": 0.45, "values": 0.3, "formulas": 0.22, "commands": 0.02, "programs": 0.01}
+SHARES = {"documents": 0.45, "values": 0.3, "formulas": 0.22, "commands": 0.015, "outputs": 0.005, "programs": 0.01}
 """Of the cases of a campaign: a program takes forty times as long as a formula."""
 
 

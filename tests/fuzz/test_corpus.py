@@ -20,7 +20,7 @@ def test_what_was_found(file):
 
 @pytest.mark.check
 @pytest.mark.parametrize(
-    ("name", "cases"), [("documents", 300), ("values", 300), ("formulas", 300), ("commands", 60), ("programs", 40)]
+    ("name", "cases"), [("documents", 300), ("values", 300), ("formulas", 300), ("commands", 60), ("outputs", 60), ("programs", 40)]
 )
 def test_a_short_run(name, cases):
     target = TARGETS[name]
