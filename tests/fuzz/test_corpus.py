@@ -26,6 +26,7 @@ def test_what_was_found(file):
         ("values", 300),
         ("formulas", 300),
         ("commands", 60),
+        ("outputs", 60),
         ("programs", 40),
         ("special", 60),
         ("work", 15),

@@ -81,6 +81,9 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.UsageError as failure:  # which repeats words of the command line
+            failure.message = "\n".join(map(printable, failure.message.split("\n")))
+            raise
         except KeyboardInterrupt:  # of a user's function, as signals end the process; click would say "Aborted!" and exit with 1
             import atexit
             import signal

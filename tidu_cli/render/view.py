@@ -15,7 +15,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from tidu_cli.errors import UnknownNameError, counted
+from tidu_cli.errors import UnknownNameError, counted, printable
 from tidu_cli.graph.graph import Graph, Meta, Place
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.groups.forest import forest, named
@@ -155,7 +155,7 @@ def _page(title: str, svg: str, data: object) -> str:
     digest = base64.b64encode(sha256(script[1].encode()).digest()).decode()
     parts = {
         "{{script}}": digest,
-        "{{title}}": html.escape(title),
+        "{{title}}": html.escape(printable(title)),
         "{{svg}}": svg,
         "{{data}}": json.dumps(data, ensure_ascii=False).translate(_UNSAFE),
     }
