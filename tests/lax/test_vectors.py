@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.interpret import evaluate, inner, random_value, tree
 from tests.sketch import Sketch, document, key, op
-from tests.templates import apply, make_case
+from tests.templates import apply, interpret, make_case
 from tests.tiers import examples
-from tidu_cli.errors import TypeRuleError
+from tidu_cli.errors import DocumentError, TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import CaseTable
@@ -23,6 +24,7 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.lax.vocabulary import with_records
 from tidu_cli.rules.contract import NoAttrs
+from tidu_cli.rules.tangents.conversion import conversion
 from tidu_cli.rules.tangents.types import admitted, chosen, structural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.detach import detach
@@ -222,12 +224,55 @@ def test_tangents_form_a_vector_space(one, other, dtype, number, seed):
     same((u_type, u), computed("div", [u_type, eight], scaled, np.float32(8)))
 
 
-@pytest.mark.parametrize("name", ["sub", "neg", "mul", "div"])
+@given(st.sampled_from(OF_A_TRIP), st.sampled_from(OF_A_TRIP), st.integers(0, 99))
+@settings(max_examples=examples(60))
+def test_a_sum_of_cotangents_pairs_with_tangents_as_they_do(one, other, seed):
+    """<a + b, t> = <a, t> + <b, t>, each with t in its own type, for cotangents of one primal type in any two tangent types."""
+    rng = np.random.default_rng(seed)
+    types = [chosen(TRIP, type_of(text)) for text in (one, other)]
+    a, b = (random_value(t, rng) for t in types)
+    result, total = computed("add_cotangents", types, a, b)
+    assert result == computed("add", types, a, b)[0]
+    along = random_value(result, rng)
+
+    def paired(type_, cotangent):
+        cases = CaseTable(SET)
+        (tangent,) = interpret(conversion(SET, cases, result, type_), cases, [along])
+        return inner(cotangent, tangent)
+
+    np.testing.assert_allclose(paired(result, total), sum(map(paired, types, (a, b))), 1e-5)
+
+
+def test_cotangents_count_per_unit():
+    """1 per hour and 1 per millisecond."""
+    types = [TensorType("duration[h]"), TensorType("duration[ms]")]
+    result, total = computed("add_cotangents", types, np.float64(1), np.float64(1))
+    assert str(result) == "duration[ms][]" and total == 1 + 1 / 3_600_000
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "add_cotangents"])
+def test_readers_refuse_to_add_cotangents_as_tangents(name):
+    """In the graph of a transpose: v there is per millisecond, u per hour."""
+    sketch = Sketch({"u": "duration[h][]", "v": "duration[ms][]"}, cases=CaseTable())
+    backward = transpose(linearize(document(sketch.build("f", dict(zip("uv", sketch.inputs, strict=True)))), [key("u"), key("v")]))
+    data = json.loads(format_document(backward, "json"))
+    head = data["graphs"][-1]
+    head["nodes"].append({"op": name, "inputs": [0, 1], "role": {"linearized": {"active_mask": [True, True]}}})
+    text = json.dumps(data).encode()
+    if name == "add_cotangents":
+        assert parse_document(text, "test")
+        return
+    with pytest.raises(DocumentError, match=rf"node \d \({name}\): joins .*; write add_cotangents"):
+        parse_document(text, "test")
+
+
+@pytest.mark.parametrize("name", ["sub", "neg", "mul", "div", "add_cotangents"])
 def test_transposes_of_vector_operations_are_adjoint(name):
     """In tangents of different types and in the number, where the number is a float, too."""
     rng = np.random.default_rng(3)
     hours, seconds = ("{a: duration[h][2], b: c128[]}", "{a: duration[s][2], b: c128[]}")
-    pairs = {"sub": [(hours, seconds), ("duration[h][2]", "duration[ms][2]")], "neg": [(hours,)]}
+    of_two = [(hours, seconds), ("duration[h][2]", "duration[ms][2]")]
+    pairs = {"sub": of_two, "add_cotangents": of_two, "neg": [(hours,)]}
     for texts in pairs.get(name, [(hours, "f32[]"), (hours, "f64[]"), ("duration[h][2]", "f32[2]")]):
         sketch = Sketch({f"x{k}": text for k, text in enumerate(texts)}, cases=CaseTable())
         doc = document(sketch.build("f", {"y": sketch.apply(name, *sketch.inputs)}))

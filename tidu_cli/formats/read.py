@@ -332,7 +332,7 @@ def _graph(
     linear = None if not isinstance(graph, GraphData) or graph.linear is None else dict(graph.linear)["pass"]
     numbering.value_types.append(reader.types if isinstance(reader.types, Column) else column(reader.types))
     if linear is not None:
-        check_linear(reader.code, reader.args, numbering.cases)
+        check_linear(inputs, reader.code, reader.args, numbering.cases)
     outputs: dict[Key, Output] = {}
     for declaration in graph.outputs:
         with naming(f"output '{declaration.key}': "):

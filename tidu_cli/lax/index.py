@@ -33,6 +33,7 @@ FAMILIES: Mapping[str, str] = {
     "signal.window_reduction": "reduce_window_sum reduce_window_max reduce_window_min",
     "signal.window_selection": "select_and_gather_add select_and_scatter_add",
     "records.records": "record field",
+    "records.cotangents": "add_cotangents",
     "records.motion": "difference retract",
     "control_flow.scan": "scan",
     "control_flow.cond": "cond",

@@ -21,7 +21,7 @@ from tidu_cli.render.folding import folds
 from tidu_cli.render.frames import APART, ROOM, Frame, Owner, framed, opened
 from tidu_cli.render.text import short
 
-_COMMUTATIVE = frozenset({"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
+_COMMUTATIVE = frozenset({"add", "add_cotangents", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
 """Ops whose edges are not numbered by operand, since the order changes nothing that a picture shows."""
 
 

@@ -13,19 +13,24 @@ from itertools import accumulate
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes.plain import are_local, operands_of
-from tidu_cli.graph.graph import CaseTable, Column, Document, Place
+from tidu_cli.graph.graph import CaseTable, Column, Document, Input, Place
 from tidu_cli.graph.link import Application, Definitions
 from tidu_cli.graph.own_tangents import not_linear, own_tangent_read
 from tidu_cli.graph.passes import occurring
 from tidu_cli.rules.recording.linearity import makes_zeros, not_zero
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
+_PER_UNIT = "joins {} as tangents, and these are cotangents, which count per unit; write add_cotangents, of -y for x - y"
+
 Due = Mapping[int, tuple[int, ...]]
 """By the numbers of cases, which of their operands must be structural zeros, where some must."""
 
 
-def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None:
-    """Raises DocumentError that names a node of a linear graph that is primary, or whose mask does not say what is local."""
+def check_linear(inputs: Sequence[Input], code: Column[int], args: Column[int], cases: CaseTable) -> None:
+    """Raises DocumentError that names a node of a linear graph that is primary, or whose mask does not say what is local.
+
+    Also one that adds cotangents of different types as if they were tangents.
+    """
     if not code:
         return
     masks = {number: cases[number].mask or () for number in occurring(code, len(cases))}
@@ -35,6 +40,12 @@ def check_linear(code: Column[int], args: Column[int], cases: CaseTable) -> None
         if case.mask is not None:
             has = "active input; every node of a linear graph depends on a tangent"
         raise DocumentError(f"node {node} ({case.op}): has no {has}")
+    if any(i.key.path and i.key.path[-1] < 0 for i in inputs):
+        mixed = {number for number in masks if cases[number].op in ("add", "sub") and len({*cases[number].operands} - {None}) > 1}
+        for node, number in enumerate(code if mixed else ()):
+            if number in mixed:
+                types = " and ".join(map(str, cases[number].operands))
+                raise DocumentError(f"node {node} ({cases[number].op}): {_PER_UNIT.format(types)}")
     if are_local(code, args, masks):
         return
     starts = accumulate(map(cases.arity.__getitem__, code), initial=0)

@@ -12,8 +12,6 @@ from operator import add
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.graph import CaseTable, Input
-from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import (
     DATETIMES,
     DURATIONS,
@@ -25,11 +23,11 @@ from tidu_cli.graph.types import (
     TensorType,
     Type,
     leaves,
-    of_batch,
     tangent_type,
     tensor_tangent_type,
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.records.joining import joining_batch, joining_kernel
 from tidu_cli.lax.records.strong import strong_product, strong_quotient
 from tidu_cli.rules.batching import itself, spread, stacked
 from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, Transposition, ValueTypes
@@ -47,7 +45,6 @@ from tidu_cli.rules.families import (
 )
 from tidu_cli.rules.flops import dividing, multiplying, per_element
 from tidu_cli.rules.recording.records import field, fieldwise
-from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents.types import scaled_operand
 from tidu_cli.rules.terms import Term, op
@@ -58,7 +55,8 @@ ADDABLE = NUMERIC | DURATIONS
 """The dtypes that have sums."""
 
 
-def _add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
+    """The type of a sum, of operands that have been given one type if they have one in which they add up."""
     record = next((t for t in operands if isinstance(t, RecordType)), None)
     if record is None:
         return of_one_type(ADDABLE)(attrs, operands)  # type: ignore[arg-type]
@@ -73,7 +71,7 @@ def _add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
 
 def _sub_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     if any(isinstance(t, RecordType) for t in operands):
-        return _add_types(attrs, operands)
+        return add_types(attrs, operands)
     (type_,) = of_one_type(NUMERIC | TIMES)(attrs, operands)  # type: ignore[arg-type]
     return (tensor_tangent_type(type_) if type_.dtype in DATETIMES else type_,)
 
@@ -83,7 +81,7 @@ def _sub_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
     if isinstance(first, TensorType) and first == operands[1]:
         return numpy_function("subtract", DATETIMES, _duration_between)(np, attrs, operands, results)  # type: ignore[arg-type]
     if any(t != results[0] for t in operands):
-        return _joining_kernel(np, _sub_kernel(np, attrs, results * 2, results), operands, results[0])
+        return joining_kernel(np, _sub_kernel(np, attrs, results * 2, results), operands, results[0])
     negated = _fieldwise(np.negative)
 
     def subtracted(x: Any, y: Any) -> Any:
@@ -114,7 +112,7 @@ def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
 
 
 def _neg_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    return _add_types(attrs, operands)
+    return add_types(attrs, operands)
 
 
 def _neg_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
@@ -132,9 +130,10 @@ def _fieldwise(function: Kernel) -> Kernel:
     return apply
 
 
-def _add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    """The kernel of add."""
     if any(t != results[0] for t in operands):
-        return _joining_kernel(np, _add_kernel(np, attrs, results * 2, results), operands, results[0])
+        return joining_kernel(np, add_kernel(np, attrs, results * 2, results), operands, results[0])
     if isinstance(operands[0], TensorType):
         return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
 
@@ -158,16 +157,6 @@ def _add_transpose(node: Transposition) -> Sequence[Term | None]:
     if node.types[0] == node.types[1]:
         return [ct if a else None for a in node.active]
     return [converted_cotangent(ct, t) if a else None for a, t in zip(node.active, node.types, strict=True)]
-
-
-def _joining_batch(name: str) -> BatchRule:
-    def batch(node: Batching) -> Sequence[Term]:
-        if node.types[0] == node.types[1]:
-            return itself(name)(node)
-        (result,) = node.operands[0].trace.primitives.case(name, node.attrs, None, node.types).results
-        return [op(name)(*[converted(stacked(node, k), of_batch(result, node.size)) for k in range(2)])]
-
-    return batch
 
 
 def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
@@ -245,19 +234,7 @@ def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Ter
     return other * ct if active == scaled else _inner(other, ct, node.types[active].dtype)
 
 
-def _joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type) -> Kernel:
-    """The kernel that adds tangents of different types, by converting them first."""
-    from tidu_cli.lax.builtin import BUILTIN  # which has this family
-    from tidu_cli.rules.recording.functions import kernel
-    from tidu_cli.rules.recording.graphs import as_output, recorded  # here, as vectors are rare
-
-    def conversion(given: Type) -> Kernel:
-        trace = Trace(BUILTIN, CaseTable())
-        made = as_output("y", converted(trace.source(given, linear=False), result))
-        return kernel(np, recorded(trace, "conversion", [Input(Key("x"), given)], [made]), BUILTIN)
-
-    ready = [None if t == result else conversion(t) for t in operands]
-    return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
+# Vectors that are no arrays of numbers.
 
 
 def _scaling(np: Any, type_: Type, function: Kernel) -> Kernel:
@@ -298,9 +275,9 @@ ADD = elementwise(
     ADDABLE,
     _add_jvp,
     transpose=_add_transpose,
-    types=_add_types,  # type: ignore[arg-type]
-    kernel=_add_kernel,
-    batch=_joining_batch("add"),
+    types=add_types,  # type: ignore[arg-type]
+    kernel=add_kernel,
+    batch=joining_batch("add"),
     records=True,
     joins=True,
     more=(
@@ -322,7 +299,7 @@ SUB = elementwise(
     transpose=_sub_transpose,
     types=_sub_types,  # type: ignore[arg-type]
     kernel=_sub_kernel,
-    batch=_joining_batch("sub"),
+    batch=joining_batch("sub"),
     records=True,
     joins=True,
     more=(Example(("duration[h][2]", "duration[ms][2]")), Example(("{x: f64[], t: duration[s][2]}",) * 2)),

@@ -34,7 +34,7 @@ def function(case: Case) -> Callable[..., Any] | None:
         return (lax.sub if case.op == "difference" else lax.add) if plain else of_kernel(case)
     # What vectors have, of records and of tangents of different types.
     is_vector = case.op in _OF_VECTORS and (len(types) > 1 or isinstance(case.results[0], RecordType))
-    return of_kernel(case) if is_vector else None
+    return of_kernel(case) if is_vector or case.op == "add_cotangents" else None
 
 
 def of_kernel(case: Case) -> Callable[..., Any]:

@@ -208,7 +208,7 @@ LOWERINGS: Mapping[str, Rule] = {
     "abs": _abs,
     "acos": of_doubles(doubles.acos, widened(_op("Acos"), bf16="f32")),
     "acosh": of_doubles(doubles.acosh, widened(_op("Acosh"), bf16="f32")),
-    "add": _op("Add"),
+    **dict.fromkeys(("add", "add_cotangents"), _op("Add")),
     "and": _either("And", "BitwiseAnd"),
     "asin": of_doubles(doubles.asin, widened(_op("Asin"), bf16="f32")),
     "asinh": of_doubles(doubles.asinh, widened(_op("Asinh"), bf16="f32")),
