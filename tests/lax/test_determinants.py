@@ -9,7 +9,7 @@ import pytest
 
 from tests.lax.decomposition_samples import derivative
 from tests.lax.test_matrices import run
-from tests.templates import make_case, type_of
+from tests.templates import apply, make_case, type_of
 from tidu_cli.build.formulas.formula import build_formula
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TypeRuleError
@@ -90,3 +90,10 @@ def test_no_room() -> None:
     for n, k in ((130, 2), (9, 6), (2, 7)):
         with pytest.raises(TypeRuleError, match=f"no room for {k} directions"):
             make_case("cofactors", {}, [TensorType("f64", (n, n))] * (k + 1))
+
+
+@pytest.mark.parametrize("x", [[[1e-20, 1e-21], [1e10, 2e10]], [[1e-100, 1e100], [3e-100, 2e100]], [[1e-20, 0], [0, 0]]])
+def test_small_rows_keep_their_digits(x: Any) -> None:
+    (a, b), (c, d) = x
+    (found,) = apply(make_case("cofactors", {}, [TensorType("f64", (2, 2))]), [np.array(x)])
+    np.testing.assert_allclose(found, [[d, -c], [-b, a]], 1e-14)

@@ -74,8 +74,25 @@ def gradient(np: Any, a: Any, *directions: Any) -> Any:
     directions there, by the product of the other singular values. Nothing is divided by them, so that they may be 0.
     """
     n, k = a.shape[-1], len(directions)
-    if k >= n:
+    if k >= n or not a.size:
         return np.zeros_like(a)
+    # Rows and columns are made about as great as one another, by powers of 2, so that small ones keep their digits.
+    rows = _exponents(np, a, -1)
+    exponents = rows + _exponents(np, _scaled(np, a, -rows), -2)
+    others = np.trace(exponents, axis1=-2, axis2=-1)[..., None, None] - exponents
+    return _scaled(np, _of_balanced(np, *(_scaled(np, x, -exponents) for x in (a, *directions))), others)
+
+
+def _exponents(np: Any, a: Any, axis: int) -> Any:
+    return np.frexp(abs(a).max(axis, keepdims=True))[1]
+
+
+def _scaled(np: Any, x: Any, exponents: Any) -> Any:
+    return x * np.ldexp(np.ones((), x.real.dtype), exponents)
+
+
+def _of_balanced(np: Any, a: Any, *directions: Any) -> Any:
+    n, k = a.shape[-1], len(directions)
     u, s, vh = np.linalg.svd(a)
     inner = [_adjoint(np, u) @ e @ _adjoint(np, vh) for e in directions]
     places = np.indices((n,) * (k + 1))  # the rows of directions, and that of the gradient, in each order
