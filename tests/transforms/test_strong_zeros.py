@@ -142,7 +142,7 @@ def test_they_reach_graphs_within_nodes() -> None:
 
 @pytest.mark.parametrize("op", ["strong_mul", "strong_div"])
 def test_kernels_on_zeros_and_infinities(op: str) -> None:
-    x, y = (np.array(v) for v in ([0.0, INF, -INF, NAN, -3.0, 2.0, 0.0, INF], [INF, 0.0, -0.0, 0.0, 0.0, 0.0, 0.0, NAN]))
+    x, y = (np.array(v) for v in ([0.0, INF, -INF, NAN, -3.0, -0.0, 0.0, INF], [INF, 0.0, -0.0, 0.0, 0.0, 2.0, 0.0, NAN]))
     strong = y if op == "strong_mul" else x
     for dtype in sorted(INEXACT):
         operands = [np.asarray(v).astype(numpy_dtype(np, dtype)) for v in (x, y)]
