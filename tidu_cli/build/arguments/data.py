@@ -151,8 +151,8 @@ def _leaf(path: str, value: Any, hint: Any, default: Any) -> Given:
         if dtype not in DTYPES:
             raise BuildError(f"input '{path}': arrays of {value.dtype} have no place in a graph; give a constant, -i {path}=...")
         return TensorType(dtype, value.shape)
-    if isinstance(value, str) and wanted is not str and (dtype := _dtype([value])):
-        return TensorType(dtype)
+    if isinstance(value, str) and wanted is not str and (told := _dtype([value])):
+        return TensorType(told)
     if value is None or isinstance(value, bool | str) or (isinstance(value, int) and wanted is int):
         return Static(value)
     if isinstance(value, int | float | complex):
