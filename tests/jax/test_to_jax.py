@@ -307,3 +307,11 @@ def test_what_only_numpy_computes_is_refused_by_its_place(jax: Any) -> None:
     with pytest.raises(MissingRuleError) as caught:
         tidu.to_jax(one_node_document(case, primitives))
     assert str(caught.value).startswith("graph 'my_sine', node 0 (my_sine): no function of JAX computes it")
+
+
+def test_cotangents_add_up_as_in_numpy(jax: Any) -> None:
+    """1 per hour and 2 per millisecond: the kernel with jax.numpy's functions."""
+    types = [parse_type("duration[h][2]"), parse_type("duration[ms][2]")]
+    document = one_node_document(BUILTIN.case("add_cotangents", NoAttrs(), None, types))
+    found = tidu.to_jax(document)(np.ones(2), np.full(2, 2.0))
+    assert found.tolist() == [2 + 1 / 3_600_000] * 2

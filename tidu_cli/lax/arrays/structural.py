@@ -200,9 +200,9 @@ def _broadcast_kernel(np: Any, attrs: BroadcastAttrs, operands: Types, results: 
     for size, axis in zip(operands[0].shape, attrs.broadcast_dimensions, strict=True):
         aligned[axis] = size
     of_any: Kernel = lambda x: np.broadcast_to(np.reshape(x, aligned), attrs.shape)  # noqa: E731
-    if operands[0].dtype == "bf16" or not results[0].size:
+    if operands[0].dtype == "bf16" or not results[0].size or np.__name__ != "numpy":
         return of_any
-    # The same view of an array that is contiguous, for a tenth of the price.
+    # Elsewhere there are no views. The same view of an array that is contiguous, for a tenth of the price.
     dtype, strides = numpy_dtype(np, storage_dtype(operands[0].dtype)), [0] * len(attrs.shape)
     step = dtype.itemsize
     for size, axis in reversed(list(zip(operands[0].shape, attrs.broadcast_dimensions, strict=True))):
