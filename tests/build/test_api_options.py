@@ -230,9 +230,15 @@ def test_every_misuse_is_told_in_one_line_of_python_s_words(name, tmp_path, monk
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tidu.grad(F), "grad missing 1 required positional argument: 'wrt' (it takes document, wrt, output, value)"),
-        (lambda: tidu.grad(F, "x", values=True), "'values'; did you mean 'value'? (it takes document, wrt, output, value)"),
-        (lambda: tidu.transpose(F, 1), "transpose takes 1 positional argument but 2 were given (it takes document)"),
+        (
+            lambda: tidu.grad(F),
+            "grad missing 1 required positional argument: 'wrt' (it takes document, wrt, output, value, strong_zeros)",
+        ),
+        (
+            lambda: tidu.grad(F, "x", values=True),
+            "'values'; did you mean 'value'? (it takes document, wrt, output, value, strong_zeros)",
+        ),
+        (lambda: tidu.transpose(F, True, 1), "2 positional arguments but 3 were given (it takes document, strong_zeros)"),
         (
             lambda: tidu.evaluate(F, outputs="y", x=3),
             "evaluate has no argument 'outputs', and the document no such input; did you mean",

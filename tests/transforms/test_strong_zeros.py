@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 import tidu_cli as td
 from tests.templates import apply, make_case, type_of
 from tests.tiers import examples, thin
+from tests.transforms.test_bulk import large_from
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -89,6 +93,17 @@ def test_the_vjp_is_the_adjoint_of_the_jvp_where_that_is_finite(case: tuple[str,
     )
 
 
+@settings(max_examples=examples(40))
+@given(points)
+def test_large_graphs_have_them_too(case: tuple[str, str]) -> None:
+    branch, formula = case
+    linear = td.linearize(document(branch, formula, SINGULAR[formula]), ["x", "w"])
+    with large_from(float("inf")):
+        due = format_document(td.transpose(linear, strong_zeros=True), "json", types=True)
+    with large_from(0):
+        assert format_document(td.transpose(linear, strong_zeros=True), "json", types=True) == due
+
+
 @settings(max_examples=examples(80))
 @given(points, seeds)
 def test_what_is_no_nan_keeps_its_bits(case: tuple[str, str], seed: int) -> None:
@@ -153,3 +168,25 @@ def test_kernels_on_zeros_and_infinities(op: str) -> None:
         assert found.dtype == plain.dtype and masked.any() and np.isnan(plain).sum() > np.isnan(found).sum()
         assert (found[masked] == 0).all()
         assert found[~masked].tobytes() == plain[~masked].tobytes()
+
+
+ROOT = {
+    "inputs": [{"key": "x", "type": "f64[]"}],
+    "outputs": [{"key": "y", "type": "f64[]"}],
+    "forward": {"inputs": [{"key": "x"}], "nodes": [{"op": "sqrt", "inputs": [0]}], "outputs": [{"key": "y", "value": 1}]},
+    "backward": {
+        "inputs": [{"key": "x"}, {"key": {"cotangent": {"of": "y", "pass": 1}}}],
+        "nodes": [{"op": "rsqrt", "inputs": [0]}, {"op": "mul", "inputs": [1, 2]}],
+        "outputs": [{"key": {"cotangent": {"of": "x", "pass": 1}}, "value": 3}],
+    },
+}
+"""The square root, with twice its derivative."""
+
+
+def test_they_reach_operations_of_the_document(tmp_path: Path) -> None:
+    nodes = [{"op": "root", "inputs": [0]}, {"op": "gt", "inputs": [0, 1]}, {"op": "select_n", "inputs": [2, 0, 1]}]
+    graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[]"}], "nodes": nodes, "outputs": [{"key": "y", "value": 3}]}
+    path = tmp_path / "f.json"
+    path.write_text(json.dumps({"tidu": 1, "ops": {"root": ROOT}, "graphs": [graph]}))
+    doc = td.load(path)
+    assert [math.isnan(values(td.grad(doc, "x"), x=0.0)[0]), *values(td.grad(doc, "x", strong_zeros=True), x=0.0)] == [True, 1.0]
