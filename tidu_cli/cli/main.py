@@ -82,7 +82,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as failure:  # which repeats words of the command line
-            failure.message = "\n".join(map(printable, failure.message.split("\n")))
+            failure.message = "\n".join(map(printable, failure.message.split("\n")))  # type: ignore[misc]  # final by annotation
             raise
         except KeyboardInterrupt:  # of a user's function, as signals end the process; click would say "Aborted!" and exit with 1
             import atexit
