@@ -35,6 +35,7 @@ PARAMETERS = {
     "input_types": "input-type",
     "keys": "key",
     "graphs": "graph",
+    "strong_zeros": "strong-zeros",
 }
 
 

@@ -380,8 +380,8 @@ def test_no_function_is_left_out() -> None:
 OF_SHAPES = {"diag_indices_from", "tril_indices_from", "triu_indices_from"}
 """Functions that read the shape of their operand only, and give arrays of NumPy's."""
 
-WITHOUT_OPERANDS = ("arange", "eye", "ones", "zeros")
-"""Functions of formulas that take sizes only."""
+WITHOUT_OPERANDS = ("arange", "datetime64", "eye", "ones", "timedelta64", "zeros")
+"""Functions of formulas that take sizes and units only."""
 
 NOT_IN_NUMPY = ("convert", "stop_gradient", "solve_triangular")
 """Functions of formulas that NumPy has not got."""

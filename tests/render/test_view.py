@@ -11,6 +11,7 @@ import pytest
 from tests.cli.running import ROOT, F, document, graph, invoke, succeed
 from tests.programs import needs
 from tests.render.chromium import Browser
+from tidu_cli.errors import printable
 
 pytestmark = needs("dot")
 needs_chromium = needs("chromium")
@@ -253,6 +254,6 @@ def test_names_do_not_inject(browser, tmp_path, name):
     page = opened(browser, tmp_path, succeed("view", input=data))
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script, img, svg').length") == 3
-    assert page.evaluate("document.querySelector('h1').textContent") == name
+    assert page.evaluate("document.querySelector('h1').textContent") == printable(name)
     page.evaluate("nodes.get('g0v0').focus()")
     assert page.evaluate("tip.firstChild.textContent") == name
