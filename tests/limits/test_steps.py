@@ -130,6 +130,7 @@ def test_engines_count_nested_loops_alike_many_times():
     agree_on_random_loops(5000)
 
 
+@pytest.mark.check
 def test_check_looks_for_inputs_at_which_loops_end():
     # s <- s x while s < 100 runs on at |x| < 1, and comes to an end at a point from another interval.
     condition = graph({"h": F64, "s": F64}, [node("lt", 1, 0)], {"go": 2})
