@@ -184,3 +184,16 @@ def test_a_rule_that_is_not_linear_is_refused() -> None:
 def test_a_rule_that_closes_over_what_is_computed_is_refused() -> None:
     with pytest.raises(BuildError, match="closes over a value that is computed; make this an argument"):
         from_jax(lambda x: jnp.sum(closing(jnp.cos(x))(x)), V)
+
+
+def test_a_rule_that_raises_keeps_no_one_from_reading_what_is_computed() -> None:
+    @jax.custom_jvp
+    def guarded(x: Any) -> Any:
+        return x * x
+
+    @guarded.defjvp
+    def _raises(primals: Any, tangents: Any) -> Any:
+        raise RuntimeError("not to be differentiated")
+
+    document = from_jax(lambda x: jnp.sum(x * guarded(lax.stop_gradient(x))), V, names=["x"])
+    np.testing.assert_allclose(tidu_cli.evaluate(tidu_cli.grad(document, "x"), x=V)["x@-1"], V * V)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tidu_cli.build.errors import called
+from tidu_cli.build.errors import BuildError, called
 from tidu_cli.build.jax.attrs import is_extended, struct_of, type_of
 from tidu_cli.build.jax.liveness import equations_within
 from tidu_cli.custom.definitions import PASS, OpDefinition, SourceGraph, SourceNode
@@ -35,6 +35,10 @@ RULES = {"custom_jvp_call": "jvp", "custom_vjp_call": "backward"}
 
 Made = Callable[[Sequence[TensorType], Callable[[Any, list[Any]], list[Any]]], Graph]
 """Makes a graph of inputs of these types, whose outputs a function gives of (a reader, arrays)."""
+
+
+class NoDerivativeError(BuildError):
+    """A rule that raises: JAX has no derivative there, as of what equinox calls nondifferentiable."""
 
 
 class Operations:
@@ -186,7 +190,10 @@ class Rule:
         import jax
 
         given = [*self.types, *[types[k] for k in moving]]
-        closed = called(jax.make_jaxpr(function), *map(struct_of, given))  # a rule may take fewer tangents than there are
+        try:
+            closed = called(jax.make_jaxpr(function), *map(struct_of, given))  # a rule may take fewer tangents than there are
+        except BuildError as error:
+            raise NoDerivativeError(str(error)) from error
         graph = made(given, lambda reader, xs: reader.run(closed.jaxpr, closed.consts, xs))
         sources = list(self.inputs if types is self.types else self.outputs)
         keys = [*self.inputs, *[moved(sources[k]) for k in moving]]

@@ -67,7 +67,7 @@ class Reader:
                 return self.folded(equation, needs, given)
             return self._recorded(equation, needs, given)
         except EquationError as error:
-            raise called_at(equation, error) from error
+            raise called_at(equation, error) from error.__cause__
         except LimitError:
             raise
         except TiduError as error:

@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.build.jax.equations.equation import Equation
 from tidu_cli.build.jax.equations.library import own, sinc_call
 from tidu_cli.build.jax.known import Known, Value, known
-from tidu_cli.build.jax.operations import takes_bits
+from tidu_cli.build.jax.operations import NoDerivativeError, takes_bits
 from tidu_cli.errors import TiduError
 
 
@@ -28,7 +28,7 @@ def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
 
     It is one unless that is not wanted, and also then where the derivative of what is computed is lost; there what has no rule that
     a graph can have is read as it is computed if only loops are in the way, of which forward mode knows the derivative. JAX's own
-    functions become nodes that have the derivative.
+    functions become nodes that have the derivative. A rule that raises says none that could be kept: it guards what nothing moves.
     """
     reader = eq.reader
     if type(operands[0]) is not Known and _is_determinant(eq):
@@ -37,9 +37,14 @@ def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
         return called(eq, *operands)
     if nodes := own(eq):
         return nodes(*operands)
+    before = set(reader.closed)
     try:
         name = reader.operations.named(eq.equation, lambda types, compute: reader.made(types, compute).graph)
     except TiduError as error:
+        for jaxpr in reader.closed.keys() - before:  # their graphs have operations that are defined no more
+            del reader.closed[jaxpr]
+        if isinstance(error, NoDerivativeError):
+            return called(eq, *operands)
         if not reader.operations.always and not takes_bits(eq.params["call_jaxpr"].jaxpr):
             return called(eq, *operands)
         instead = "; rules=False (--no-rules) derives what it computes" if reader.operations.always else ""

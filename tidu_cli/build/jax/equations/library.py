@@ -36,11 +36,11 @@ class Origin:
 
 
 def origin_of(equation: Any) -> Origin | None:
-    """The origin of an equation of `jax.custom_jvp`, by what JAX wrapped the rule in; None if that is not found."""
+    """The origin of an equation of `jax.custom_jvp` or `custom_vjp`, by what JAX wrapped the rule in; None if that is not found."""
     fixed: tuple[Any, ...] = ()
     mapped = False
     seen: set[int] = set()
-    pending: list[Any] = [equation.params.get("jvp_jaxpr_fun")]
+    pending: list[Any] = [equation.params.get("jvp_jaxpr_fun"), equation.params.get("bwd")]
     while pending:
         here = pending.pop()
         if id(here) in seen:
@@ -133,7 +133,7 @@ relu has no slope at 0 then, nor relu6 at 6; and in logaddexp two kinks cancel, 
 """
 
 AS_COMPUTED = "as computed"
-"""Functions whose rule is only faster than what comes of how they are computed."""
+"""Functions whose rule is only faster, or takes less memory, than what comes of how they are computed."""
 
 
 def _log1mexp(x: Array) -> Array:
@@ -202,6 +202,7 @@ def _rules() -> dict[int, Any]:
             "log_ndtr": lambda order: SPECIAL["log_ndtr"], "expi": SPECIAL["expi"], "sici": SPECIAL["sici"], "expn": _expn,
             "poch": GENERAL["poch"], "_owens_t_impl": SPECIAL["owens_t"],
         },
+        "jax.experimental.ode": {"_odeint": AS_COMPUTED},
         "jax._src.third_party.scipy.special": {"fresnel": SPECIAL["fresnel"]},
     }  # fmt: skip
     found: dict[int, Any] = {}
@@ -211,7 +212,8 @@ def _rules() -> dict[int, Any]:
         except ImportError:
             continue
         for name, how in functions.items():
-            rule = getattr(getattr(library, name, None), "jvp", None)
+            function = getattr(library, name, None)
+            rule = getattr(function, "jvp", None) or getattr(function, "bwd", None)
             if rule is not None:
                 found[id(rule)] = how
     return found
