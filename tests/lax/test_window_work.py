@@ -1,4 +1,4 @@
-"""What kernels of windows hold while they run is told before: dilations and padding make much of small arrays."""
+"""The memory that window kernels hold is estimated before they run: dilation and padding enlarge small arrays."""
 
 from __future__ import annotations
 

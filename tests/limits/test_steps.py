@@ -91,7 +91,7 @@ def test_the_variable_sets_the_limit(monkeypatch):
 
 
 def random_loop(rng: random.Random, depth: int) -> tuple[dict, int]:
-    """A graph x -> x of nested loops, each of which runs so many steps whatever x is; and how many all of them run."""
+    """A graph x -> x of nested loops with fixed numbers of steps, and the total number of steps."""
     inner, n_inner = random_loop(rng, depth - 1) if depth else (graph({"x": F64}, [node("sin", 0)], {"x": 1}), 0)
     n = rng.randrange(5)
     total = n * (1 + n_inner)

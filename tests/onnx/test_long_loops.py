@@ -12,7 +12,7 @@ from tests.onnx.written import by_runtime, checked_model
 
 
 def counted(length: int, *, reverse: bool = False):
-    """x after so many sines, by a scan that takes no slices."""
+    """The sine applied n times, by a scan that takes no slices."""
     body = {
         "inputs": [{"key": "c", "type": "f64[]"}],
         "nodes": [{"op": "sin", "inputs": [0]}],

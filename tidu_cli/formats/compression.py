@@ -30,7 +30,7 @@ SMALL = 2**28
 """So many bytes of objects may be made of any compressed file, where no limit of memory is set."""
 
 RATIO = 1000
-"""And so many for each byte of it: digits at random make 100, and only what repeats itself makes more."""
+"""Bytes of objects allowed for each byte of the file. Random digits need 100; only repetitive data need more."""
 
 PER_ENTRY, PER_KEY = 80, 160
 """The bytes that Python takes for an entry of a list or an object, a number or an empty list; and for a key, with its table."""
@@ -70,7 +70,7 @@ class Unpacked:
         return data
 
     def require_room(self, made: int) -> None:
-        """Raises CompressionError if objects of so many bytes are more than may be made of what has been read."""
+        """Raises CompressionError if objects of this size are more than the bytes read so far may stand for."""
         chosen = limits()
         allowed = chosen.bytes() if chosen.memory is not None else min(chosen.bytes(), max(SMALL, RATIO * self.n_packed))
         if made > allowed:

@@ -57,7 +57,7 @@ class Source:
         return isinstance(self._file, Unpacked)
 
     def require_room(self, made: int) -> None:
-        """Raises CompressionError if this is compressed, and too small for objects of so many bytes to be made of it."""
+        """Raises CompressionError if this is compressed and too small to stand for objects of this size."""
         if isinstance(self._file, Unpacked):
             self._file.require_room(made)
 

@@ -1,6 +1,6 @@
 """Functions at points where formulas break: as tidu builds them, and as mpmath has them with 70 digits, of orders 0 to 4.
 
-The derivatives of a reference are quotients of differences, in steps so small, and with so many digits, that 70 are left.
+The derivatives of a reference are quotients of differences, with steps and precision chosen so that 70 digits are left.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def with_rule(eq: Equation, *operands: Value) -> Sequence[Any]:
         if not reader.operations.always and not takes_bits(eq.params["call_jaxpr"].jaxpr):
             return called(eq, *operands)
         instead = "; rules=False (--no-rules) derives what it computes" if reader.operations.always else ""
-        raise eq.refused(f"its rule is no derivative of a graph: {error}{instead}") from error
+        raise eq.refused(f"its rule cannot be written as a graph: {error}{instead}") from error
     reader.recorder.primitives = reader.operations.primitives
     return eq.emit_all(name, *[eq.lifted(x) for x in operands])
 
