@@ -36,9 +36,9 @@ def command(
 ) -> None:
     """Link documents into one.
 
-    Equal graphs merge, detached references find their values, and --bind composes graphs. If two different graphs have one name,
-    the later is named f.2. A pass that is one call of linearize in one file and another in the next is refused: `tidu convert --pass`
-    renumbers it, --one-pass says that both are one.
+    Equal graphs merge, detached references find their values, and --bind composes graphs. If two different graphs have
+    one name, the later is named f.2. A pass that is one call of linearize in one file and another in the next is refused:
+    `tidu convert --pass` renumbers it, --one-pass says that both are one.
 
     References that no document defines stay detached, and are named on standard error.
     """
