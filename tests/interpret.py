@@ -147,7 +147,9 @@ def random_inputs(document: Document, seed: int) -> Values:
 
 
 def inner(a: Array, b: Array) -> float:
-    """The product that transpose is the adjoint for: the sum of Re(conj(a) b)."""
+    """The product that transpose is the adjoint for: the sum of Re(conj(a) b). A field that is None is zero."""
+    if a is None or b is None:
+        return 0.0
     if isinstance(a, tuple):
         return sum(inner(x, y) for x, y in zip(a, b, strict=True))
     return float(np.sum(np.real(np.conj(a) * b)))

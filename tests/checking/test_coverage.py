@@ -28,7 +28,7 @@ NEEDS_MATRICES = {
     *("cholesky", "triangular_solve", "lu", "qr", "svd", "pinv", "det", "cofactors", "eigh", "eig", "schur", "polar"),
     *("expm", "expm_frechet", "logm", "logm_frechet", "sqrtm", "solve_sylvester"),
 }
-OPS = sorted(p.name for p in BUILTIN if p.name not in ("record", "field") and not p.domain.attrs.graphs)
+OPS = sorted({s.op for s in SAMPLES})
 
 
 def types_of(sample: Sample) -> tuple[TensorType, ...]:

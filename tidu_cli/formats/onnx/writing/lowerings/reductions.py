@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tidu_cli.formats.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.formats.onnx.writing.lowerings.bits import reduced_bits
@@ -11,16 +11,20 @@ from tidu_cli.formats.onnx.writing.lowerings.doubles import log1p
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 
-def _reduce(op_type: str) -> Rule:
-    def rule(low: Lowering, x: str) -> str:
-        axes = low.attrs.axes
-        if not axes:
+def _reduce(op_type: str, **wider: str) -> Rule:
+    """A reduction, in wider dtypes where these are; of nothing in its own, as the least number of i32 is none of i16."""
+
+    def reduced(low: Lowering, x: str) -> str:
+        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
+        found = low.emit(op_type, wide, low.ints(low.attrs.axes), keepdims=0)
+        return low.cast(found, "bool") if low.operand.dtype == "bool" else found
+
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+        if not low.attrs.axes:
             return low.emit("Identity", x)
         if not low.operand.size:
             return low.filled(_OF_NOTHING[op_type](low.operand.dtype), low.result)
-        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-        found = low.emit(op_type, wide, low.ints(axes), keepdims=0)
-        return low.cast(found, "bool") if low.operand.dtype == "bool" else found
+        return widened(reduced, **wider)(low, x)
 
     return rule
 
@@ -106,10 +110,10 @@ LOWERINGS: Mapping[str, Rule] = {
     "cumprod": widened(_cumulative(_by("Mul"), lambda dtype: 1), **WIDE_INTEGERS),
     "cumsum": widened(_cumulative_sum, f16="f32", bf16="f32", **WIDE_INTEGERS),
     "reduce_and": _bitwise("ReduceMin"),
-    "reduce_max": widened(_reduce("ReduceMax"), i16="i32", u16="i32", u32="i64"),
-    "reduce_min": widened(_reduce("ReduceMin"), i16="i32", u16="i32", u32="i64"),
+    "reduce_max": _reduce("ReduceMax", i16="i32", u16="i32", u32="i64"),
+    "reduce_min": _reduce("ReduceMin", i16="i32", u16="i32", u32="i64"),
     "reduce_or": _bitwise("ReduceMax"),
-    "reduce_prod": widened(_reduce("ReduceProd"), **WIDE_INTEGERS),
-    "reduce_sum": widened(_reduce("ReduceSum"), **WIDE_INTEGERS),
+    "reduce_prod": _reduce("ReduceProd", **WIDE_INTEGERS),
+    "reduce_sum": _reduce("ReduceSum", **WIDE_INTEGERS),
     "reduce_xor": _bitwise("ReduceSum"),
 }
