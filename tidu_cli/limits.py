@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from itertools import chain, islice, repeat
 from operator import length_hint
 from pathlib import Path
@@ -200,8 +201,12 @@ def format_size(n_bytes: int) -> str:
     return f"{size:.3g} {_NAMES[power]}" if size < 1000 else f"{size:.0f} {_NAMES[power]}"
 
 
+@cache
 def machine_memory() -> int | None:
-    """The bytes this process may use: physical memory or its control group's limit, the lesser. None if neither is known."""
+    """The bytes this process may use: physical memory or its control group's limit, the lesser. None if neither is known.
+
+    The system is asked once: each evaluation is held against it.
+    """
     found = list(_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
     with suppress(AttributeError, ValueError, OSError):  # not a POSIX system
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -279,7 +279,7 @@ def indexed(draw):
 
 
 @given(indexed())
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 def test_indexing(case):
     shape, index = case
     x = np.arange(float(np.prod(shape))).reshape(shape)
@@ -305,7 +305,7 @@ def test_indexing_with_traced_indices(case):
 
 
 @given(st.data())
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(40))
 def test_traced_indices_out_of_range_are_clipped(data):
     """From -n to n - 1 they are NumPy's, negative ones from the end; past that they are of the nearest element."""
     n = data.draw(st.integers(1, 5))
@@ -320,7 +320,7 @@ def test_traced_indices_out_of_range_are_clipped(data):
 
 
 @given(st.data())
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 def test_convolution(data):
     numbers, dtypes = st.lists(st.integers(-5, 5), min_size=1, max_size=6), st.sampled_from(["f8", "i8", "c16"])
     a, v = (np.array(data.draw(numbers), data.draw(dtypes)) for _ in range(2))
@@ -330,7 +330,7 @@ def test_convolution(data):
 
 
 @given(st.data())
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 def test_order_statistics(data):
     elements = st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.5, -1.0, np.inf, np.nan])
     x = np.array(data.draw(st.lists(elements, min_size=1, max_size=7)))
@@ -348,7 +348,7 @@ def test_order_statistics(data):
 
 
 @given(st.data())
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(60))
 def test_interpolation(data):
     points = np.unique(data.draw(st.lists(st.integers(-8, 8), min_size=1, max_size=6))) / 2.0
     values = np.array(data.draw(st.lists(st.integers(-8, 8), min_size=points.size, max_size=points.size)), float)

@@ -203,7 +203,7 @@ SPECIAL = {
     "expm1": [(INF, INF), (-INF, -1.0), (-0.0, -0.0), (TINY, TINY)],
     "log1p": [(INF, INF), (-1.0, -INF), (-2.0, NAN), (-0.0, -0.0), (TINY, TINY)],
     "rsqrt": [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN), (4.0, 0.5)],
-    "cbrt": [(-27.0, -3.0), (-0.0, -0.0), (INF, INF), (-INF, -INF)],
+    "cbrt": [(-8.0, -2.0), (-0.0, -0.0), (INF, INF), (-INF, -INF)],
     "square": [(INF, INF), (-INF, INF), (-0.0, 0.0), (1e200, INF)],
     "tan": [(INF, NAN), (-0.0, -0.0)],
     "asin": [(1.0, math.pi / 2), (-1.0, -math.pi / 2), (1.5, NAN), (-0.0, -0.0)],

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.templates import apply, inner, jvp, make_case, type_of
+from tests.tiers import examples
 from tidu_cli.build.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
@@ -94,6 +95,7 @@ def test_perturbed_eigenvalues(drawn: tuple[Any, Any], lower: bool) -> None:
     close((v.conj() * dv).sum(-2).real, 0 * w.real)
 
 
+@settings(max_examples=examples(60))
 @given(matrices(SQUARE))
 def test_determinants(drawn: tuple[Any, Any]) -> None:
     """Jacobi's formula, and det expm A = e^tr A."""
@@ -105,6 +107,7 @@ def test_determinants(drawn: tuple[Any, Any]) -> None:
     close(np.trace(np.linalg.solve(y, dy), axis1=-2, axis2=-1), np.trace(t / 8, axis1=-2, axis2=-1))
 
 
+@settings(max_examples=examples(60))
 @given(matrices(SQUARE))
 def test_matrix_functions_are_inverse_to_one_another(drawn: tuple[Any, Any]) -> None:
     x, t = drawn

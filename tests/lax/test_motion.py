@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.interpret import evaluate, filled, inner, random_value, tree
 from tests.templates import apply, make_case
+from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.keys import Key
@@ -65,6 +66,7 @@ def counts_exactly(primal, tangent):
 
 
 @pytest.mark.parametrize(("primal", "tangent"), [(p, t) for p, t in PAIRS if p in INTEGERS | DATETIMES])
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_whole_numbers_come_back_exactly(primal, tangent, data):
     dtype = numpy_dtype(np, primal)
@@ -85,6 +87,7 @@ def numbers(primal, tangent):
 
 
 @pytest.mark.parametrize(("primal", "tangent"), [(p, t) for p, t in PAIRS if p in FLOATS | COMPLEXES | DURATIONS])
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_floats_come_back_but_for_rounding(primal, tangent, data):
     dtype = numpy_dtype(np, primal)
@@ -125,6 +128,7 @@ def test_datetimes_move_by_whole_units_and_past_the_ends_there_is_no_time(x, d):
 
 
 @pytest.mark.parametrize("dtype", sorted(INTEGERS))
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_integers_move_by_whole_steps_and_stop_at_the_ends(dtype, data):
     info = np.iinfo(numpy_dtype(np, dtype))

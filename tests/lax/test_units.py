@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.templates import apply, inner, jvp, make_case, transpose
+from tests.tiers import examples
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import UNITS, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
@@ -41,6 +42,7 @@ def test_ratios_are_numpys(a, b):
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
+@settings(max_examples=examples(20))
 @given(st.lists(st.integers(-4000, 4000), min_size=1, max_size=5))
 def test_datetimes_convert_as_numpys(a, b, counts):
     expected = np.array(counts).view(f"M8[{a}]").astype(f"M8[{b}]").view(np.int64)
@@ -48,6 +50,7 @@ def test_datetimes_convert_as_numpys(a, b, counts):
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
+@settings(max_examples=examples(20))
 @given(st.integers(-LAST, LAST))
 def test_datetimes_convert_exactly_or_to_nat(a, b, count):
     exact = Fraction(count) * ratio(a, b)
@@ -61,6 +64,7 @@ def test_nat_remains_nat(a, b):
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
+@settings(max_examples=examples(20))
 @given(st.floats(-1e15, 1e15))
 def test_durations_scale(a, b, count):
     (found,) = converted(f"duration[{a}]", f"duration[{b}]", count)

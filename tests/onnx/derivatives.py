@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -75,39 +75,43 @@ def require_derivatives(
     Steps are of `reach`: networks of many kinks have one within what are small steps for others.
     """
     rng = np.random.default_rng(seed)
-    jvp, vjp = api.jvp(document, chosen, floats), api.vjp(document, chosen, floats)
+    function, jvp, vjp = map(_compiled, (document, api.jvp(document, chosen, floats), api.vjp(document, chosen, floats)))
     for _ in range(n_directions):
         along = {name: reach * rng.standard_normal(point[name].shape) for name in chosen}
-        tangents = _evaluated(jvp, point | {f"{name}@1": v for name, v in along.items()}, [f"{name}@1" for name in floats])
-        _require_differences(document, point, along, floats, tangents)
+        moved = jvp(point | {f"{name}@1": v for name, v in along.items()})
+        tangents = [np.asarray(moved[f"{name}@1"]) for name in floats]
+        _require_differences(function, point, along, floats, tangents)
         back = {name: rng.standard_normal(np.shape(t)) for name, t in zip(floats, tangents, strict=True)}
-        found = _evaluated(vjp, point | {f"{name}@-1": w for name, w in back.items()}, [f"{name}@-1" for name in chosen])
-        _require_adjoint(list(back.values()), tangents, found, list(along.values()))
+        found = vjp(point | {f"{name}@-1": w for name, w in back.items()})
+        _require_adjoint(list(back.values()), tangents, [found[f"{name}@-1"] for name in chosen], list(along.values()))
 
 
 def _wide(x: Any) -> Any:
     return x.astype(np.float64) if x.dtype.kind == "f" or x.dtype.name == "bfloat16" else x
 
 
-def _evaluated(document: Document, values: Arrays, names: Sequence[str]) -> list[Any]:
-    declared = {str(i) for i in document.inputs}
-    found = api.evaluate(document, {name: x for name, x in values.items() if name in declared})
-    return [np.asarray(found[name]) for name in names]
+def _compiled(document: Document) -> Callable[[Arrays], dict[str, Any]]:
+    """The values of all outputs, planned once for many evaluations, at values among which those of other documents may be."""
+    compiled = api.compile(document, engine="numpy")
+    declared = compiled.inputs
+    return lambda values: compiled({name: x for name, x in values.items() if name in declared})
 
 
-def _require_differences(document: Document, point: Arrays, along: Arrays, names: Sequence[str], tangents: Sequence[Any]) -> None:
+def _require_differences(
+    function: Callable[[Arrays], dict[str, Any]], point: Arrays, along: Arrays, names: Sequence[str], tangents: Sequence[Any]
+) -> None:
     """D(h) = (f(x + hv) - f(x - hv)) / 2h errs by O(h²) and rounding: D(h/2) by a third of D(h) - D(h/2), and ε|f|/h."""
 
     def quotients(h: float) -> list[Any]:
-        ends = [_evaluated(document, point | {k: point[k] + s * h * v for k, v in along.items()}, names) for s in (1, -1)]
-        return [(a - b) / (2 * h) for a, b in zip(*ends, strict=True)]
+        ahead, behind = (function(point | {k: point[k] + s * h * v for k, v in along.items()}) for s in (1, -1))
+        return [(ahead[name] - behind[name]) / (2 * h) for name in names]
 
-    values = _evaluated(document, point, names)
+    values = function(point)
     found = {h: quotients(h) for h in STEPS}
     for k, (name, tangent) in enumerate(zip(names, tangents, strict=True)):
         if not tangent.size:
             continue
-        scale = max(1.0, np.abs(values[k]).max(), np.abs(tangent).max())
+        scale = max(1.0, np.abs(values[name]).max(), np.abs(tangent).max())
         best = np.inf
         for coarse, fine in pairwise(STEPS):
             bound = np.abs(found[coarse][k] - found[fine][k]).max() + 64 * np.finfo(float).eps * scale / fine

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import sys
 import warnings
@@ -33,13 +35,28 @@ class Outcome:
 
 
 @cache
-def cases() -> dict[str, Any]:
-    """All tests by name: each has a model, and data sets of inputs and outputs."""
-    from onnx.backend.test.loader import load_model_tests
+def modules() -> list[str]:
+    """The modules of the package that define tests, about one for each operator."""
+    from onnx.backend.test.case import node
 
+    return [found.name for found in pkgutil.walk_packages(node.__path__, f"{node.__name__}.") if not found.ispkg]
+
+
+@cache
+def cases_of(module: str) -> dict[str, Any]:
+    """The tests of a module by name: each has a model, and data sets of inputs and outputs. They are made when it is imported."""
+    from onnx.backend.test.case import node
+
+    before = len(node._NodeTestCases)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {case.name: case for case in load_model_tests(kind="node")}
+        importlib.import_module(module)
+    return {case.name: case for case in node._NodeTestCases[before:]}
+
+
+def cases() -> dict[str, Any]:
+    """All tests by name."""
+    return {name: case for module in modules() for name, case in cases_of(module).items()}
 
 
 def has_tensors_only(case: Any) -> bool:

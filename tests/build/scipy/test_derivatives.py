@@ -34,11 +34,12 @@ def derivatives(function: Callable[..., Any], x: np.ndarray, order: int = 1) -> 
 
 
 def quotients(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:
-    """Difference quotients of eight points, in steps of an eighth root of the rounding."""
+    """Difference quotients of eight points, in steps of an eighth root of the rounding. Of all points the function is asked at once."""
     h = 2.0**-7 * np.maximum(np.abs(x), 0.25)
     weights = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
     with np.errstate(all="ignore"):
-        return sum(w * (function(x + k * h) - function(x - k * h)) for k, w in weights.items()) / h
+        y = function(np.concatenate([x + k * h for n in weights for k in (n, -n)])).reshape(-1, 2, len(x))
+        return sum(w * (ahead - behind) for w, (ahead, behind) in zip(weights.values(), y, strict=True)) / h
 
 
 WITHIN = {
