@@ -34,7 +34,7 @@ def derivatives(function: Callable[..., Any], x: np.ndarray, order: int = 1) -> 
 
 
 def quotients(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:
-    """Difference quotients of eight points, in steps of an eighth root of the rounding. Of all points the function is asked at once."""
+    """Difference quotients of eight points, which are given at once, in steps of an eighth root of the rounding."""
     h = 2.0**-7 * np.maximum(np.abs(x), 0.25)
     weights = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
     with np.errstate(all="ignore"):
