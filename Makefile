@@ -1,8 +1,10 @@
 # make demo, make test, make check, make campaign: each makes a virtual environment in .venv first, with what it needs and no more.
+# `make VENV=DIR check` makes it elsewhere.
 # `make` lists the targets.
 
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 JAX_SAMPLE := -m jax tests/jax/test_sample.py tests/jax/test_to_jax.py tests/stablehlo/test_sample.py tests/stablehlo/test_operations.py \
@@ -15,57 +17,58 @@ JAX := -m 'jax and not campaign' tests/jax tests/stablehlo tests/runtime/engines
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-.venv/.tidu: pyproject.toml
-	@echo "Installing tidu into .venv: click, ml_dtypes, msgpack, NumPy, pydantic and SciPy, about 250 MB."
-	$(PYTHON) -m venv .venv || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv .venv; }
+$(VENV)/.tidu: pyproject.toml
+	@echo "Installing tidu into $(VENV): click, ml_dtypes, msgpack, NumPy, pydantic and SciPy, about 250 MB."
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV); }
 	$(PIP) -e .
 	touch $@
 
-.venv/.test: .venv/.tidu
-	@echo "Installing pytest, hypothesis, mpmath and jsonschema into .venv."
+$(VENV)/.test: $(VENV)/.tidu
+	@echo "Installing pytest, hypothesis, mpmath and jsonschema into $(VENV)."
 	$(PIP) -e '.[test]'
 	touch $@
 
-.venv/.check: .venv/.tidu
-	@echo "Installing JAX, ONNX, Dask and all else that tests compare with into .venv, about 2 GB: a few minutes, once."
+$(VENV)/.check: $(VENV)/.tidu
+	@echo "Installing JAX, ONNX, Dask and all else that tests compare with into $(VENV), about 2 GB: a few minutes, once."
 	$(PIP) -e '.[check]'
-	touch $@ .venv/.test
+	touch $@ $(VENV)/.test
 
-demo: .venv/.tidu  ## derivatives of a formula, of a graph, and of a model of real data: within a minute
+demo: $(VENV)/.tidu  ## derivatives of a formula, of a graph, and of a model of real data: within a minute
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
-test: .venv/.test  ## while writing: laws, formats and commands, in three minutes
+test: $(VENV)/.test  ## while writing: laws, formats and commands, in three minutes
 	$(PYTEST)
 	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX_SAMPLE)
 
-check: .venv/.check  ## before landing: every test, the site, lint and types, in 25 minutes; nothing may be skipped
+check: $(VENV)/.check  ## before landing: every test, the site, lint and types, in 25 minutes; nothing may be skipped
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check
-	$(MAKE) jax docs lint types
+	$(MAKE) jax
+	$(MAKE) -j -O docs lint types
 
-jax: .venv/.check  ## the part of check that imports JAX, which other tests must not: they fork
+jax: $(VENV)/.check  ## the part of check that imports JAX, which other tests must not: they fork
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check $(JAX)
 
-docs: .venv/.check  ## the part of check that builds the site, into site/
+docs: $(VENV)/.check  ## the part of check that builds the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check -m site tests/docs
 
-lint: .venv/.check  ## the part of check that reads the sources' style
+lint: $(VENV)/.check  ## the part of check that reads the sources' style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/.check  ## the part of check that reads the sources' types
+types: $(VENV)/.check  ## the part of check that reads the sources' types
 	$(BIN)/mypy
 
-campaign: .venv/.check  ## hours: random inputs and long runs; docs/reliability.md has the seeds and figures
+campaign: $(VENV)/.check  ## hours: random inputs and long runs; docs/reliability.md has the seeds and figures
 	$(PYTEST) --tier campaign -m 'campaign or hypothesis'
 
-mutants: .venv/.check  ## 90 minutes: which faults in the sources the tests see
+mutants: $(VENV)/.check  ## 90 minutes: which faults in the sources the tests see
 	$(BIN)/python -m tests.mutants
 
-release: .venv/.check  ## build dist/, check it, and try the README's commands in an empty environment
+release: $(VENV)/.check  ## build dist/, check it, and try the README's commands in an empty environment
 	sh tools/release.sh
 
-generated: .venv/.check  ## write what is generated from the sources: schemas, man pages, tables of the docs
+generated: $(VENV)/.check  ## write what is generated from the sources: schemas, man pages, tables of the docs
 	$(BIN)/tidu schema > schemas/document.schema.json
 	$(BIN)/python tools/index.py
 	$(BIN)/python tools/manual.py man

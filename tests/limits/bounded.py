@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 
-from tests.cli.running import ROOT, process
+from tests.cli.running import ENVIRONMENT, process
 
 SECONDS = 20
 """Of the processor's time. What these tests run takes a second or two; before it was bounded it took a minute and more."""
@@ -23,8 +22,7 @@ def bounded(*args: object, input: bytes = b"", **environment: str) -> subprocess
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread would reserve memory of its own
-    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}" if (ROOT / ".venv").exists() else os.environ["PATH"]
-    done = process(*args, input=input, preexec_fn=guard, env={**os.environ, **single, "PATH": path, **environment})
+    done = process(*args, input=input, preexec_fn=guard, env={**ENVIRONMENT, **single, **environment})
     assert done.returncode in (0, 1, 2), f"ended by signal {-done.returncode}: {args}"
     assert b"out of memory" not in done.stderr and b"Unable to allocate" not in done.stderr, done.stderr
     return done
