@@ -93,7 +93,9 @@ def _stated(primal: TensorType, given: object) -> Type:
     if isinstance(given, Literal):
         return given.type
     if isinstance(given, Mapping) and primal.dtype in DATETIMES:
-        return structural(primal.shape)
+        instant = given.get("instant")
+        periods = instant.get("periods") if isinstance(instant, Mapping) else None
+        return structural(primal.shape, periods.type.dtype if isinstance(periods, Literal) else "f64")
     dtype = getattr(given, "dtype", None)
     if dtype is not None and (dtype.kind == "m" or dtype_name(dtype) in {type_.dtype for type_ in admitted(primal)}):
         return primal.with_dtype(dtype_name(dtype))
