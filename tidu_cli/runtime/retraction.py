@@ -72,7 +72,7 @@ def _tangent(place: str, primal: Type, given: object) -> tuple[Type, Any] | None
         if not moving:
             return None
         types = tuple((name, type_) for name, type_, _ in moving)
-        return RecordType(primal.name, types, tangent=bool(primal.name)), tuple(value for _, _, value in moving)
+        return primal.tangents(types), tuple(value for _, _, value in moving)
     try:
         type_ = chosen(primal, _stated(primal, given))
     except TypeRuleError as error:

@@ -56,7 +56,8 @@ TABLE = (
 )
 """Of every dtype, one row. A conversion in either direction is convert_element_type: linear, and it transposes.
 
-A record admits the records of tangents that its fields admit, any of them left out.
+A record admits the records of tangents that its fields admit, any of them left out, and those that the properties of one of its
+views admit, all of them.
 """
 
 
@@ -168,19 +169,23 @@ def _choice(row: TangentRow, primal: TensorType) -> str:
 def _chosen_record(primal: RecordType, given: Type) -> RecordType:
     if not isinstance(given, RecordType) or given.name not in ("", primal.name):
         raise TypeRuleError(f"admits no tangent {given}; choose {tangent_type(primal)}, or fields of it")
-    types = dict(given.fields)
+    view = primal.tangents(given.fields).view
+    kind, parts = ("field", primal.fields) if view is None else ("property", view.properties)
+    types, due = dict(given.fields), dict(parts)
     for name in types:
-        field = primal.get(name)
-        if field is None:
-            raise TypeRuleError(f"has no field '{name}' (fields: {', '.join(primal.names)})")
+        part = due.get(name)
+        if part is None:
+            told = ", ".join(due) if view is None else f"view '{view.name}': {', '.join(due)}"
+            raise TypeRuleError(f"has no {kind} '{name}' ({'fields: ' if view is None else ''}{told})")
         try:
-            types[name] = chosen(field, types[name])
+            types[name] = chosen(part, types[name])
         except TypeRuleError as error:
-            raise TypeRuleError(f"has the field '{name}' of type {field}, which {error}") from None
+            raise TypeRuleError(f"has the {kind} '{name}' of type {part}, which {error}") from None
     if not types:
         raise TypeRuleError(f"admits no tangent without fields; choose some of {tangent_type(primal)}")
-    fields = tuple((name, types[name]) for name in primal.names if name in types)
-    return RecordType(primal.name, fields, tangent=bool(primal.name))
+    if view is not None and (missing := [name for name in due if name not in types]):
+        raise TypeRuleError(f"has the view '{view.name}', of whose tangents no property may be left out; add {', '.join(missing)}")
+    return primal.tangents(tuple((name, types[name]) for name in due if name in types))
 
 
 def _row(primal: TensorType) -> TangentRow:
