@@ -21,21 +21,21 @@ def view_of(
     name: str,
     record: RecordType,
     properties: Mapping[str, Type],
-    from_fields: ClosedGraph,
-    to_fields: ClosedGraph,
+    graphs: tuple[ClosedGraph, ClosedGraph],
     primitives: PrimitiveSet,
 ) -> View:
-    """A view of a record type, whose graphs are of these primitives.
+    """A view of a record type, whose graphs, from the fields and to them, are of these primitives.
 
-    Raises TypeRuleError where a property does not move, or is called as a field is, where a graph does not take and give the natural
-    tangents of fields and properties, by name, or is not linear in them, or is zero.
+    Raises TypeRuleError where a property does not move, or is called as a field is; where a graph does not take and give the
+    natural tangents of fields and properties, by name; and where it is not linear in them, or is zero.
     """
     for part, type_ in properties.items():
         if record.get(part) is not None:
             raise TypeRuleError(f"a field is called '{part}', too; properties have names of their own")
         if not moves(type_):
             raise TypeRuleError(f"the property '{part}' has type {type_}, whose only tangent is zero; leave it out")
-    fields = dict(tangent_type(record).fields)  # type: ignore[union-attr]
+    from_fields, to_fields = graphs
+    fields = {part: tangent_type(type_) for part, type_ in record.fields if moves(type_)}
     natural = {part: tangent_type(type_) for part, type_ in properties.items()}
     pulled_from = _transposed("from_fields", from_fields.graph, fields, natural, primitives)
     pulled_to = _transposed("to_fields", to_fields.graph, natural, fields, primitives)
@@ -59,7 +59,7 @@ def _transposed(kind: str, graph: Graph, takes: Mapping[str, Type], gives: Mappi
         raise TypeRuleError(f"its {kind}: {error}") from None
     if not any(found_terms):
         raise TypeRuleError(f"its {kind} gives zeros only")
-    outputs = [Output(i.key, t and t.slot, i.type) for i, t in zip(graph.inputs, found_terms, strict=True)]
+    outputs = [Output(i.key, None if t is None else t.slot, i.type) for i, t in zip(graph.inputs, found_terms, strict=True)]
     made = recorded(trace, f"transpose of {kind}", [Input(o.key, o.type) for o in graph.outputs], outputs)
     return drop_dead_nodes([made], 0)[0]
 

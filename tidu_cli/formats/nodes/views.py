@@ -33,6 +33,6 @@ def read_views(
                     check_field(part)
                     if owner.setdefault(part, name) != name:
                         raise TypeTextError(f"the view '{owner[part]}' has a property of this name, too; rename one of them")
-            graphs = [read_closed(getattr(shape, kind), kind, around) for kind in ("from_fields", "to_fields")]
-            views.append(view_of(name, record, shape.properties, *graphs, primitives))
+            graphs = read_closed(shape.from_fields, "from_fields", around), read_closed(shape.to_fields, "to_fields", around)
+            views.append(view_of(name, record, shape.properties, graphs, primitives))
     return tuple(views)

@@ -71,7 +71,7 @@ def _declarations(data: object) -> tuple[dict[str, Fields], dict[str, dict[str, 
 def _view_declarations(data: dict[str, Any]) -> dict[str, Any]:
     views = data.get("views")
     if data.keys() != {"fields", "views"} or not isinstance(views, dict) or not views:
-        raise DocumentError("with its 'fields' as an object, it has 'views' beside them, an object of at least one, and nothing else")
+        raise DocumentError("with 'fields' as an object, 'views' must stand beside it, an object of at least one")
     for view in views:
         check_field(view)
     return views

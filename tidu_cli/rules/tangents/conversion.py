@@ -44,7 +44,10 @@ def converted_cotangent(cotangent: Term, wanted: Type) -> Term:
 
 
 def _converted(x: Term, wanted: Type, convert: Callable[[Term, str], Term], *, pulled: bool) -> Term:
-    """Fields are taken and put together alike in both directions; `convert` gives arrays another dtype, and views have `pulled` maps."""
+    """Fields are taken and put together alike in both directions; `convert` gives arrays another dtype.
+
+    Of views it takes the maps, or those that are `pulled` back.
+    """
 
     def part(x: Term, wanted: Type) -> Term:
         return _converted(x, wanted, convert, pulled=pulled)

@@ -1,4 +1,4 @@
-"""The maps of a view (`tidu_cli.graph.types.View`): tangents of a record by its fields, and by properties that a document declares."""
+"""The maps of views (`tidu_cli.graph.types.View`): tangents of a record by its fields, and by properties of it."""
 
 from __future__ import annotations
 
