@@ -14,7 +14,7 @@ from tests.interpret import evaluate
 from tests.tiers import examples
 from tidu_cli.checking.comparing.structure import structural_differences
 from tidu_cli.errors import DocumentError, TransformError, TypeRuleError
-from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.read import parse_document, parse_library
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import parse_key
@@ -75,6 +75,7 @@ def read(data):
     return parse_document(json.dumps(data).encode(), "a.json")[0]
 
 
+POINT = {"x": "f64[]", "y": "f64[]"}
 PAIR = pair([[1, 2], [3, 5]], [[-5, 2], [3, -1]])
 DOCUMENT = read(copied("Pair", Pair=PAIR))
 
@@ -277,7 +278,39 @@ def test_rules_of_own_ops_may_give_tangents_and_cotangents_by_properties(kind):
     same(run(transpose(linear), a=at, **{"z0@-1": x})[parse_key("a@-1")], x)
 
 
-POINT = {"x": "f64[]", "y": "f64[]"}
+@pytest.mark.parametrize("batched", [("x",), ("u",), ("x", "u")])
+def test_moves_in_batches(batched):
+    """Values, tangents by properties, or both are many."""
+    nodes = [{"op": "retract", "inputs": [0, 1]}]
+    inputs = [{"key": "x", "type": "Pair"}, {"key": "u", "type": VIEWED}]
+    head = {"name": "f", "inputs": inputs, "nodes": nodes, "outputs": [{"key": "y", "value": 2}]}
+    document = read({"tidu": 1, "types": {"Pair": PAIR}, "graphs": [head]})
+    x = [(np.array([k, 1.0]), np.bool_(True), np.int64(k), np.complex128(k)) for k in (1, 2)]
+    u = [(np.array([3.0, k]), np.float64(k), np.complex128(1j)) for k in (1, 2)]
+    graph, _ = vectorized(document.head, {parse_key(k) for k in batched}, 2, vocabulary(document.cases))
+    given = {k: stack(*many) if k in batched else many[0] for k, many in (("x", x), ("u", u))}
+    found = run(Document((graph,), graph.cases), **given)[Y]
+    for k in range(2):
+        one = run(document, x=x[k if "x" in batched else 0], u=u[k if "u" in batched else 0])[Y]
+        same([part[k] for part in found], one)
+
+
+def test_a_document_brings_the_types_that_views_of_a_library_name():
+    view = {
+        "properties": {"place": "Place"},
+        "from_fields": graph(POINT, [("record", [0, 1], {"type": "Place{x: f64[], y: f64[]}"})], {"place": 2}),
+        "to_fields": graph(
+            {"place": "Place{x: f64[], y: f64[]}"}, [("field", [0], {"name": "x"}), ("field", [0], {"name": "y"})], {"x": 1, "y": 2}
+        ),
+    }
+    types = {"Idle": POINT, "Place": POINT, "Spot": {"fields": POINT, "views": {"placed": view}}}
+    library = parse_library(json.dumps({"tidu": 1, "types": types}).encode(), "lib.json")
+    document = parse_document(json.dumps(copied("Spot") | {"types": {}}).encode(), "a.json", library)[0]
+    written = json.loads(format_document(document, "json"))
+    assert list(written["types"]) == ["Place", "Spot"]
+    assert read(written).head.inputs == document.head.inputs
+
+
 SWAP = {
     "properties": {"u": "f64[]", "v": "f64[]"},
     "from_fields": graph(POINT, [], {"u": 1, "v": 0}),

@@ -144,7 +144,7 @@ def _types(types: dict[str, Any]) -> Iterable[str]:
             for view, parts in known.get("views", {}).items()
         ]
     for cells in _aligned(rows, left=(0, 1)):
-        yield "  " + "  ".join(cells)
+        yield ("  " + "  ".join(cells)).rstrip()
     if len(types) > _TYPES:
         yield f"  ... {len(types)} in all"
 
