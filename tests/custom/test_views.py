@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tidu_cli
 from tests.custom.making import body, definition, graph_data, using
 from tests.interpret import evaluate
 from tests.tiers import examples
 from tidu_cli.checking.comparing.structure import structural_differences
-from tidu_cli.errors import DocumentError, TransformError, TypeRuleError
+from tidu_cli.errors import DocumentError, EvaluationError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document, parse_library
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
@@ -407,3 +409,27 @@ def test_views_may_be_made_of_other_types_whatever_the_order():
     document = read(copied("Line", Line={"fields": POINT, "views": {"as_point": view}}, Point=POINT))
     linear = linearize(document, [P], tangent_types={P: type_of("{Line: Point{x: f64[], y: f64[]}}", document)})
     same(run(linear, **{"p@1": ((2.0, 3.0),)})[Y.tangent(1)], [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("move", "ends"),
+    [({"middle": 1.0, "width": 0.0}, [2, 4]), ({"width": 2.0, "middle": None}, [0, 4]), ({"low": 1.0}, [2, 3]), ({}, [1, 3])],
+)
+def test_inputs_move_by_properties(move, ends):
+    document = tidu_cli.load(Path(__file__).parents[2] / "samples" / "interval.json")
+    found = tidu_cli.evaluate(document, {"over": {"low": 1.0, "high": 3.0}}, moves={"over": move})
+    assert found["area"] == (ends[1] ** 3 - ends[0] ** 3) / 3
+
+
+@pytest.mark.parametrize(
+    ("move", "message"),
+    [
+        ({"middle": 1.0, "low": 1.0}, "move of over.low: Interval{middle: f64[], width: f64[]} has no such field"),
+        ({"middle": [1.0], "width": None}, "move of over.middle: expected f64[], got a list of shape [1]"),
+    ],
+)
+def test_moves_by_no_properties_are_refused(move, message):
+    document = tidu_cli.load(Path(__file__).parents[2] / "samples" / "interval.json")
+    with pytest.raises(EvaluationError) as error:
+        tidu_cli.evaluate(document, {"over": {"low": 1.0, "high": 3.0}}, moves={"over": move})
+    assert message in str(error.value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as stored
 from functools import lru_cache
@@ -224,9 +224,11 @@ class RecordType:
     @property
     def view(self) -> View | None:
         """The view whose properties a type of tangents has; None if it has fields of the record."""
-        if not self.tangent:
-            return None
-        return next((v for v in self.views if any(name in self.names for name, _ in v.properties)), None)
+        return self.view_with(self.names) if self.tangent else None
+
+    def view_with(self, names: Container[str]) -> View | None:
+        """The view that has a property of one of these names, if there is one."""
+        return next((view for view in self.views if any(name in names for name, _ in view.properties)), None)
 
     def tangents(self, fields: tuple[tuple[str, Type], ...]) -> RecordType:
         """The type of tangents of it, or of what its values are tangents of, with these fields."""

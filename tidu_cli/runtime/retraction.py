@@ -20,6 +20,7 @@ from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Ty
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.rules.tangents.types import admitted, chosen, structural
+from tidu_cli.rules.tangents.views import natural_properties
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import input_value, record_fields
 
@@ -66,6 +67,10 @@ def _tangent(place: str, primal: Type, given: object) -> tuple[Type, Any] | None
     if given is None:
         return None
     if isinstance(primal, RecordType):
+        view = primal.view_with(given) if isinstance(given, Mapping) else None
+        if view is not None:
+            by_properties = primal.tangents(natural_properties(view))
+            return by_properties, input_value(place, by_properties, given)
         fields = record_fields(place, primal, given)
         parts = [(name, _tangent(f"{place}.{name}", type_, fields.get(name))) for name, type_ in primal.fields]
         moving = [(name, *part) for name, part in parts if part is not None]

@@ -169,7 +169,7 @@ def _choice(row: TangentRow, primal: TensorType) -> str:
 def _chosen_record(primal: RecordType, given: Type) -> RecordType:
     if not isinstance(given, RecordType) or given.name not in ("", primal.name):
         raise TypeRuleError(f"admits no tangent {given}; choose {tangent_type(primal)}, or fields of it")
-    view = primal.tangents(given.fields).view
+    view = primal.view_with(given.names)
     kind, parts = ("field", primal.fields) if view is None else ("property", view.properties)
     types, due = dict(given.fields), dict(parts)
     for name in types:
