@@ -9,6 +9,7 @@ from typing import Any
 
 from defects import Defect
 from documents import cotangent, document, f, graph, node, role, tangent
+from loops import closed
 from own_ops import definition, op_graph
 
 _TYPES = {
@@ -62,6 +63,32 @@ def _constant(type_: str, **data: object) -> dict[str, object]:
     return node("constant", attrs={"value": {"type": type_, **data}})
 
 
+def _view(nodes: list[dict[str, object]], low: int, high: int) -> dict[str, Any]:
+    """A view of an interval, in which these nodes make the ends of middle and half of the width."""
+    ends, parts = dict.fromkeys(("low", "high"), "f64[]"), dict.fromkeys(("middle", "half"), "f64[]")
+    to_fields = closed(parts, nodes, {"low": low, "high": high})
+    halved = [_constant("f64[]", data=[0.5]), node("add", 0, 1), node("mul", 3, 2), node("sub", 1, 0), node("mul", 5, 2)]
+    return {"properties": parts, "from_fields": closed(ends, halved, {"middle": 4, "half": 6}), "to_fields": to_fields}
+
+
+def _viewed(view: object) -> dict[str, Any]:
+    return {"Interval": {"fields": {"low": "f64[]", "high": "f64[]"}, "views": {"centred": view}}}
+
+
+_CENTRED = _view([node("sub", 0, 1), node("add", 0, 1)], 2, 3)
+
+
+def _views() -> dict[str, Any]:
+    second = {
+        "name": "f@1",
+        "linear": {"pass": 1},
+        "inputs": [{"key": tangent("i"), "type": "Interval{middle: f64[], half: f64[]}"}],
+        "nodes": [node("field", 0, attrs={"name": "half"}, role=role(True))],
+        "outputs": [{"key": tangent("p"), "value": 1}],
+    }
+    return document(graph("f", {"i": "Interval"}, [], {"p": 0}), second, types=_viewed(_CENTRED))
+
+
 def _times(constants: list[dict[str, object]]) -> dict[str, Any]:
     inputs = {"t": "datetime[ms][2]", "d": "duration[h][]"}
     return document(graph("f", inputs, [*constants, node("sub", 0, 2)], {"since": 10, "day": 3, "d": 1}))
@@ -104,6 +131,7 @@ VALID = {
         "record types in any order, nested, spelled out, tuples, tangents of which some are left out; an op that takes one",
         _records(),
     ),
+    "views": ("a record type with a view, and tangents by its properties", _views()),
     "times": ("datetimes and durations of several units, and constants of them: text, integers, bytes", _times(_CONSTANTS)),
 }
 """As in `documents`."""
@@ -159,6 +187,25 @@ INVALID = {
     "types_itself.json": _broken("a record type that is a part of itself", "'A'", "part of itself", types={"A": {"a": "A"}}),
     "types_deep.json": _broken("record types that nest too deeply", "nests deeper", types=_chain(40, x="f64[]")),
     "types_wide.json": _broken("2**20 tensors", "more than 1,000 tensors", types=_chain(20, x="f64[]", y="f64[]")),
+    "views_none.json": _broken(
+        "fields as an object, and no views", "type 'I'", "'views'", types={"I": {"fields": {"x": "f64[]"}}}
+    ),
+    "views_graph.json": _broken(
+        "a view without a graph to the fields", "view 'centred'", "to_fields", "missing",
+        types=_viewed({k: v for k, v in _CENTRED.items() if k != "to_fields"}),
+    ),
+    "views_nonlinear.json": _broken(
+        "a view that is not linear", "view 'centred'", "to_fields", "node 1 (mul)", "not known to be linear",
+        types=_viewed(_view([node("sub", 0, 1), node("mul", 0, 1)], 2, 3)),
+    ),
+    "views_property.json": _broken(
+        "a view whose graphs lack a property", "view 'centred'", "from_fields gives", "is due",
+        types=_viewed({**_CENTRED, "properties": dict.fromkeys(("middle", "half", "p"), "f64[]")}),
+    ),
+    "views_field.json": _broken(
+        "a property that is called as a field", "view 'centred'", "'low'",
+        types=_viewed({**_CENTRED, "properties": {"low": "f64[]"}}),
+    ),
     "types_undeclared.json": _used("an input of an undeclared type", "input 'p'", "'Pont'", "did you mean 'Point'", p="Pont"),
     "types_two_fields.json": _used("a record with a field twice", "input 'p'", "two fields 'x'", p="{x: f64[], x: f64[]}"),
     "types_one_tuple.json": _used("parentheses that are no tuple", "input 'p'", "(f64[],)", p="(f64[])"),

@@ -30,6 +30,7 @@ PAIRS = [
     ("datetime[ms][2]", "duration[h][2]"),
     ("datetime[D][2]", "duration[ms][2]"),
     ("datetime[ms][2]", "{instant: {periods: f64[2]}}"),
+    ("datetime[ms][2]", "{instant: {periods: duration[h][2]}}"),
     ("Trip", "{w: f64[]}"),
     ("Trip", "{n: f64[], w: f64[]}"),
     ("Trip", "{at: duration[h][2], w: f32[]}"),

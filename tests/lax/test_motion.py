@@ -166,6 +166,10 @@ def test_the_structural_tangent_of_a_datetime_counts_its_periods():
     assert str(type_) == "{instant: {periods: f64[2]}}"
     assert [x.tolist() for ((x,),) in [d]] == [[3.0, -1.0]]
     assert retract(np.array([2, 4]), d, "datetime[ms][2]", type_).tolist() == [5, 3]
+    type_, d = difference(np.array([5, 3]), np.array([2, 4]), "datetime[ms][2]", "{instant: {periods: duration[us]}}")
+    assert str(type_) == "{instant: {periods: duration[us][2]}}"
+    assert [x.tolist() for ((x,),) in [d]] == [[3000.0, -1000.0]]
+    assert retract(np.array([2, 4]), d, "datetime[ms][2]", type_).tolist() == [5, 3]
     # Both natural and structural tangents convert to one another, by way of the datetimes that they lead to.
     assert retract(np.array([2, 4]), np.array([3.0, -1.0]), "datetime[ms][2]", "duration[ms][2]").tolist() == [5, 3]
 

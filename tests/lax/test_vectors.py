@@ -43,6 +43,7 @@ OF_A_TRIP = [
     "Trip{at: duration[h][2]}",
     "Trip{w: f64[], n: f32[]}",
     "Trip{at: {instant: {periods: f64[2]}}, w: f32[]}",
+    "Trip{at: {instant: {periods: duration[h][2]}}}",
 ]
 
 
@@ -111,6 +112,19 @@ def test_the_structural_tangent_adds_to_the_natural_one():
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "due"),
+    [
+        ("{instant: {periods: duration[h][2]}}", "duration[s][2]", "duration[s][2]"),
+        ("{instant: {periods: duration[h][2]}}", "{instant: {periods: f64[2]}}", "duration[h][2]"),
+        ("{instant: {periods: duration[h][2]}}", "{instant: {periods: duration[s][2]}}", "{instant: {periods: duration[s][2]}}"),
+    ],
+)
+def test_semi_structural_tangents_add_up_in_the_finest_unit(one, other, due):
+    types = [type_of(one), type_of(other)]
+    assert add(*types) == add(*reversed(types)) == type_of(due)
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("f32[]", "f64[]"),
@@ -119,6 +133,7 @@ def test_the_structural_tangent_adds_to_the_natural_one():
         ("{x: f64[]}", "{y: f64[]}"),
         ("{x: f64[]}", "{x: f32[]}"),
         ("{instant: {periods: f64[3]}}", "duration[h][2]"),
+        ("{instant: {periods: duration[h][3]}}", "duration[h][2]"),
         ("{at: duration[h][]}", "{at: f64[]}"),
     ],
 )

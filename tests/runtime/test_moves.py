@@ -90,6 +90,10 @@ def evaluated(moves: dict[str, Any]) -> dict[str, Any]:
         ({"t": np.float64(0.6)}, {"t": "2026-01-01T00:00:00.001"}),
         ({"t": {"instant": {"periods": -1}}}, {"t": "2025-12-31T23:59:59.999"}),
         ({"t": {"instant": None}}, {}),
+        (
+            {"t": {"instant": {"periods": Literal(TensorType("duration[h]"), np.float64(2).tobytes())}}},
+            {"t": "2026-01-01T02:00:00.000"},
+        ),
         ({"t": Literal(TensorType("duration[D]"), np.float64(1).tobytes())}, {"t": "2026-01-02T00:00:00.000"}),
     ],
 )

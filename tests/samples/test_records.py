@@ -41,7 +41,13 @@ def test_lateness(day):
     np.testing.assert_allclose(found["due@-1"], -2 * weight * hours / HOUR, rtol=1e-13)
 
 
-TANGENTS = {"duration[h]": 1, "duration[ms]": HOUR, "duration[m]": 60, "{instant: {periods: f64}}": HOUR}
+TANGENTS = {
+    "duration[h]": 1,
+    "duration[ms]": HOUR,
+    "duration[m]": 60,
+    "{instant: {periods: f64}}": HOUR,
+    "{instant: {periods: duration[m]}}": 60,
+}
 
 
 @pytest.mark.parametrize("text", TANGENTS)

@@ -10,6 +10,7 @@ from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Document, Externals, Graph
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.kind import kind_of
+from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.runtime.cost import evaluation, flops
 
@@ -22,10 +23,7 @@ def summary_of(document: Document, *, with_digests: bool = False) -> dict[str, A
         "passes": {str(number): document.passes.get(number) for number in sorted(document.used_passes())},
         "bindings": [str(b.key) for b in document.bindings],
         "detached": [d.digest for d in document.detached],
-        "types": {
-            record.name: {"fields": {name: str(type_) for name, type_ in record.fields}, "bytes": record.nbytes}
-            for record in used_records(document)
-        },
+        "types": {record.name: _record_summary(record) for record in used_records(document)},
         "graphs": [{**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, cost.depths, strict=True)],
         "evaluation": {
             "nodes": cost.nodes,
@@ -39,6 +37,12 @@ def summary_of(document: Document, *, with_digests: bool = False) -> dict[str, A
         for graph, values in zip(summary["graphs"], digests(document), strict=True):
             graph["digests"] = list(map(digest_text, values))
     return summary
+
+
+def _record_summary(record: RecordType) -> dict[str, Any]:
+    views = {view.name: {name: str(type_) for name, type_ in view.properties} for view in record.views}
+    fields = {"fields": {name: str(type_) for name, type_ in record.fields}, "bytes": record.nbytes}
+    return fields | ({"views": views} if views else {})
 
 
 def _graph_summary(graph: Graph) -> dict[str, Any]:

@@ -211,7 +211,7 @@ def _with_types(primitives: PrimitiveSet, plain: object, origin: str = "") -> Pr
     from tidu_cli.formats.shape.types import record_types
     from tidu_cli.lax.vocabulary import with_records
 
-    declared = record_types(plain["types"], primitives.records)
+    declared = record_types(plain["types"], primitives.records, _closed)
     return with_records(primitives, declared, dict.fromkeys(declared, origin) if origin else {})
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as stored
 from functools import lru_cache
@@ -162,16 +162,30 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """Properties by which tangents of a record type may be given instead of by its fields. No field is called as a property is.
+
+    `maps` are the linear maps from and to the fields, `tidu_cli.rules.tangents.views.Maps`: graphs, which are made of types.
+    """
+
+    name: str
+    properties: tuple[tuple[str, Type], ...]
+    maps: Hashable
+
+
+@dataclass(frozen=True, slots=True)
 class RecordType:
     """A record: fields in order, each a tensor or a record.
 
     `name` is that under which a document declares it, and "" for a type that is spelled out; one whose fields are called "0", "1",
-    … is a tuple. `tangent` marks the type of tangents of the record type `name`: it has that name, and fields of its own.
+    … is a tuple. `tangent` marks the type of tangents of the record type `name`: it has that name, and fields of its own, or the
+    properties of one of the `views` that are declared with that type.
     """
 
     name: str
     fields: tuple[tuple[str, Type], ...]
     tangent: bool = False
+    views: tuple[View, ...] = stored(default=(), repr=False)
     nbytes: int = stored(init=False, repr=False, compare=False)
     """The number of bytes that all tensors together take."""
     n_tensors: int = stored(init=False, repr=False, compare=False)
@@ -207,6 +221,19 @@ class RecordType:
         """Whether it is its own tangent type."""
         return (self.tangent or not self.name) and all(type_.inexact for _, type_ in self.fields)
 
+    @property
+    def view(self) -> View | None:
+        """The view whose properties a type of tangents has; None if it has fields of the record."""
+        return self.view_with(self.names) if self.tangent else None
+
+    def view_with(self, names: Container[str]) -> View | None:
+        """The view that has a property of one of these names, if there is one."""
+        return next((view for view in self.views if any(name in names for name, _ in view.properties)), None)
+
+    def tangents(self, fields: tuple[tuple[str, Type], ...]) -> RecordType:
+        """The type of tangents of it, or of what its values are tangents of, with these fields."""
+        return RecordType(self.name, fields, bool(self.name), self.views)
+
     def get(self, name: str) -> Type | None:
         """The type of a field; None if there is none of this name."""
         return next((type_ for field, type_ in self.fields if field == name), None)
@@ -237,7 +264,7 @@ def map_leaves(type_: Type, change: Callable[[TensorType], TensorType]) -> Type:
     if isinstance(type_, TensorType):
         return change(type_)
     fields = tuple((name, map_leaves(field, change)) for name, field in type_.fields)
-    return type_ if fields == type_.fields else RecordType(type_.name if type_.tangent else "", fields, type_.tangent)
+    return type_ if fields == type_.fields else type_.tangents(fields) if type_.tangent else RecordType("", fields)
 
 
 def spelled_out(type_: Type) -> Type:
@@ -302,7 +329,7 @@ def tangent_type(primal: Type) -> Type:
     if primal.tangent:
         return primal
     fields = tuple((name, tangent_type(field)) for name, field in primal.fields if moves(field))
-    return RecordType(primal.name, fields, tangent=bool(primal.name))
+    return primal.tangents(fields)
 
 
 def tensor_tangent_type(primal: TensorType) -> TensorType:

@@ -11,6 +11,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.lax.builtin import used_definitions, vocabulary
+from tidu_cli.rules.tangents.views import view_data
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -47,6 +48,8 @@ def with_records(base: PrimitiveSet, records: Mapping[str, RecordType], origins:
         if known != type_:
             here, there = (of.get(name) for of in (origins, base.origins))
             here, there = (here or "the document", there or "the document") if here or there else ("one document", "another")
+            if known.fields == type_.fields:
+                raise TypeRuleError(f"type '{name}': {here} declares other views of it than {there}; rename one of them")
             raise TypeRuleError(
                 f"type '{name}': {here} declares it as {spelled_out(type_)}, {there} as {spelled_out(known)}; rename one of them"
             )
@@ -71,7 +74,9 @@ def _needed_names(document: Document, primitives: PrimitiveSet) -> set[str]:
         name = waiting.pop()
         if name in primitives.records and name not in needed:
             needed.add(name)
-            waiting += (inner for _, field in primitives.records[name].fields for inner in names_in(str(field)))
+            record = primitives.records[name]
+            texts = [*(str(field) for _, field in record.fields), *_strings([view_data(view) for view in record.views])]
+            waiting += (inner for text in texts for inner in names_in(text))
     return needed
 
 

@@ -20,6 +20,7 @@ from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Ty
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.rules.tangents.types import admitted, chosen, structural
+from tidu_cli.rules.tangents.views import natural_properties
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import input_value, record_fields
 
@@ -66,13 +67,17 @@ def _tangent(place: str, primal: Type, given: object) -> tuple[Type, Any] | None
     if given is None:
         return None
     if isinstance(primal, RecordType):
+        view = primal.view_with(given) if isinstance(given, Mapping) else None
+        if view is not None:
+            by_properties = primal.tangents(natural_properties(view))
+            return by_properties, input_value(place, by_properties, given)
         fields = record_fields(place, primal, given)
         parts = [(name, _tangent(f"{place}.{name}", type_, fields.get(name))) for name, type_ in primal.fields]
         moving = [(name, *part) for name, part in parts if part is not None]
         if not moving:
             return None
         types = tuple((name, type_) for name, type_, _ in moving)
-        return RecordType(primal.name, types, tangent=bool(primal.name)), tuple(value for _, _, value in moving)
+        return primal.tangents(types), tuple(value for _, _, value in moving)
     try:
         type_ = chosen(primal, _stated(primal, given))
     except TypeRuleError as error:
@@ -93,7 +98,9 @@ def _stated(primal: TensorType, given: object) -> Type:
     if isinstance(given, Literal):
         return given.type
     if isinstance(given, Mapping) and primal.dtype in DATETIMES:
-        return structural(primal.shape)
+        instant = given.get("instant")
+        periods = instant.get("periods") if isinstance(instant, Mapping) else None
+        return structural(primal.shape, periods.type.dtype if isinstance(periods, Literal) else "f64")
     dtype = getattr(given, "dtype", None)
     if dtype is not None and (dtype.kind == "m" or dtype_name(dtype) in {type_.dtype for type_ in admitted(primal)}):
         return primal.with_dtype(dtype_name(dtype))

@@ -46,6 +46,8 @@ def _record_types(a: PrimitiveSet, b: PrimitiveSet) -> Iterator[str]:
         one, other = a.records.get(name), b.records.get(name)
         if one is None or other is None:
             yield f"record type '{name}' is declared in {'A' if other is None else 'B'} only"
+        elif one.fields == other.fields and one != other:
+            yield f"the views of record type '{name}' differ"
         elif one != other:
             yield f"record type '{name}' is {spelled_out(one)} in A, {spelled_out(other)} in B"
 

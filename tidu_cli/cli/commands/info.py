@@ -137,12 +137,20 @@ def _types(types: dict[str, Any]) -> Iterable[str]:
 
     rows = [("type", "fields", "bytes")]
     for name, known in list(types.items())[:_TYPES]:
-        fields = ", ".join(f"{field}: {type_}" for field, type_ in known["fields"].items())
+        fields = _typed_parts(known["fields"])
         rows.append((short(name, _NAME), short(fields, _TYPE), format_size(known["bytes"])))
+        rows += [
+            (f"  view {short(view, _NAME)}", short(_typed_parts(parts), _TYPE), "")
+            for view, parts in known.get("views", {}).items()
+        ]
     for cells in _aligned(rows, left=(0, 1)):
-        yield "  " + "  ".join(cells)
+        yield ("  " + "  ".join(cells)).rstrip()
     if len(types) > _TYPES:
         yield f"  ... {len(types)} in all"
+
+
+def _typed_parts(parts: dict[str, str]) -> str:
+    return ", ".join(f"{name}: {type_}" for name, type_ in parts.items())
 
 
 def _aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> Iterator[list[str]]:

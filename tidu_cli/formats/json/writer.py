@@ -48,8 +48,15 @@ def _object(fields: Mapping[str, Any], indent: int, opening: str = "{", text: Ca
     return opening + (",\n" + " " * indent).join(f"{json_text(name)}: {text(value)}" for name, value in fields.items()) + "}"
 
 
+def _declaration(record: Mapping[str, Any]) -> str:
+    if isinstance(record.get("fields"), str) or "views" not in record:
+        return json_text(record)
+    views = _object(record["views"], 6, "{\n      ", lambda view: _object(view, 8))
+    return f'{{"fields": {json_text(record["fields"])},\n    "views": {views}}}'
+
+
 _LAYOUTS: Mapping[str, Callable[[Any], str]] = {
-    "types": lambda types: _object(types, 2, "{\n  "),
+    "types": lambda types: _object(types, 2, "{\n  ", _declaration),
     # A line for each field of a definition.
     "ops": lambda ops: _object(ops, 2, "{\n  ", lambda definition: _object(definition, 4)),
     "passes": lambda passes: _object(passes, 12),

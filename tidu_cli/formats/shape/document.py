@@ -247,6 +247,17 @@ class ClosedGraphData(Data):
     outputs: list[OutputDeclaration]
 
 
+WithinView = Annotated[dict[str, Any], Described({"define": "ClosedGraph"})]
+
+
+class ViewData(Data):
+    """A view of a record type: properties, and linear graphs between the tangents of the fields and theirs, by name."""
+
+    properties: Annotated[dict[str, Type], Described({"define": "Fields"})]
+    from_fields: WithinView
+    to_fields: WithinView
+
+
 class BindingData(Data):
     """The graph input `input` is value `[g, v]`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidu_cli.formats.shape.document import DIGEST, INDEX, PASS, VALUE, ClosedGraphData, DocumentData
+from tidu_cli.formats.shape.document import DIGEST, INDEX, PASS, VALUE, ClosedGraphData, DocumentData, ViewData
 from tidu_cli.formats.shape.ops import OP_NAME, OpData
 from tidu_cli.graph.keys import MAX_NESTING
 from tidu_cli.graph.text.patterns import END, FIELD, TYPE
@@ -55,7 +55,26 @@ _DEFINITIONS: dict[str, Any] = {
         },
     },
     "RecordType": {
-        "description": "A record type: the type of each field, in order.",
+        "description": "A record type: the type of each field, in order; or these under `fields`, and its views by name.",
+        "type": "object",
+        "if": {"properties": {"fields": {"type": "object"}}, "required": ["fields"]},
+        "then": {
+            "properties": {
+                "fields": {"define": "Fields"},
+                "views": {
+                    "type": "object",
+                    "propertyNames": {"pattern": f"^{FIELD}{END}"},
+                    "additionalProperties": {"define": "ViewData"},
+                    "minProperties": 1,
+                },
+            },
+            "required": ["fields", "views"],
+            "additionalProperties": False,
+        },
+        "else": {"define": "Fields"},
+    },
+    "Fields": {
+        "description": "The type of each field of a record, or of each property of a view, in order.",
         "type": "object",
         "propertyNames": {"pattern": f"^{FIELD}{END}"},
         "additionalProperties": {"define": "Type"},
@@ -68,9 +87,9 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
     """The JSON Schema (2020-12) of a document in JSON, with the attrs of every primitive of the set."""
     schema = schema_of(DocumentData)
     definitions = schema["$defs"]
-    for name, data in (("OpData", OpData), ("ClosedGraph", ClosedGraphData)):
+    for name, data in (("OpData", OpData), ("ClosedGraph", ClosedGraphData), ("ViewData", ViewData)):
         found = schema_of(data)
-        definitions.update(found.pop("$defs"))
+        definitions.update(found.pop("$defs", {}))
         definitions[name] = found
     definitions.pop("BinaryIntegers", None)
     definitions.update(_DEFINITIONS)

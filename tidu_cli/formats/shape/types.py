@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.messages import naming
+from tidu_cli.formats.nodes.numbering import GraphReader
 from tidu_cli.graph.text.types import check_extent, check_field, check_name, names_in, parse_value_type
 from tidu_cli.graph.types import RecordType
 
@@ -16,16 +19,25 @@ Fields = Mapping[str, str]
 """A declaration: the text of a type for each field."""
 
 
-def record_types(data: object, known: Mapping[str, RecordType]) -> dict[str, RecordType]:
-    """The record types that a document declares, in its order; they may be made of those known. Raises DocumentError."""
-    declared = _declarations(data)
+def record_types(data: object, known: Mapping[str, RecordType], read_closed: GraphReader | None = None) -> dict[str, RecordType]:
+    """The record types that a document declares, in its order; they may be made of those known. Raises DocumentError.
+
+    Without `read_closed`, which reads the graphs of views, they have none.
+    """
+    declared, views = _declarations(data)
     parts = {
-        name: [part for text in fields.values() for part in names_in(text) if part in declared] for name, fields in declared.items()
+        name: [part for text in (*fields.values(), *_texts(views.get(name))) for part in names_in(text) if part in declared]
+        for name, fields in declared.items()
     }
     context = dict(known)
     try:
         for name in TopologicalSorter(parts).static_order():
-            context[name] = _record(name, declared[name], context)
+            record = _record(name, declared[name], context)
+            if name in views and read_closed is not None:
+                from tidu_cli.formats.nodes.views import read_views  # which few documents have
+
+                record = replace(record, views=read_views(record, views[name], context, read_closed))
+            context[name] = record
     except CycleError as error:
         *cycle, _ = reversed(error.args[1])  # each is made of the next
         at = cycle.index(next(name for name in declared if name in cycle))
@@ -35,12 +47,16 @@ def record_types(data: object, known: Mapping[str, RecordType]) -> dict[str, Rec
     return {name: context[name] for name in declared}
 
 
-def _declarations(data: object) -> dict[str, Fields]:
+def _declarations(data: object) -> tuple[dict[str, Fields], dict[str, dict[str, Any]]]:
+    """The fields of each type, and the views of those that have such."""
     if not isinstance(data, dict):
         raise DocumentError("'types' must be an object: record types by name")
+    declared, views = dict[str, Fields](), dict[str, dict[str, Any]]()
     for name, fields in data.items():
         with naming(f"type '{name}': "):
             check_name(name)
+            if isinstance(fields, dict) and isinstance(fields.get("fields"), dict):  # no text, as the type of a field is
+                fields, views[name] = fields["fields"], _view_declarations(fields)
         if not isinstance(fields, dict) or not fields:
             raise DocumentError(f"type '{name}': must be an object of fields, at least one, and their types")
         for field, text in fields.items():
@@ -48,7 +64,30 @@ def _declarations(data: object) -> dict[str, Fields]:
                 check_field(field)
                 if not isinstance(text, str):
                     raise TypeTextError('a type is text, such as "f64[3]" or the name of another')
-    return data
+        declared[name] = fields
+    return declared, views
+
+
+def _view_declarations(data: dict[str, Any]) -> dict[str, Any]:
+    views = data.get("views")
+    if data.keys() != {"fields", "views"} or not isinstance(views, dict) or not views:
+        raise DocumentError("with 'fields' as an object, 'views' must stand beside it, an object of at least one")
+    for view in views:
+        check_field(view)
+    return views
+
+
+def _texts(data: object, name: str = "") -> Iterator[str]:
+    """What may name a type in the declaration of views, `data`: all text but names of ops, keys and meta."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for field, inner in data.items():
+            if name == "properties" or field not in ("op", "key", "meta"):
+                yield from _texts(inner, field)
+    elif isinstance(data, list):
+        for inner in data:
+            yield from _texts(inner)
 
 
 def _record(name: str, fields: Fields, context: Mapping[str, RecordType]) -> RecordType:

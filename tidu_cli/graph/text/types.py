@@ -106,7 +106,7 @@ class _Parser:
             if token not in self.declared:
                 raise TypeTextError(f"unknown record type {token[:60]!r}{did_you_mean(token, list(self.declared))}")
             self.next()
-            return RecordType(token, self.fields(depth, is_tuple=False), tangent=True)
+            return self.declared[token].tangents(self.fields(depth, is_tuple=False))
         if kind == "name" and token in self.declared:
             return self.declared[token]
         if kind == "name" and self.open_shapes and token in ITEMSIZE:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from tidu_cli.graph.graph import CaseTable, Input
+from tidu_cli.graph.graph import CaseTable, Graph, Input
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import Type, of_batch
+from tidu_cli.graph.types import Type
+from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.batching import itself, stacked
-from tidu_cli.rules.contract import Batching, BatchRule, Kernel, ValueTypes
+from tidu_cli.rules.contract import Batching, BatchRule, Kernel, Types, ValueTypes
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.terms import Term, op
@@ -18,18 +19,45 @@ Conversion = Callable[[Term, Type], Term]
 """What makes of a vector one of another type: of tangents `converted`, of cotangents `converted_cotangent`."""
 
 
-def joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type, convert: Conversion = converted) -> Kernel:
-    """The kernel that adds vectors of different types."""
+def conversion_graph(given: Type, wanted: Type, convert: Conversion = converted) -> Graph:
+    """The graph that makes of a vector one of another type."""
     from tidu_cli.lax.builtin import BUILTIN  # which has this family
-    from tidu_cli.rules.recording.functions import kernel
     from tidu_cli.rules.recording.graphs import as_output, recorded  # here, as vectors are rare
 
-    def conversion(given: Type) -> Kernel:
-        trace = Trace(BUILTIN, CaseTable())
-        made = as_output("y", convert(trace.source(given, linear=False), result))
-        return kernel(np, recorded(trace, "conversion", [Input(Key("x"), given)], [made]), BUILTIN)
+    trace = Trace(BUILTIN, CaseTable())
+    made = as_output("y", convert(trace.source(given, linear=False), wanted))
+    return recorded(trace, "conversion", [Input(Key("x"), given)], [made])
 
-    ready = [None if t == result else conversion(t) for t in operands]
+
+def conversion_kernel(np: Any, given: Type, wanted: Type, convert: Conversion = converted) -> Kernel:
+    """The kernel that makes of a vector one of another type."""
+    from tidu_cli.lax.builtin import BUILTIN
+    from tidu_cli.rules.recording.functions import kernel
+
+    return kernel(np, conversion_graph(given, wanted, convert), BUILTIN)
+
+
+def converted_batch(x: Term, given: Type, wanted: Type, size: int, convert: Conversion = converted) -> Term:
+    """So many vectors of a type together, as ones of another type: the maps of views are of single ones."""
+    if given == wanted:
+        return x
+    graph = conversion_graph(given, wanted, convert)
+    values, batched = [x], [True]
+    for code, args, first, end in forwards(graph, graph.args):
+        case, operands, flags = graph.cases[code], [values[a] for a in args], tuple([batched[a] for a in args])
+        if any(flags):
+            rule = x.trace.primitives.batch_rule(case.op)
+            values += rule(Batching(case.attrs, operands, cast(Types, case.operands), flags, size))
+        else:
+            values += x.trace.apply(case.op, case.attrs, operands)
+        batched += [any(flags)] * (end - first)
+    (result,) = graph.outputs
+    return values[cast(int, result.value)]
+
+
+def joining_kernel(np: Any, add: Kernel, operands: ValueTypes, result: Type, convert: Conversion = converted) -> Kernel:
+    """The kernel that adds vectors of different types."""
+    ready = [None if t == result else conversion_kernel(np, t, result, convert) for t in operands]
     return lambda *values: add(*(x if made is None else made(x) for x, made in zip(values, ready, strict=True)))
 
 
@@ -40,6 +68,6 @@ def joining_batch(name: str, convert: Conversion = converted) -> BatchRule:
         if node.types[0] == node.types[1]:
             return itself(name)(node)
         (result,) = node.operands[0].trace.primitives.case(name, node.attrs, None, node.types).results
-        return [op(name)(*[convert(stacked(node, k), of_batch(result, node.size)) for k in range(2)])]
+        return [op(name)(*[converted_batch(stacked(node, k), node.types[k], result, node.size, convert) for k in range(2)])]
 
     return batch

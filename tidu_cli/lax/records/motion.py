@@ -33,6 +33,7 @@ from tidu_cli.graph.types import (
     unit_of,
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.records.joining import conversion_kernel, converted_batch
 from tidu_cli.lax.records.records import zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import stacked
@@ -101,6 +102,29 @@ def _require_moving(type_: Type) -> None:
 
 
 # Evaluation.
+
+
+def _by_properties(type_: Type) -> bool:
+    """Whether a type of tangents, or one in it, has the properties of a view: these move by way of the fields."""
+    return isinstance(type_, RecordType) and (type_.view is not None or any(_by_properties(field) for _, field in type_.fields))
+
+
+def _difference_kernel(np: Any, attrs: DifferenceAttrs, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    (primal, _), (wanted,) = operands, results
+    if not _by_properties(wanted):
+        return _difference(np, primal, wanted)
+    natural = tangent_type(primal)
+    by_fields, convert = _difference(np, primal, natural), conversion_kernel(np, natural, wanted)
+    return lambda x, y: convert(by_fields(x, y))
+
+
+def _retract_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
+    primal, given = operands
+    if not _by_properties(given):
+        return _retract(np, primal, given)
+    natural = tangent_type(primal)
+    by_fields, convert = _retract(np, primal, natural), conversion_kernel(np, given, natural)
+    return lambda x, d: by_fields(x, convert(d))
 
 
 def _difference(np: Any, primal: Type, tangent: Type) -> Kernel:
@@ -207,11 +231,15 @@ def _difference_batch(node: Batching) -> Sequence[Term]:
             return fieldwise(due, lambda name, inner: leafwise(field(x, name), field(y, name), inner))
         return difference(stacked(node, 0, x), stacked(node, 1, y), tangent=due)
 
-    return [leafwise(x, y, of_batch(result, node.size))]
+    natural = tangent_type(node.types[0]) if _by_properties(result) else result
+    return [converted_batch(leafwise(x, y, of_batch(natural, node.size)), natural, result, node.size)]
 
 
 def _retract_batch(node: Batching) -> Sequence[Term]:
     x, d = node.operands
+    if _by_properties(node.types[1]):
+        natural = tangent_type(node.types[0])
+        d = converted_batch(d, node.types[1], natural, node.size) if node.batched[1] else converted(d, natural)
 
     def leafwise(x: Term, d: Term | None, due: Type) -> Term:
         if d is None:
@@ -238,7 +266,7 @@ PRIMITIVES = (
         "difference",
         2,
         _difference_types,  # type: ignore[arg-type]
-        lambda np, attrs, operands, results: _difference(np, operands[0], results[0]),
+        _difference_kernel,
         jvp=_difference_jvp,
         batch=_difference_batch,
         attrs=DifferenceAttrs,
@@ -262,7 +290,7 @@ PRIMITIVES = (
         "retract",
         2,
         _retract_types,  # type: ignore[arg-type]
-        lambda np, attrs, operands, results: _retract(np, *operands),
+        _retract_kernel,
         jvp=_retract_jvp,
         batch=_retract_batch,
         dtypes=ANY - {"bool"},

@@ -30,6 +30,8 @@ def listing(document: Document, *, every: bool = False) -> Iterator[str]:
     """The lines of a document: record types, custom operations, graphs, bindings. Of large graphs head and tail, unless `every`."""
     for record in used_records(document):
         yield f"type {declared_text(record)}"
+        for view in record.views:
+            yield f"{_INDENT}view {view.name} is {{{', '.join(f'{name}: {type_}' for name, type_ in view.properties)}}}"
     primitives = vocabulary(document.cases)
     for definition in primitives.definitions:
         yield from definition_lines(definition, primitives, None if every else FOLDED)

@@ -9,6 +9,7 @@ from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.rules.contract import TransposeRule, Transposition
 from tidu_cli.rules.recording.records import field, fieldwise, record
 from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.tangents.views import from_fields, maps_of, natural_properties, to_fields
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -25,7 +26,7 @@ def converted(tangent: Term, wanted: Type) -> Term:
 
     Between an array of durations and the record of a count of units, the units are those of the array.
     """
-    return _converted(tangent, wanted, lambda x, dtype: x.trace.emit("convert_element_type", x, new_dtype=dtype))
+    return _converted(tangent, wanted, lambda x, dtype: x.trace.emit("convert_element_type", x, new_dtype=dtype), pulled=False)
 
 
 def converted_cotangent(cotangent: Term, wanted: Type) -> Term:
@@ -39,11 +40,18 @@ def converted_cotangent(cotangent: Term, wanted: Type) -> Term:
         assert found is not None
         return found
 
-    return _converted(cotangent, wanted, transposed)
+    return _converted(cotangent, wanted, transposed, pulled=True)
 
 
-def _converted(x: Term, wanted: Type, convert: Callable[[Term, str], Term]) -> Term:
-    """Fields are taken and put together alike in both directions; `convert` gives arrays another dtype."""
+def _converted(x: Term, wanted: Type, convert: Callable[[Term, str], Term], *, pulled: bool) -> Term:
+    """Fields are taken and put together alike in both directions; `convert` gives arrays another dtype.
+
+    Of views it takes the maps, or those that are `pulled` back.
+    """
+
+    def part(x: Term, wanted: Type) -> Term:
+        return _converted(x, wanted, convert, pulled=pulled)
+
     given = x.value_type
     if given == wanted:
         return x
@@ -54,5 +62,11 @@ def _converted(x: Term, wanted: Type, convert: Callable[[Term, str], Term]) -> T
         return x if x.type == wanted else convert(x, wanted.dtype)
     if isinstance(given, TensorType):
         ((name, inner),) = wanted.fields
-        return record(wanted, {name: _converted(x, inner, convert)})
-    return fieldwise(wanted, lambda name, due: _converted(field(x, name), due, convert) if name in given.names else None)
+        return record(wanted, {name: part(x, inner)})
+    if given.view is not None and given.view != wanted.view:
+        by_properties = part(x, given.tangents(natural_properties(given.view)))
+        return part(to_fields(by_properties, given.view, pulled=pulled), wanted)
+    if wanted.view is not None and wanted.view != given.view:
+        by_fields = part(x, given.tangents(maps_of(wanted.view).fields))
+        return part(from_fields(by_fields, wanted.view, pulled=pulled), wanted)
+    return fieldwise(wanted, lambda name, due: part(field(x, name), due) if name in given.names else None)

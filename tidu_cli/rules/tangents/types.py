@@ -23,8 +23,10 @@ from tidu_cli.graph.types import (
     RecordType,
     TensorType,
     Type,
+    leaves,
     moves,
     tangent_type,
+    tensor_tangent_type,
     unit_of,
 )
 
@@ -35,7 +37,8 @@ _DURATIONS = tuple(f"{DURATION}[{unit}]" for unit in UNITS)
 class TangentRow:
     """A row of the table: primal dtypes, and those of the tangents that they admit, of the primal's shape.
 
-    `structural` says that they also admit the structural tangent `{instant: {periods: f64}}`, a count of units.
+    `structural` says that they also admit the structural tangent `{instant: {periods: f64}}`, a count of units, and those with a
+    duration in the place of the count.
     """
 
     primals: frozenset[str]
@@ -53,7 +56,8 @@ TABLE = (
 )
 """Of every dtype, one row. A conversion in either direction is convert_element_type: linear, and it transposes.
 
-A record admits the records of tangents that its fields admit, any of them left out.
+A record admits the records of tangents that its fields admit, any of them left out, and those that the properties of one of its
+views admit, all of them.
 """
 
 
@@ -67,9 +71,18 @@ def admitted(primal: TensorType) -> tuple[TensorType, ...]:
     return tuple(primal.with_dtype(dtype) for dtype in _row(primal).admitted)
 
 
-def structural(shape: tuple[int, ...]) -> RecordType:
-    """The structural tangent type of datetimes of a shape: how many units, in the places where the parts of a datetime are."""
-    return RecordType("", (("instant", RecordType("", (("periods", TensorType("f64", shape)),))),))
+def structural(shape: tuple[int, ...], dtype: str = "f64") -> RecordType:
+    """The structural tangent type of datetimes of a shape: in the places where the parts of a datetime are, how many units.
+
+    With the dtype of a duration it is semi-structural: a span of time in that place.
+    """
+    return RecordType("", (("instant", RecordType("", (("periods", TensorType(dtype, shape)),))),))
+
+
+def _periods(type_: Type) -> TensorType | None:
+    """What a tangent type with the places of a datetime has in them; None if it is no such type."""
+    leaf = next((leaf for path, leaf in leaves(type_) if path == ("instant", "periods")), None)
+    return leaf if leaf is not None and type_ == structural(leaf.shape, leaf.dtype) else None
 
 
 def chosen(primal: Type, given: Type) -> Type:
@@ -84,8 +97,9 @@ def chosen(primal: Type, given: Type) -> Type:
     row, shape = _row(primal), primal.shape
     if isinstance(given, TensorType) and given.dtype in row.admitted and given.shape in (shape, OPEN_SHAPE):
         return given.with_shape(shape)
-    if row.structural and given in (structural(shape), structural(OPEN_SHAPE)):
-        return structural(shape)
+    periods = _periods(given) if row.structural else None
+    if periods is not None and periods.dtype in ("f64", *row.admitted) and periods.shape in (shape, OPEN_SHAPE):
+        return structural(shape, periods.dtype)
     raise TypeRuleError(f"admits no tangent {given}; choose {_choice(row, primal)}")
 
 
@@ -101,7 +115,7 @@ def joined(types: Sequence[Type], records: Mapping[str, RecordType]) -> Type | N
     """The type in which tangents of these types add up: the natural one of what they are tangents of. None if there is none such.
 
     Of a record type that `records` has by name that is known. Of durations it is the finest unit, in whole numbers of which the
-    others count; the structural tangent counts in the unit of the duration that it is added to. Records without a name go by field.
+    others count; a count of units counts in the unit of the duration that it is added to. Records without a name go by field.
     """
     if all(isinstance(t, RecordType) and t.tangent for t in types):
         primal = records.get(types[0].name) if isinstance(types[0], RecordType) else None
@@ -113,11 +127,12 @@ def _joined(types: Sequence[Type]) -> Type | None:
     first = types[0]
     if all(t == first for t in types):
         return first
-    durations = [t for t in types if isinstance(t, TensorType) and t.dtype in DURATIONS]
-    if durations:
+    spans = [t if isinstance(t, TensorType) else _periods(t) for t in types]
+    durations = [t for t in spans if t is not None and t.dtype in DURATIONS]
+    if durations and (len(durations) < len(types) or any(isinstance(t, TensorType) for t in types)):
         finest = max(durations, key=lambda t: UNITS.index(unit_of(t.dtype)))
-        able = (*admitted(finest), structural(finest.shape))
-        return finest if all(t in able for t in types) else None
+        able = {*admitted(finest), *(structural(finest.shape, dtype) for dtype in ("f64", *_DURATIONS))}
+        return finest if able.issuperset(types) else None
     given = [t for t in types if isinstance(t, RecordType) and not t.name]
     if len(given) < len(types) or any(t.names != given[0].names for t in given):
         return None
@@ -146,25 +161,31 @@ def _choice(row: TangentRow, primal: TensorType) -> str:
         natural_unit = unit_of(primal.dtype)
         others = [unit for unit in map(unit_of, row.admitted) if unit != natural_unit]
         able = [f"{tangent_type(primal)} (or another unit: {', '.join(others)})"]
-    return " or ".join([*able, *([str(structural(primal.shape))] if row.structural else [])])
+    if row.structural:
+        able += [str(structural(primal.shape)), str(structural(primal.shape, tensor_tangent_type(primal).dtype))]
+    return " or ".join(able)
 
 
 def _chosen_record(primal: RecordType, given: Type) -> RecordType:
     if not isinstance(given, RecordType) or given.name not in ("", primal.name):
         raise TypeRuleError(f"admits no tangent {given}; choose {tangent_type(primal)}, or fields of it")
-    types = dict(given.fields)
+    view = primal.view_with(given.names)
+    kind, parts = ("field", primal.fields) if view is None else ("property", view.properties)
+    types, due = dict(given.fields), dict(parts)
     for name in types:
-        field = primal.get(name)
-        if field is None:
-            raise TypeRuleError(f"has no field '{name}' (fields: {', '.join(primal.names)})")
+        part = due.get(name)
+        if part is None:
+            told = ", ".join(due) if view is None else f"view '{view.name}': {', '.join(due)}"
+            raise TypeRuleError(f"has no {kind} '{name}' ({'fields: ' if view is None else ''}{told})")
         try:
-            types[name] = chosen(field, types[name])
+            types[name] = chosen(part, types[name])
         except TypeRuleError as error:
-            raise TypeRuleError(f"has the field '{name}' of type {field}, which {error}") from None
+            raise TypeRuleError(f"has the {kind} '{name}' of type {part}, which {error}") from None
     if not types:
         raise TypeRuleError(f"admits no tangent without fields; choose some of {tangent_type(primal)}")
-    fields = tuple((name, types[name]) for name in primal.names if name in types)
-    return RecordType(primal.name, fields, tangent=bool(primal.name))
+    if view is not None and (missing := [name for name in due if name not in types]):
+        raise TypeRuleError(f"has the view '{view.name}', of whose tangents no property may be left out; add {', '.join(missing)}")
+    return primal.tangents(tuple((name, types[name]) for name in due if name in types))
 
 
 def _row(primal: TensorType) -> TangentRow:
