@@ -193,6 +193,23 @@ DIFFERENCES = (
         lambda p: np.any([np.isinf(x) for x in p.operands], axis=0),
     ),
     Difference(
+        ("igamma", "igammac"),
+        "0",
+        "derivative from the right",
+        "NaN",
+        "it is the density there",
+        lambda p: p.operands[1] == 0,
+        ("jvp", "vjp"),
+    ),
+    Difference(
+        ("bessel_i1e",),
+        "NaN",
+        "derivative NaN",
+        "that near 0",
+        "the value is NaN",
+        lambda p: np.isnan(p.operands[0]),
+    ),
+    Difference(
         ("igamma_grad_a",),
         "the edges of the domain, and beyond them",
         "limits, and NaN",

@@ -36,7 +36,10 @@ FILES = [
 
 
 def derived(document: Document) -> Iterator[Document]:
-    """The document; its derivatives of the first and second order, as far as it has any; in a campaign what lies between, too."""
+    """The document; its derivatives of the first order, as far as it has any; in a campaign those of the second, too.
+
+    Those of the second are made of primitives that are tried by themselves.
+    """
     yield document
     wrt = [i.key for i in document.free_inputs if i.type.inexact]
     try:
@@ -44,10 +47,9 @@ def derived(document: Document) -> Iterator[Document]:
         yield first
         backward = transpose(first)
         yield backward
-        second = linearize(backward, wrt)
         if campaign():
-            yield from (materialize(backward), second)
-        yield transpose(second)
+            second = linearize(backward, wrt)
+            yield from (materialize(backward), second, transpose(second))
     except (TransformError, MissingRuleError, TypeRuleError, DocumentError):
         return
 
@@ -81,8 +83,8 @@ def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SAMPLES)))
 def test_samples_and_their_derivatives(file: Path) -> None:
     document, _ = parse_document(file.read_bytes(), file.name)
-    for made in derived(document):
-        require(made)
+    written = [require(made) for made in derived(document)]
+    assert written[0] == ("detached" not in file.name)
 
 
 LONG = frozenset({"regularized_incomplete_beta", "regularized_incomplete_beta_grad", "regularized_incomplete_beta_inv"})
@@ -115,16 +117,11 @@ def test_derivatives_that_take_long(op: str) -> None:
         require(made, "mlirbc")
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(documents(makers=REAL, dtypes=("f64", "f32")))
 def test_documents_of_any_form(document: Document) -> None:
     for made in derived(document):
         assert require(made)
-
-
-def test_most_samples_can_be_written() -> None:
-    documents = [parse_document(file.read_bytes(), file.name)[0] for file in FILES]
-    assert sum(require(document, "mlir") for document in documents) > 0.9 * len(documents)
 
 
 def test_bytes_are_the_same_for_the_same_document() -> None:

@@ -55,7 +55,7 @@ def test_examples_of_primitives(op):
 
 
 @ENGINE
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(80))
 @given(documents(makers=ANY, dtypes=("f64", "f32", "c128"), shapes=((), (), (3,))), seeds)
 def test_random_documents(engine, document, seed):
     head = materialize(document).head
@@ -63,7 +63,7 @@ def test_random_documents(engine, document, seed):
 
 
 @ENGINE
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(60))
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=2, max_nodes=12, bindings=False), seeds)
 def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
     wrt = [i.key for i in document.free_inputs]
@@ -72,7 +72,7 @@ def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
 
 
 @ENGINE
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(60))
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, bindings=False), st.data())
 def test_edges(engine, document, data):
     """NaN, infinities, zeros of both signs, subnormal numbers and others that overflow."""

@@ -144,8 +144,9 @@ def gamma_density(a: Term, x: Term, result: Term) -> Term:
 
 def _gamma_density(a: Term, x: Term) -> Term:
     # Near 0 by a power, whose derivatives are powers: those of a logarithm would be 0 times infinity at 0, and cancel.
+    # Below 0 there is neither a value nor a derivative, though powers may have one.
     near = lt(x, 1.0)
-    small = select_n(near, 0.5, x)
+    small = select_n(near, 0.5, select_n(lt(x, 0.0), x, math.nan))
     return select_n(near, exp(_log_gamma_density(a, select_n(near, x, 1.0))), power(small, a - 1) * exp(-(small + lgamma(a))))
 
 
