@@ -33,7 +33,7 @@ def test_a_file_that_is_no_result_is_not_written_over(tmp_path, name, command):
 
 
 @pytest.mark.parametrize(
-    "name", ["notes.txt", "notes.txt.gz", "y.json", "y.json.gz", "y.msgpack", "y.npy", "y.npz", "f.onnx", "f.mlir", "f.svg", "f.html"]
+    "name", ["notes.txt", "notes.txt.gz", "y.json", "y.json.gz", "y.msgpack", "y.npz", "f.onnx", "f.mlir", "f.svg", "f.html"]
 )
 def test_a_suffix_does_not_make_a_result_of_a_file_that_is_none(tmp_path, name):
     out = tmp_path / name
