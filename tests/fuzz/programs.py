@@ -15,6 +15,7 @@ from tests.fuzz.choices import Choices
 from tests.fuzz.differences import difference_interval, is_decided
 from tests.fuzz.target import Target, require_message
 from tests.interpret import evaluate, every_value, inner, random_value, tree, zeros
+from tests.runtime.engines.local import ELEMENTWISE
 from tests.runtime.test_plans import bits
 from tests.transforms.test_bulk import large_from
 from tidu_cli.checking.numeric.examples import example_cases
@@ -41,18 +42,22 @@ EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 ROUNDINGS = 2**12
 """In how many last places of its parts a sum may differ from another order of the same sum, condition of the program included."""
 
+PLAIN = ELEMENTWISE | {"dot_general", "reduce_sum", "reduce_max", "reduce_min", "cumsum", "dynamic_slice", "dynamic_update_slice"}
+"""What engines are held to units of; XLA compiles special functions and factorizations for many seconds."""
+
 
 @cache
-def cases() -> tuple[tuple[Case, ...], tuple[Case, ...]]:
-    """The examples of all primitives in all dtypes; and those in double precision alone, for difference quotients."""
+def cases() -> tuple[tuple[Case, ...], ...]:
+    """The examples of all primitives in all dtypes; those in double precision, for difference quotients; and plain ones."""
     found = tuple(case for p in BUILTIN for _, case in example_cases(BUILTIN, p))
-    return found, tuple(c for c in found if not _dtypes(c) & (INEXACT - {"f64", "c128"}))
+    double = tuple(c for c in found if not _dtypes(c) & (INEXACT - {"f64", "c128"}))
+    return found, double, tuple(c for c in found if c.op in PLAIN)
 
 
 @cache
-def _by_operand(double: bool) -> dict[Type, tuple[Case, ...]]:
+def _by_operand(some: int) -> dict[Type, tuple[Case, ...]]:
     index: dict[Type, list[Case]] = defaultdict(list)
-    for case in cases()[double]:
+    for case in cases()[some]:
         for type_ in {t for t in case.operands if t is not None}:
             index[type_].append(case)
     return {type_: tuple(found) for type_, found in index.items()}
@@ -63,14 +68,18 @@ def _dtypes(case: Case) -> set[str]:
 
 
 def make(choices: Choices) -> bytes:
-    """A document of one graph whose nodes mostly read one another."""
-    double = bool(choices.below(3))
+    """A document of any examples, or of those in double precision."""
+    return program(choices, int(bool(choices.below(3))))
+
+
+def program(choices: Choices, some: int) -> bytes:
+    """A document of one graph of some of `cases()`, by number, whose nodes mostly read one another."""
     made: dict[Type, list[tuple[int, int]]] = defaultdict(list)  # of each type, (node, slot), or (-1, number) of an input
     inputs: list[Type] = []
     nodes: list[tuple[Case, list[tuple[int, int]]]] = []
     for node in range(1 + choices.below(8)):
-        fitting = [c for t in list(made)[-3:] for c in _by_operand(double).get(t, ())]
-        case = choices.pick(fitting if fitting and not choices.one_in(5) else cases()[double])
+        fitting = [c for t in list(made)[-3:] for c in _by_operand(some).get(t, ())]
+        case = choices.pick(fitting if fitting and not choices.one_in(5) else cases()[some])
         operands = []
         for type_ in case.operands:
             assert type_ is not None
@@ -97,7 +106,7 @@ def judge(case: bytes) -> str:
     """Hold everything that is done with a program against the plain interpreter, and its derivative against its values."""
     document = parse_document(case, "f")[0]
     rng = np.random.default_rng(zlib.crc32(case))
-    at = {i.key: _drawn(i.type, rng) for i in document.head.inputs}
+    at = {i.key: drawn(i.type, rng) for i in document.head.inputs}
     with np.errstate(all="ignore"):
         in_every_form(document)
         by_every_engine(document, at)
@@ -133,8 +142,8 @@ def judge(case: bytes) -> str:
         return against_differences(document, at, {k: v[k.tangent(1)] for k in wrt}, pushed)
 
 
-def _drawn(type_: Type, rng: np.random.Generator) -> Any:
-    """Mostly numbers between 0 and 1, where most functions are defined."""
+def drawn(type_: Type, rng: np.random.Generator) -> Any:
+    """A value of a type: mostly numbers between 0 and 1, where most functions are defined."""
     value = random_value(type_, rng)
     if rng.integers(3) and isinstance(type_, TensorType) and type_.inexact:
         return np.asarray(np.abs(value.real) / 2 + 0.1 + (1j * value.imag if type_.complex else 0)).astype(value.dtype)
@@ -219,7 +228,7 @@ def in_batches(document: Document, at: Values, rng: np.random.Generator) -> None
     size, chosen = 3, keys[: 1 + int(rng.integers(len(keys)))]
     items = [
         at,
-        *({**at, **{i.key: _drawn(i.type, rng) for i in document.head.inputs if i.key in chosen}} for _ in range(size - 1)),
+        *({**at, **{i.key: drawn(i.type, rng) for i in document.head.inputs if i.key in chosen}} for _ in range(size - 1)),
     ]
     together = {**at, **{k: np.stack([item[k] for item in items]) for k in chosen}}
     axes = dict.fromkeys(chosen, 0)
