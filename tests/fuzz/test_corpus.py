@@ -29,6 +29,7 @@ def test_what_was_found(file):
         ("outputs", 60),
         ("programs", 40),
         ("engines", 40),
+        ("models", 40),
         ("special", 60),
         ("work", 15),
     ],
