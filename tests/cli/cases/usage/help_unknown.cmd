@@ -1,1 +1,0 @@
-tidu help nope
