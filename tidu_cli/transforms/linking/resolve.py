@@ -168,10 +168,9 @@ def _output(given: _Graphs, key: Key, output: Key) -> Place:
     if found is None:
         if output in outputs:
             raise UnknownNameError(f"cannot bind '{key}': only graphs that declare that input have an output '{output}'")
-        hint = output_hint(output, list(map(str, outputs)))
-        raise UnknownNameError(
-            f"cannot bind '{key}': no graph has an output '{output}'{hint} (outputs: {listed(list(map(str, outputs)))})"
-        )
+        known = sorted(map(str, outputs))
+        hint = f"{output_hint(output, known)} (outputs: {listed(known)})"
+        raise UnknownNameError(f"cannot bind '{key}': no graph has an output '{output}'{hint}")
     return found
 
 
