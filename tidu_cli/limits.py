@@ -173,7 +173,9 @@ def refuse_steps() -> NoReturn:
 def parse_count(text: str) -> int:
     """A number of nodes or steps from text such as `500000`, `200k`, `10M`; k, M, G are powers of 1000. Raises EvaluationError."""
     match = re.fullmatch(r"([0-9]{1,12})([kKMG]?)", text.strip())
-    if match is None or not int(match[1]):
+    if match is not None and not int(match[1]):
+        raise EvaluationError("a limit of 0 allows nothing; the least is 1")
+    if match is None:
         raise EvaluationError(f"malformed count '{text[:40]}': write it as 500000, 200k or 10M")
     scale: int = 1000 ** " KMG".index(match[2].upper() or " ")
     return int(match[1]) * scale

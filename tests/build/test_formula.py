@@ -147,7 +147,7 @@ REFUSED = {
     "sum(x, dtype=f23)": "not a dtype; did you mean 'f32'?",
     "sum(*x)": "no place in a formula",
     "sum(**x)": "'**' has no place",
-    "x +": "invalid syntax",
+    "x +": "is unfinished: something must follow 'x +'",
     "": "is empty",
     "#": "is empty",
     "-" * 5000 + "x": "nests too deeply",

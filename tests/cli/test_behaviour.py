@@ -36,7 +36,7 @@ def test_out_is_written_with_the_permissions_of_a_new_file(tmp_path):
 
 def test_out_keeps_the_permissions_of_the_file_it_replaces(tmp_path):
     out = tmp_path / "out.json"
-    out.write_text("before")
+    out.write_text("{} before")
     out.chmod(0o640)
     succeed(*LINEARIZE, "-o", out)
     assert stat.S_IMODE(out.stat().st_mode) == 0o640
@@ -44,16 +44,16 @@ def test_out_keeps_the_permissions_of_the_file_it_replaces(tmp_path):
 
 def test_out_is_replaced_at_once(tmp_path):
     out = tmp_path / "out.json"
-    out.write_text("before")
+    out.write_text("{} before")
     with out.open() as reader:
         succeed(*LINEARIZE, "-o", out)
-        assert reader.read() == "before"
+        assert reader.read() == "{} before"
     assert os.listdir(tmp_path) == ["out.json"]
 
 
 def test_out_that_is_a_link_stays_one(tmp_path):
     target = tmp_path / "target.json"
-    target.write_text("before")
+    target.write_text("{} before")
     link = tmp_path / "link.json"
     link.symlink_to("target.json")
     succeed(*LINEARIZE, "-o", link)
@@ -68,11 +68,11 @@ def test_out_may_be_a_device_or_standard_output():
 @pytest.mark.parametrize("command", ["linearize --wrt z", "transpose", "eval --set x=three", "materialize --output z", "resolve -"])
 def test_a_failure_leaves_out_untouched_and_nothing_beside_it(tmp_path, command):
     out = tmp_path / "out.json"
-    out.write_text("before")
+    out.write_text("{} before")
     name, *rest = command.split()
     broken = document(graph([("nope", 0)])) if name == "resolve" else document(graph(outputs=[("y", 0)]))
     assert invoke(name, *rest, "-o", out, input=broken).exit_code == 1
-    assert (out.read_text(), os.listdir(tmp_path)) == ("before", ["out.json"])
+    assert (out.read_text(), os.listdir(tmp_path)) == ("{} before", ["out.json"])
 
 
 def test_the_suffix_says_the_format_and_what_contradicts_it_is_wrong_usage(tmp_path):

@@ -32,6 +32,36 @@ def test_a_file_that_is_no_result_is_not_written_over(tmp_path, name, command):
     assert (out.read_bytes(), os.listdir(tmp_path)) == (SOURCES[name], [name])
 
 
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "notes.txt.gz", "y.json", "y.json.gz", "y.msgpack", "y.npz", "f.onnx", "f.mlir", "f.svg", "f.html"]
+)
+def test_a_suffix_does_not_make_a_result_of_a_file_that_is_none(tmp_path, name):
+    out = tmp_path / name
+    verb = {"onnx": "convert", "mlir": "convert", "svg": "dot", "html": "view"}.get(name[2:], "eval --set x=3")
+    for notes in (b"to do: everything\n", b"buy  milk [3] x\n"):
+        out.write_bytes(notes)
+        result = invoke(*verb.split(), F, "-o", out)
+        assert (result.exit_code, out.read_bytes(), os.listdir(tmp_path)) == (2, notes, [name])
+        assert f"'{out}' is there, and is no document or other result, so it is not written over" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("f64[]", "3"),
+        ("bool[2]", "[true,false]"),
+        ("c64[2,2]", "[[1,2],[3,4]]"),
+        ("datetime[D]", '"2026-11-27"'),
+        ("duration[h][3]", "[1,2,3]"),
+    ],
+)
+def test_a_table_is_replaced_by_a_table(tmp_path, type_, value):
+    out = tmp_path / "y.txt"
+    for _ in range(2):
+        succeed("eval", "x", "-i", f"x:{type_}", "--set", f"x={value}", "-o", out)
+    assert out.read_bytes() == succeed("eval", "x", "-i", f"x:{type_}", "--set", f"x={value}", "--format", "table")
+
+
 @pytest.mark.parametrize("found", [b"", PLAIN, gzip.compress(PLAIN), b"  \n" + PLAIN, b"digraph {}", b"\x81\xa4tidu\x01"])
 @pytest.mark.parametrize("name", ["result", "tmp.u7Gz3Kq"])
 def test_a_result_without_a_suffix_of_a_format_is_written_over(tmp_path, found, name):

@@ -209,7 +209,7 @@ def test_a_scheduler_that_is_not_there():
         (["--scheduler", "local"], 2, "are for a batch; say with --batch KEY=0 which input has one"),
         (["--reduce", "sum"], 2, "are for a batch; say with --batch KEY=0 which input has one"),
         (["--batch", "x=0", "--resume"], 2, "--resume goes on from what is beside OUT; give the -o OUT of the run that broke off"),
-        (["--batch", "x=0", "--chunk", "0"], 2, "Invalid value for '--chunk': 0 is not in the range x>=1."),
+        (["--batch", "x=0", "--chunk", "0"], 2, "Invalid value for '--chunk': '0' is not a whole number from 1 on"),
     ],
 )
 def test_misuse(given, status, told):

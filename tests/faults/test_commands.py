@@ -215,16 +215,16 @@ def small_disk(tmp_path):
 @pytest.mark.campaign
 def test_a_full_disk(small_disk, sources):
     target = small_disk / "out.json"
-    target.write_bytes(b"before")
+    target.write_bytes(b"{} before")
     done = process("convert", sources[0][0], "-o", target)
     assert (done.returncode, done.stderr.decode()) == (1, f"tidu convert: error: {target}: cannot write: no space left on device\n")
-    assert target.read_bytes() == b"before" and os.listdir(small_disk) == [target.name]
+    assert target.read_bytes() == b"{} before" and os.listdir(small_disk) == [target.name]
 
 
 @pytest.mark.campaign
 def test_a_read_only_file_system(small_disk):
     target = small_disk / "out.json"
-    target.write_bytes(b"before")
+    target.write_bytes(b"{} before")
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     for path in (target, small_disk / "new.json"):
         done = process("convert", F, "-o", path)
@@ -248,14 +248,14 @@ def as_anyone(*args):
 
 def test_what_may_not_be_written(tmp_path):
     target, folder = tmp_path / "out.json", tmp_path / "folder"
-    target.write_bytes(b"before")
+    target.write_bytes(b"{} before")
     target.chmod(0o400)
     folder.mkdir(0o500)
-    (folder / "out.json").write_bytes(b"before")
+    (folder / "out.json").write_bytes(b"{} before")
     for path in (target, folder / "new.json", folder / "out.json"):
         done = as_anyone("convert", F, "-o", path)
         assert (done.returncode, done.stderr.decode()) == (1, f"tidu convert: error: {path}: cannot write: permission denied\n")
-    assert target.read_bytes() == (folder / "out.json").read_bytes() == b"before"
+    assert target.read_bytes() == (folder / "out.json").read_bytes() == b"{} before"
     assert (os.listdir(folder), sorted(os.listdir(tmp_path))) == (["out.json"], ["folder", "out.json"])
 
 
@@ -292,7 +292,7 @@ def test_a_writer_that_dies(tmp_path, sources, form):
     """What it has written so far is no document, and is not taken for one."""
     data = process("convert", sources[0][0], "--format", form).stdout
     target = tmp_path / "out.json"
-    target.write_bytes(b"before")
+    target.write_bytes(b"{} before")
     for size in (0, 1, len(data) // 2, len(data) - 3):
         copying = f"sys.stdout.buffer.write(sys.stdin.buffer.read({size})); sys.stdout.flush(); time.sleep(6000)"
         writer = started(sys.executable, "-c", f"import sys, time; {copying}", stdin=subprocess.PIPE)
@@ -306,7 +306,7 @@ def test_a_writer_that_dies(tmp_path, sources, form):
         _, err = reader.communicate(timeout=LIMIT)
         (line,) = err.decode().splitlines()
         assert reader.returncode == 1 and line.startswith("tidu convert: error: stdin: ")
-        assert target.read_bytes() == b"before" and os.listdir(tmp_path) == [target.name]
+        assert target.read_bytes() == b"{} before" and os.listdir(tmp_path) == [target.name]
         writer.stderr.close()
 
 

@@ -24,6 +24,8 @@ FILES = {
     "n.json": b"3",
     "model.py": b"def f(x):\n    return x\n",
     "notes": b"to do: everything\n",
+    "notes.txt": b"to do: the rest\n",
+    "numbers.json": b"1 2 3\n",
 }
 MADE = ("f.json.gz", "f.msgpack", "v.npz", "new.json", "folder", "folder/", "nowhere/f.json")
 """Names of a -o that the folder has no file of, or none of that form."""
@@ -93,7 +95,7 @@ def judge(case: bytes) -> str:
     assert set(changed) <= next((same for same in SAME if out in same), {out}), f"files changed that nobody named: {changed}"
     if "--force" not in words:
         read = {file for file in before if any(file in word for word in words)}
-        kept = {"notes", "model.py", *read, *(name for same in SAME if same & read for name in same)}
+        kept = {"notes", "notes.txt", "numbers.json", "model.py", *read, *(name for same in SAME if same & read for name in same)}
         if _gives_document(words):
             kept -= {name for same in SAME for name in same}
         assert not kept.intersection(changed), f"replaced by something of another kind: {changed}"

@@ -12,11 +12,13 @@ from tests.fuzz.targets import TARGETS
 
 SHARES = {
     "documents": 0.45,
-    "values": 0.3,
+    "values": 0.29,
     "formulas": 0.215,
     "commands": 0.014,
     "outputs": 0.005,
     "programs": 0.01,
+    "engines": 0.005,
+    "models": 0.005,
     "special": 0.005,
     "work": 0.001,
 }

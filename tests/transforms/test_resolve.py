@@ -114,7 +114,7 @@ def test_bindings_that_cannot_be() -> None:
         resolve([f, other, g], bind=[(key("t"), key("s")), (key("t"), key("s2"))])
     with raises(UnknownNameError, "no graph has an input 'tt' to bind; did you mean 't'?"):
         resolve([f, g], bind=[(key("tt"), key("s"))])
-    with raises(UnknownNameError, "cannot bind 't': no graph has an output 'ss'; did you mean 's'?"):
+    with raises(UnknownNameError, "cannot bind 't': no graph has an output 'ss'; did you mean 's'? (outputs: s, z)"):
         resolve([f, g], bind=[(key("t"), key("ss"))])
     with raises(UnknownNameError, "cannot bind 't': only graphs that declare that input have an output 'z'"):
         resolve([f, g], bind=[(key("t"), key("z"))])

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from tidu_cli.cli.options import Whole
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -20,7 +22,7 @@ def scheduler_option(function: F) -> F:
 def chunk_option(function: F) -> F:
     """The option --chunk."""
     text = "As many items go together. [default: as many as make a second of work]"
-    return click.option("--chunk", type=click.IntRange(1), metavar="N", help=text)(function)
+    return click.option("--chunk", type=Whole(1), metavar="N", help=text)(function)
 
 
 def reduce_option(function: F) -> F:

@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.cli.module_report import VERIFIED
 from tidu_cli.cli.options import is_plain, known_primitives, shown
 from tidu_cli.cli.value_options import file_values, input_types
 from tidu_cli.errors import counted
@@ -37,7 +38,7 @@ def report_on_model(
         report = check_document(document, vocabulary(document.cases), rest)
     report.facts = found.facts() | _derivatives(document)
     if imported.claim == "verified":
-        report.facts["claims"] = "verified: the document, written anew, is what the model runs"
+        report.facts["claims"] = VERIFIED
     if "numeric" in parts:
         double = _read(data, path, _in_double(choices)).document
         given = _given(double, files)

@@ -13,6 +13,9 @@ from tidu_cli.graph.graph import Document
 if TYPE_CHECKING:
     from tidu_cli.checking.against import Agreement
 
+VERIFIED = "verified: the file runs exactly what its document says"
+"""Also of models of ONNX: written anew, the document is the same file."""
+
 
 def document_and_claims(data: bytes, path: str, seed: int) -> tuple[Document, str, list[str]]:
     """A module's document, what is known of its claim to be that, "" where it claims nothing, and what is wrong with it.
@@ -24,14 +27,14 @@ def document_and_claims(data: bytes, path: str, seed: int) -> tuple[Document, st
         return imported.document, "; ".join(imported.notes) and f"not followed: {'; '.join(imported.notes)}", []
     try:
         if _is_written(data, path, imported.document):
-            return imported.document, "verified: the document, written anew, is what the module runs", []
+            return imported.document, VERIFIED, []
         agreements = _compared(imported.document, _read(data, path, plain=True).document, seed)
     except TiduError as error:
         return imported.document, f"not verified: {error}", []
     wrong = [f"claims: output '{a.output}' of the document {a.text} against what the module runs" for a in agreements if not a.ok]
     if wrong:
-        return imported.document, "wrong: the module runs something else than the document; --plain reads what it runs", wrong
-    text = "not verified: the installed JAX writes the document as another module; at random inputs both give the same"
+        return imported.document, "wrong: the module does not run what its document says; --plain reads what it runs", wrong
+    text = "not verified: the installed JAX writes the document as another module, whose values at random inputs are the same"
     return imported.document, text, []
 
 

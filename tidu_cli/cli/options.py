@@ -60,6 +60,19 @@ class Parsed(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
+class Whole(click.IntRange):
+    """A whole number from `min` on, or to `max`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse the text."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(
+                f"'{value}' is not a whole number from {self.min} {'on' if self.max is None else f'to {self.max}'}", param, ctx
+            )
+
+
 def pass_number(text: str) -> int:
     """A pass number. Raises KeyTextError for what is none."""
     if not re.fullmatch("[0-9]{1,16}", text):

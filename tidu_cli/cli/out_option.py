@@ -94,8 +94,9 @@ _ELSEWHERE = {
 
 
 def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str | None:
-    """Why a file that is there is not to be written over: neither its name nor its contents say that it is a result."""
-    if format_of(out) in formats or _is_special(out) or not os.path.exists(out):
+    """Why a file that is there is not to be written over: its contents do not say that it is a result. Any text is CSV."""
+    named = found if (found := format_of(out)) in formats else None
+    if named == "csv" or _is_special(out) or not os.path.exists(out):
         return None
     from tidu_cli.formats.detect import MODELS, format_found
 
@@ -105,8 +106,9 @@ def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str 
         found = None
     if found is None:
         return f"'{out}' is there, and is no document or other result, so it is not written over; give another name, or --force"
-    if found in MODELS and chosen not in (None, found):
-        return f"'{out}' is there, and is a model ({found}), which {chosen} does not replace; give another name, or --force"
+    result = chosen or named
+    if found in MODELS and result not in (None, found):
+        return f"'{out}' is there, and is a model ({found}), which {result} does not replace; give another name, or --force"
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def set_option(text: str) -> Callable[[F], F]:
     """The option --set KEY=VALUE, which repeats; `text` is its help."""
-    return _assignments("--set", "settings", "KEY=VALUE", text)
+    return _assignments("--set", "settings", "KEY=VALUE", "x=3 or x=[1,2]", text)
 
 
 def move_options(function: F) -> F:
@@ -38,14 +39,14 @@ def move_options(function: F) -> F:
         metavar="FILE",
         help="Such tangents by key, that of an input x or one such as x@-1, as vjp gives it: JSON, npz or msgpack; repeats.",
     )(function)
-    return _assignments("--move", "moves", "KEY=TANGENT", text)(function)
+    return _assignments("--move", "moves", "KEY=TANGENT", "x=0.5", text)(function)
 
 
-def _assignments(option: str, name: str, metavar: str, text: str) -> Callable[[F], F]:
+def _assignments(option: str, name: str, metavar: str, such: str, text: str) -> Callable[[F], F]:
     """An option that repeats. That some = has a key to its left is seen at once; which one it is, the document says."""
 
     def checked(setting: str) -> str:
-        complaint = f"'{setting}' is not {metavar}, such as x=3 or x=[1,2]"
+        complaint = f"'{setting}' is not {metavar}, such as {such}"
         for at in reversed([at for at, character in enumerate(setting) if character == "="]):
             try:
                 parse_key(setting[:at])
@@ -61,6 +62,7 @@ batch_option = _assignments(
     "--batch",
     "batches",
     "KEY=AXIS",
+    "x=0",
     "An input of which a batch is given, along this axis of it (0 the first, -1 the last); repeats.",
 )
 """The option --batch KEY=AXIS, which repeats."""
@@ -121,12 +123,11 @@ def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str,
 
 def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
     """The axes of --batch, by input. Raises TiduError for keys that are unknown or bound, and for what is no number."""
-    axes: dict[Key, int] = {}
-    for key, axis in _assigned(document, settings, {}, "--batch", "a batch").items():
-        if type(axis) is not int:
+    for setting in settings:
+        key, _, axis = setting.rpartition("=")
+        if not re.fullmatch("-?[0-9]{1,18}", axis):
             raise TransformError(f"--batch {key}: the axis is a whole number, such as 0 for the first one or -1 for the last")
-        axes[key] = axis
-    return axes
+    return {key: int(str(axis)) for key, axis in _assigned(document, settings, {}, "--batch", "a batch").items()}
 
 
 def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, Constant]:

@@ -19,6 +19,9 @@ def read_constant(text: str, where: str) -> Any:
 
     `where` is how messages name the option, such as `-i n`. Raises DocumentError, and LimitError for an array larger than memory.
     """
+    if text.strip() in ("", "@"):
+        what = f"no file is named after the @; write {where}=@FILE" if text else f"no value stands after the =; write {where}=5"
+        raise DocumentError(f"{where}: {what}")
     if not text.startswith("@"):
         return _json(text, where)
     path = text[1:]

@@ -22,6 +22,12 @@ _BEGINNINGS = {
     b"%PDF": "pdf",
 }
 
+_TABLE = re.compile(rb"\S[^\n]*?  (?:bool|bf16|[cfiu][0-9]+|datetime|duration)\[[\w,\[\]]*\] ")
+"""How a table of values begins: a name, a type and then the elements."""
+
+_HEAD = 2**20
+"""A document is recognized by what it has within so many bytes, and a table by its first line."""
+
 
 def format_found(path: str) -> str | None:
     """The format of a file, "" if it is empty, or none that one could write over; None if it is of no format that tidu knows.
@@ -39,11 +45,10 @@ def format_found(path: str) -> str | None:
             return "onnx"
         if kind := module_kind(source):
             return "mlir" if kind == "text" else "mlirbc"
+        if _TABLE.match(source.head(_HEAD)):
+            return "table"
     return next((found for beginning, found in _BEGINNINGS.items() if first.startswith(beginning)), None)
 
-
-_HEAD = 2**20
-"""A document is recognized by what it has within so many bytes."""
 
 _VERSION = re.compile(rb'"tidu"\s*:\s*1\s*[,}]|\xa4tidu\x01')
 """The version of a document, in JSON and in msgpack."""

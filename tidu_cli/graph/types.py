@@ -154,7 +154,29 @@ def _hint(text: str, dtype: str) -> str:
     word = dtype.partition("[")[0]
     if word in (DATETIME, DURATION) or text.startswith((DATETIME, DURATION)):
         return f"; write a unit of time ({', '.join(UNITS)}), such as {DATETIME}[ms] or {DURATION}[h][3]"
-    return did_you_mean(dtype, list(ITEMSIZE)) if dtype and "[" in text else "; write dtype[shape], such as f64[3,4] or f64[]"
+    if text.partition("[")[0] in ITEMSIZE and text.endswith("]") and " " not in text:
+        return "; sizes are whole numbers, such as f64[3,4], and f64[] is a number"
+    hint = type_hint(text) or (did_you_mean(dtype, list(ITEMSIZE)) if dtype and "[" in text else "")
+    return hint or "; write dtype[shape], such as f64[3,4] or f64[]"
+
+
+_ELSEWHERE = {
+    "float": "f64", "double": "f64", "real": "f64", "single": "f32", "half": "f16", "bfloat16": "bf16",
+    "int": "i64", "integer": "i64", "long": "i64", "complex": "c128", "boolean": "bool",
+}  # fmt: skip
+"""What other languages call dtypes; NumPy's, such as float64, have a letter for a word."""
+
+
+def type_hint(text: str) -> str:
+    """A hint `; did you mean 'f64[2]'?` for a type in other words, such as float64[2], f64(2), F64[2] or f64; or nothing."""
+    match = re.fullmatch(r"([a-z]+)([0-9]{0,3})(?:\[(.*)\]|\((.*?),?\))?", text[:60].lower().replace(" ", ""), re.ASCII)
+    if match is None:
+        return ""
+    word, bits, shape = match[1], match[2], match[3] or match[4] or ""
+    letter = {"float": "f", "int": "i", "uint": "u"}.get(word, word)
+    dtype = _ELSEWHERE.get(word + bits) or (f"c{bits}" if word == "complex" else letter + bits)
+    meant = f"{dtype}[{shape}]"
+    return f"; did you mean '{meant}'?" if dtype in ITEMSIZE and meant != text and _TEXT.fullmatch(meant) else ""
 
 
 Path = tuple[str, ...]

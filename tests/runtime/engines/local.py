@@ -88,6 +88,9 @@ def require_near(found: Any, due: Any, case: Case, operands: list[Any], what: st
 
 
 def scale_of(operands: list[Any]) -> float:
-    """The greatest finite number among operands."""
-    found = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in map(np.atleast_1d, operands) if x.dtype.kind in "fc"]
+    """The greatest finite number among operands, parts of records included."""
+    parts: list[Any] = []
+    for operand in operands:
+        each(parts.append, operand)
+    found = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in map(np.atleast_1d, parts) if x.dtype.kind in "fc"]
     return float(max(found, default=0.0))

@@ -14,7 +14,7 @@ from tidu_cli.build.arguments.given import Data, Given, Static
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.formulas.language import function_names
 from tidu_cli.build.formulas.walker import MAX_DEPTH, FormulaError, Walker
-from tidu_cli.build.formulas.words import instead_of_syntax
+from tidu_cli.build.formulas.words import syntax_fault
 from tidu_cli.build.recorder import Recorder, chosen, default_output
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -96,7 +96,7 @@ def _parsed(text: str) -> list[ast.stmt]:
             warnings.simplefilter("ignore")
             statements = ast.parse(text.strip()).body
     except SyntaxError as error:
-        raise FormulaError(f"formula, column {error.offset or 1}: {error.msg}{instead_of_syntax(text)}") from None
+        raise FormulaError(f"formula, column {error.offset or 1}: {syntax_fault(text, error)}") from None
     except (RecursionError, MemoryError):
         raise FormulaError(f"formula: nests too deeply; the most is {MAX_DEPTH} levels") from None
     except ValueError as error:  # a NUL, half of a surrogate pair, an integer of thousands of digits

@@ -115,6 +115,14 @@ def instead_of_name(name: str, known: Sequence[str]) -> str:
     return did_you_mean(name, list(known), alike=0.75) if len(name) > 2 else ""
 
 
-def instead_of_syntax(text: str) -> str:
-    """A hint `; write ...` for a text that is no formula, or nothing."""
-    return next((f"; {hint}" for pattern, hint in SYNTAX if re.search(pattern, text)), "")
+def syntax_fault(text: str, error: SyntaxError) -> str:
+    """What Python's parser has against a text that is no formula, and a hint `; write ...` where one is known."""
+    hint = next((f"; {hint}" for pattern, hint in SYNTAX if re.search(pattern, text)), "")
+    line, at = (error.text or text).rstrip(), (error.offset or 1) - 1
+    if error.msg.endswith("was never closed"):
+        return f"{error.msg}; add the bracket that closes it"
+    if error.msg != "invalid syntax":
+        return f"{error.msg}{hint}"
+    if at >= len(line):
+        return f"is unfinished: something must follow '{line[-12:]}'{hint}"
+    return f"'{line[at : at + 12]}' cannot stand here{hint}"

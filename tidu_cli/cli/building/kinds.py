@@ -31,6 +31,8 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
     Python without a function, and for one that is not there but nearly; UsageError where -i has no use, as it is not `shared` by
     several documents.
     """
+    if not argument:  # as of "$FILE" that no one has set
+        raise DocumentError("the name of the file is empty; give a file, a formula, or - for standard input")
     if argument == "-" or os.path.exists(argument):
         if argument.endswith(".py"):
             raise DocumentError(f"{argument}: is a file of Python; name a function of it, {argument}:{_some_function(argument)}")

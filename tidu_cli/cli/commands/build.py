@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
-from tidu_cli.cli.building.declarations import inputs_option
+from tidu_cli.cli.building.declarations import declared, inputs_option
 from tidu_cli.cli.building.documents import built
-from tidu_cli.cli.building.kinds import FUNCTION, Kind
+from tidu_cli.cli.building.kinds import FILES, FUNCTION, Kind, kind_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit, example
@@ -73,8 +74,9 @@ def command(
         raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
     if by_jax and kind != "function":
         raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
-    if sources and (by_jax or kind != "function"):
-        raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
+    if os.path.isfile(source) or (source.lower().endswith(FILES) and not declared()):
+        kind_of(source, shared=True)  # which names a function of a file of Python
+        raise click.UsageError(f"'{source}' names a file, and tidu build takes a formula or FILE.py:FUNCTION")
     how: dict[str, Any] = {"rules": rules is not False} if by_jax else {"source": sources} if sources else {}
     name = name or (None if kind == "function" else "f")
     document = built(source, kind, (), files, jax=by_jax, name=name, outputs=outputs, **how)

@@ -12,6 +12,7 @@ from tidu_cli.cli.building.kinds import kind_of, require_all_taken
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.model_options import chosen, size_options
 from tidu_cli.cli.options import (
+    Whole,
     emit_json,
     emit_lines,
     example,
@@ -66,7 +67,7 @@ _DTYPES = ("f64", "c128")
     help="Compare the values of a model of ONNX with those of this runtime, which is a package of its own.",
 )
 @size_options
-@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of the random inputs.")
+@click.option("--seed", type=Whole(0), default=0, metavar="N", help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option
 @plugins_option

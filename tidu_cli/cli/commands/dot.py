@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import KEY, chosen_format, emit_bytes, example, file_argument, load, require_printable
+from tidu_cli.cli.options import KEY, Whole, chosen_format, emit_bytes, example, file_argument, load, require_printable
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
@@ -37,7 +37,7 @@ def picture_options(function: F) -> F:
     function = click.option("--expand", is_flag=True, help=expand)(function)
     limit = f"Draw every node, but refuse more things than this, or {EDGES} times as many edges. [default with --expand: {LIMIT}; "
     limit += "none for DOT text]"
-    function = click.option("--limit", type=click.IntRange(min=1), metavar="N", help=limit)(function)
+    function = click.option("--limit", type=Whole(min=1), metavar="N", help=limit)(function)
     collapse = "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."
     function = click.option("--collapse", is_flag=True, help=collapse)(function)
     highlight = "Fade all but the paths from inputs to outputs that go through this input or output; repeats."
@@ -90,7 +90,7 @@ def _needed(n: int, n_edges: int) -> int:
 @click.option("--open", "opened", multiple=True, metavar="GROUP", help="Draw what is in the groups of this name or line; repeats.")
 @click.option(
     "--depth",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     metavar="N",
     help="Open groups to this depth. [default: as a screen has room for]",
 )

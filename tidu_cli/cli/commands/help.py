@@ -16,7 +16,9 @@ class _Topic(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices:
-            self.fail(f"no command '{printable(value)}'{did_you_mean(value, list(self.choices))}", param, ctx)
+            self.fail(
+                f"no command '{printable(value)}'{did_you_mean(value, list(self.choices))} (tidu --help lists them)", param, ctx
+            )
         return str(value)
 
 

@@ -62,7 +62,7 @@ def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:
     declared = {str(i.key) for document in documents for graph in document.graphs for i in graph.inputs}
     splits = [(bind[:at], bind[at + 1 :]) for at, character in enumerate(bind) if character == "="]
     if not splits:
-        raise click.BadParameter(f"'{bind}' is not INPUT=KEY", param_hint="'--bind'")
+        raise click.BadParameter(f"'{bind}' is not INPUT=KEY, such as x=y", param_hint="'--bind'")
     key, output = next((split for split in splits if split[0] in declared), splits[0])
     try:
         return parse_key(key), parse_key(output)

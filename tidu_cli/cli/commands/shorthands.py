@@ -26,6 +26,7 @@ from tidu_cli.cli.engine_options import chosen_engine, engine_options, engine_wo
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     KEY,
+    Whole,
     chosen_format,
     chosen_inputs,
     emit,
@@ -234,7 +235,7 @@ def hessian(**given: Any) -> dict[str, Any]:
 @_shorthand(
     "tidu derivative samples/cube.json --wrt x --order 2 --set x=3",
     click.option("--wrt", type=KEY, required=True, metavar="KEY", help="The input to differentiate by: one number."),
-    click.option("--order", type=click.IntRange(1, 64), default=1, metavar="N", help="The order, from 1 on. [default: 1]"),
+    click.option("--order", type=Whole(1, 64), default=1, metavar="N", help="The order, from 1 on. [default: 1]"),
 )
 def derivative(**given: Any) -> dict[str, Any]:
     """Derive by one number, N times.

@@ -104,9 +104,13 @@ def parse_assignment(
     type_ = declared.get(key)
     if value_text.startswith("@"):
         path = value_text[1:]
+        if not path:
+            raise DocumentError(f"{where}: no file is named after the @; write @FILE.npy")
         if is_place(path, in_parts=key in in_parts):
             return key, value_at(path, where, in_parts=key in in_parts)
         return key, _read_npy(path, where)
+    if not value_text.strip():
+        raise DocumentError(f"{where}: no value stands after the =; write {key_text}=3 or {key_text}=[1,2]")
     a_time = type_ is None or (isinstance(type_, TensorType) and type_.dtype in DATETIMES)
     if a_time and _DATE.match(value_text):
         return key, value_text

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from tidu_cli.errors import TypeTextError, did_you_mean
-from tidu_cli.graph.types import DTYPES, ITEMSIZE, MAX_BYTES, OPEN_SHAPE, TIMES, RecordType, TensorType, Type, parse_type
+from tidu_cli.graph.types import DTYPES, ITEMSIZE, MAX_BYTES, OPEN_SHAPE, TIMES, RecordType, TensorType, Type, parse_type, type_hint
 
 MAX_LEAVES = 1000
 """As many tensors as a record type may hold, all nested ones together."""
@@ -42,7 +42,11 @@ def parse_value_type(text: str, declared: Mapping[str, RecordType] = NO_RECORDS,
     """
     if not text.startswith(("{", "(")) and text not in declared and not open_shapes and "{" not in text:
         if _NAME.fullmatch(text) and text not in _RESERVED:
-            hint = did_you_mean(text, list(declared)) or "; declare it under 'types', or write dtype[shape], such as f64[3,4]"
+            hint = (
+                did_you_mean(text, list(declared))
+                or type_hint(text)
+                or "; declare it under 'types', or write dtype[shape], such as f64[3,4]"
+            )
             raise TypeTextError(f"unknown type {text[:60]!r}{hint}")
         return parse_type(text)
     if text != text.strip():
@@ -112,7 +116,7 @@ class _Parser:
         if kind == "name" and self.open_shapes and token in ITEMSIZE:
             return TensorType(token, OPEN_SHAPE)
         if kind == "name":
-            hint = did_you_mean(token, [*self.declared, *(ITEMSIZE if self.open_shapes else ())])
+            hint = did_you_mean(token, [*self.declared, *(ITEMSIZE if self.open_shapes else ())]) or type_hint(token)
             raise TypeTextError(f"unknown type {token[:60]!r}{hint or '; write dtype[shape], such as f64[3,4] or f64[]'}")
         raise self.malformed()
 

@@ -17,7 +17,7 @@ from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, Place, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest
-from tidu_cli.graph.select import another_name, find_value, output_hint
+from tidu_cli.graph.select import another_name, find_value, listed, output_hint
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.vocabulary import joint_vocabulary
@@ -168,7 +168,8 @@ def _output(given: _Graphs, key: Key, output: Key) -> Place:
     if found is None:
         if output in outputs:
             raise UnknownNameError(f"cannot bind '{key}': only graphs that declare that input have an output '{output}'")
-        hint = output_hint(output, list(map(str, outputs)))
+        known = sorted(map(str, outputs))
+        hint = f"{output_hint(output, known)} (outputs: {listed(known)})"
         raise UnknownNameError(f"cannot bind '{key}': no graph has an output '{output}'{hint}")
     return found
 

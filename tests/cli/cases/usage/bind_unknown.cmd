@@ -1,0 +1,1 @@
+tidu resolve samples/f.json --bind x=q

@@ -1,0 +1,1 @@
+tidu build samples/f.json

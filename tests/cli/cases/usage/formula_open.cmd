@@ -1,0 +1,1 @@
+tidu build '(x' -i 'x:f64[]'

@@ -1,0 +1,1 @@
+tidu eval ''
