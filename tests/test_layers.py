@@ -13,10 +13,11 @@ import tidu_cli
 from tidu_cli.lax.builtin import BUILTIN
 
 ROOT = Path(tidu_cli.__file__).parent
-COMMON = {"errors", "limits", "watching"}
+COMMON = {"errors", "limits", "streams", "watching"}
 MAY_IMPORT = {
     "errors": set(),
     "limits": {"errors"},
+    "streams": set(),
     "watching": set(),
     "graph": COMMON,
     "rules": COMMON | {"graph"},
@@ -115,7 +116,8 @@ def test_transforms_name_no_primitive(path: Path) -> None:
 
 def test_the_checks_see_what_they_look_for() -> None:
     assert {layer for layer, _ in imported_layers(ROOT / "transforms" / "transpose.py")} == MAY_IMPORT["transforms"] - {
-        "limits"
+        "limits",
+        "streams",
     } | {"transforms"}
     assert "dot_general" in {text for text, _ in string_literals(ROOT / "lax" / "linear_algebra" / "contraction.py")}
     assert {layer_of(path) for path in MODULES} <= set(MAY_IMPORT)

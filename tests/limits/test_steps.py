@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from importlib.util import find_spec
 
 import pytest
 
 import tidu_cli
 from tests.cli.running import invoke, succeed
+from tests.custom.making import body, unary
 from tests.loops import F64, NESTED, SCAN, WHILE, document, graph, node
 from tests.programs import needs
 from tidu_cli.errors import StepsError
@@ -35,8 +37,19 @@ def test_as_many_steps_as_there_are_are_enough_and_one_fewer_is_not(name, engine
     data, inputs, n = LOOPS[name]
     expected = tidu_cli.evaluate(read(data), inputs)
     assert str(tidu_cli.evaluate(read(data), inputs, engine=engine, max_steps=n)) == str(expected)
-    with pytest.raises(StepsError, match=rf"graph 'f'.*: its loops run on, more than the limit of {n - 1} steps; allow more with"):
+    place = rf"graph 'f', node \d+ \({'while' if name == 'while' else 'scan'}\)"
+    with pytest.raises(StepsError, match=rf"^{place}: its loops run on, more than the limit of {n - 1} steps; allow more with"):
         tidu_cli.evaluate(read(data), inputs, engine=engine, max_steps=n - 1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("allowed", "place"), [(5, "node 1 (loop)"), (15, "node 2 (scan)")])
+def test_the_node_is_the_one_that_runs_on(allowed, place, engine):
+    scan = {"length": 10, "num_consts": 0, "num_carry": 1, "body": graph({"s": F64}, [node("sin", 0)], {"s": 1})}
+    ops = {"loop": unary(body("x", [("scan", 0, scan)], {"y": 1}), F64)}
+    both = graph({"x": F64}, [node("sin", 0), node("loop", 1), node("scan", 2, **scan), node("cos", 3)], {"y": 4})
+    with pytest.raises(StepsError, match=re.escape(f"graph 'f', {place}: its loops run on, ")):
+        tidu_cli.evaluate(read(document(both, ops=ops)), x=1.0, engine=engine, max_steps=allowed)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -46,7 +59,7 @@ def test_batches_count_the_steps_of_each_item(engine):
         if fits:
             assert tidu_cli.evaluate(read(WHILE), batch, batch={"a": 0}, engine=engine, max_steps=n)["a"].shape == (3,)
             continue
-        with pytest.raises(StepsError):
+        with pytest.raises(StepsError, match=r"graph 'f', node 0 \(while\): its loops run on"):
             tidu_cli.evaluate(read(WHILE), batch, batch={"a": 0}, engine=engine, max_steps=n)
 
 

@@ -56,7 +56,7 @@ class Spread(NamedTuple):
 
     def is_file(self) -> bool:
         """Whether results go to a file, beside which chunks may be kept."""
-        from tidu_cli.formats.output import STDOUT
+        from tidu_cli.streams import STDOUT
 
         if self.out is None or self.out in STDOUT:
             return False

@@ -19,6 +19,7 @@ from tidu_cli.cli.limiting import limit_options, limiting
 from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options
 from tidu_cli.cli.style import Context, is_terminal
 from tidu_cli.errors import TiduError, did_you_mean, printable
+from tidu_cli.streams import data_alone, take_descriptor
 
 SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
 """The subcommands that are short for pipelines of others: `commands.shorthands` holds them by name."""
@@ -112,7 +113,7 @@ class Command(click.Command):
         from tidu_cli.formats.occupants import noting
 
         try:
-            with limiting(ctx), noting(overwriting=ctx.meta.get("--force", False)), _progress(ctx):
+            with data_alone(), limiting(ctx), noting(overwriting=ctx.meta.get("--force", False)), _progress(ctx):
                 return super().invoke(ctx)
         except TiduError as failure:
             _fail(ctx, str(failure))
@@ -166,6 +167,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line of this process, whose signals `tidu_cli.__main__` has set."""
+    take_descriptor()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # help texts have symbols that not every terminal has
     # pydantic would look for plugins of its own in all installed packages: as long as looking for ours takes, and in vain.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial, wraps
@@ -24,6 +23,7 @@ from tidu_cli.formats.suffixes import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, checked_pass, parse_key
 from tidu_cli.graph.select import covered_inputs, listed, matching_inputs
+from tidu_cli.streams import data_stream
 
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Source
@@ -354,7 +354,7 @@ def on_document(function: Callable[..., Document]) -> Callable[..., None]:
 
 def require_printable(out: str | None, format_: str) -> None:
     """Raises TiduError if a binary format would go to a terminal. Called before the work, where that is possible."""
-    if out in (None, "-") and format_ in BINARY and sys.stdout is not None and sys.stdout.isatty():
+    if out in (None, "-") and format_ in BINARY and is_terminal(data_stream()):
         raise TiduError(f"{format_} is not printed to a terminal; redirect it, or give -o FILE")
 
 
@@ -366,7 +366,7 @@ def emit_bytes(data: bytes, out: str | None) -> None:
 
 
 def _written(write: Callable[[], int], out: str | None, *details: str) -> None:
-    with paused() if is_terminal(sys.stdout) else nullcontext():
+    with paused() if is_terminal(data_stream()) else nullcontext():
         length = write()
     for told in (*details, f"wrote {'stdout' if out in (None, '-') else out}: {counted(length, 'byte')}"):
         detail(told)

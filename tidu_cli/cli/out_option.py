@@ -10,6 +10,7 @@ import click
 
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
+from tidu_cli.streams import STDOUT
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,8 +40,8 @@ def out_option(*formats: str) -> Callable[[F], F]:
     """
 
     def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
-        if out is None:
-            return None
+        if out in STDOUT:
+            return out
         chosen = ctx.params.get("format_")
         complaint = _complaint(out, chosen, formats, "format_" in ctx.params)
         if complaint is None and not ctx.meta.get("--force"):

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from tidu_cli.streams import data_stream
+
 
 def coloured(stream: Any) -> bool:
     """Whether text that goes to this stream is styled.
@@ -31,7 +33,7 @@ def is_terminal(stream: Any) -> bool:
 
 def heading(text: str) -> str:
     """Text that heads a part of what is printed to stdout."""
-    return click.style(text, bold=True) if coloured(sys.stdout) else text
+    return click.style(text, bold=True) if coloured(data_stream()) else text
 
 
 def alarm(text: str) -> str:
@@ -54,5 +56,5 @@ class Context(click.Context):
 
     def get_help(self) -> str:
         """The help of the command. It is about to be printed to stdout."""
-        self.color = coloured(sys.stdout)  # else click would take out again what FORCE_COLOR put in
+        self.color = coloured(data_stream())  # else click would take out again what FORCE_COLOR put in
         return super().get_help()

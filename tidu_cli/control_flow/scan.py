@@ -8,6 +8,7 @@ another scan, one array a residual, but for what is the same in all steps. In re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import examples, words
@@ -114,6 +115,7 @@ def _jvp(node: JVP) -> Terms:
     active = [t is not None for t in node.tangents]
     const_active, init_active, x_active = _split(attrs, active)
 
+    @cache
     def along(carry: Flags) -> Linearized:
         return Linearized(attrs.body, [*const_active, *carry, *x_active], trace.primitives)
 

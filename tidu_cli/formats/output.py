@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, TypeVar
 
@@ -13,6 +12,7 @@ from tidu_cli.formats.compression import SUFFIXES, packed
 from tidu_cli.formats.files import one_line_errors
 from tidu_cli.formats.occupants import Kind, is_overwriting, kind_read
 from tidu_cli.formats.replacing import replace
+from tidu_cli.streams import STDOUT, data_stream
 
 T = TypeVar("T")
 
@@ -21,9 +21,6 @@ Piece = bytes | memoryview
 
 AT_ONCE = 2**16
 """So many bytes are written at once, where there are as many: what a pipe holds."""
-
-STDOUT = (None, "-", "/dev/stdout")
-"""The paths that mean standard output. /dev/stdout by name would replace the file that the shell redirected it to."""
 
 
 def require_replaceable(path: str, kind: Kind = "data") -> None:
@@ -54,9 +51,10 @@ def write_pieces(pieces: Iterable[Piece], path: str | None, kind: Kind = "data")
     """
     with one_line_errors("stdout" if path in STDOUT else str(path), "write"):
         if path in STDOUT:
-            if sys.stdout is None:
+            stdout = data_stream()
+            if stdout is None:
                 raise DocumentError("stdout: is closed")
-            return _write(sys.stdout.buffer, pieces)
+            return _write(stdout.buffer, pieces)
         require_replaceable(path, kind)
         if compression := SUFFIXES.get(os.path.splitext(path)[1].lower()):
             pieces = packed(pieces, compression)

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
-from tidu_cli.formats.output import STDOUT, Piece, write_first, write_pieces
+from tidu_cli.formats.output import Piece, write_first, write_pieces
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, graphs_of
 from tidu_cli.graph.graph import Document
+from tidu_cli.streams import STDOUT
 from tidu_cli.watching import watch
 
 

@@ -26,6 +26,8 @@ class ClosedGraph:
         self.graph = graph
         self.tidy = False
         """Whether it is known that it has no dead or equal nodes."""
+        self.digest: bytes | None = None
+        """What `identity.closed_digest` has computed."""
 
     @classmethod
     def of(cls, graph: Graph) -> ClosedGraph:

@@ -75,12 +75,14 @@ def closed_digest(closed: ClosedGraph) -> bytes:
     """The digest of a graph within a node: of `["graph", [types of inputs], [types of outputs], [digests of outputs]]`.
 
     Inputs count as free inputs named by their numbers, so that neither names nor the order of nodes matter, nor nodes that no
-    output needs; an output that is zero has null.
+    output needs; an output that is zero has null. It is computed once for each graph, which others may hold.
     """
-    graph = closed.graph
-    (values,) = digests(closed.positional)
-    types = [[str(t) for t in some] for some in (closed.input_types, closed.output_types)]
-    return sha256(_pack(["graph", *types, [None if o.value is None else values[o.value] for o in graph.outputs]])).digest()
+    if closed.digest is None:
+        (values,) = digests(closed.positional)
+        types = [[str(t) for t in some] for some in (closed.input_types, closed.output_types)]
+        outputs = [None if o.value is None else values[o.value] for o in closed.graph.outputs]
+        closed.digest = sha256(_pack(["graph", *types, outputs])).digest()
+    return closed.digest
 
 
 class _Ops:

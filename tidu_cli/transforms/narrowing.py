@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.builder import GraphBuilder
@@ -18,8 +17,9 @@ from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.walk import backwards, forwards
-from tidu_cli.rules.contract import Narrowing, NarrowingRule
+from tidu_cli.rules.contract import Narrowing
 from tidu_cli.rules.recording.linearity import is_vector
+from tidu_cli.rules.recording.templates import Flags, recorded_once
 from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -49,12 +49,11 @@ def _merged(graph: Graph, primitives: PrimitiveSet) -> Graph:
     partner: dict[int, tuple[int, Template]] = {}
     for node, (code, reads, _, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
-        rule = primitives[case.op].rules.merged
-        if rule is None or case.mask is not None:
+        if primitives[case.op].rules.merged is None or case.mask is not None:
             continue
         waiting = earlier_of.setdefault((case.op, reads), deque(maxlen=COMPARED))
         for k, (earlier, known) in enumerate(waiting):
-            template = _recorded(primitives, graph.cases, case, partial(rule, known.attrs, case.attrs))
+            template = _merged_template(primitives, graph.cases, code, (), known)
             if template is not None:
                 partner[earlier] = node, template
                 del waiting[k]
@@ -80,12 +79,10 @@ def _narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
         node -= 1
         if 1 not in needed[first:end]:
             continue
-        case = graph.cases[code]
-        rule = primitives[case.op].rules.narrowed
         read: Sequence[int] = args
-        if rule is not None:
+        if primitives[graph.cases[code].op].rules.narrowed is not None:
             flags, given = tuple(map(bool, needed[first:end])), tuple(literals.get(a) for a in args)
-            template = _recorded(primitives, graph.cases, case, partial(_of_needed, rule, case.attrs, flags, given))
+            template = _needed_template(primitives, graph.cases, code, flags, given)
             if template is not None:
                 replacements[node] = template
                 slots = {s for n in template.nodes for s in n.reads} | {s for s in template.results if s is not None}
@@ -93,12 +90,6 @@ def _narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
         for a in read:
             needed[a] = 1
     return _rebuilt(graph, replacements, {}) if replacements else graph
-
-
-def _of_needed(
-    rule: NarrowingRule, attrs: Any, needed: tuple[bool, ...], literals: Sequence[Literal | None], operands: Sequence[Term]
-) -> Sequence[Term | None] | None:
-    return rule(Narrowing(attrs, operands, needed, literals))
 
 
 def _literals(graph: Graph, primitives: PrimitiveSet) -> dict[int, Literal]:
@@ -109,6 +100,24 @@ def _literals(graph: Graph, primitives: PrimitiveSet) -> dict[int, Literal]:
         if isinstance(value, Literal) and not value.type.shape:
             found[first] = value
     return found
+
+
+@recorded_once
+def _merged_template(primitives: PrimitiveSet, cases: CaseTable, code: int, _: Flags, earlier: Case) -> Template | None:
+    """What stands for a node of this case and an earlier one that reads the same; None if they stay two."""
+    case, rule = cases[code], primitives[earlier.op].rules.merged
+    assert rule is not None
+    return _recorded(primitives, cases, case, partial(rule, earlier.attrs, case.attrs))
+
+
+@recorded_once
+def _needed_template(
+    primitives: PrimitiveSet, cases: CaseTable, code: int, needed: Flags, literals: tuple[Literal | None, ...]
+) -> Template | None:
+    """What stands for a node of this case where these results are needed; None if it stays as it is."""
+    case, rule = cases[code], primitives[cases[code].op].rules.narrowed
+    assert rule is not None
+    return _recorded(primitives, cases, case, lambda operands: rule(Narrowing(case.attrs, operands, needed, literals)))
 
 
 def _recorded(

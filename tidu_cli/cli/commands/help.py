@@ -9,6 +9,7 @@ import click
 from tidu_cli.cli.main import COMMANDS, Command
 from tidu_cli.cli.options import example
 from tidu_cli.errors import did_you_mean, printable
+from tidu_cli.streams import data_stream
 
 
 class _Topic(click.Choice[str]):
@@ -30,4 +31,4 @@ def command(ctx: click.Context, topic: str | None) -> None:
     root = ctx.find_root()
     if topic is not None and isinstance(root.command, click.Group) and (found := root.command.get_command(root, topic)):
         root = found.context_class(found, info_name=topic, parent=root)
-    click.echo(root.get_help(), color=root.color)
+    click.echo(root.get_help(), data_stream(), color=root.color)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_lines, example, file_argument, load
 from tidu_cli.cli.style import coloured
+from tidu_cli.streams import data_stream
 
 _PARTS = re.compile(
     r"(?P<cotangent>[^\s(),:=]+@[-\d@]*-\d+'?)|(?P<tangent>[^\s(),:=]+@\d[\d@]*'?)|(?P<remark>  # .*)"
@@ -49,7 +49,7 @@ def command(file: str, every: bool, formula: bool) -> None:
     else:
         from tidu_cli.render.listing.lines import listing
 
-        emit_lines(listing(document, every=every), _coloured if coloured(sys.stdout) else str)
+        emit_lines(listing(document, every=every), _coloured if coloured(data_stream()) else str)
 
 
 def _coloured(line: str) -> str:

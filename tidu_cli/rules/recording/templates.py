@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, ParamSpec, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, placed
 from tidu_cli.graph.columns.large import no_collection
@@ -27,7 +27,8 @@ Flags = tuple[bool, ...]
 """Which operands (of a transpose rule: results) are active."""
 
 P = ParamSpec("P")
-Recording = Callable[Concatenate[PrimitiveSet, CaseTable, int, Flags, P], Template]
+MaybeTemplate = TypeVar("MaybeTemplate", Template, Template | None)
+Recording = Callable[Concatenate[PrimitiveSet, CaseTable, int, Flags, P], MaybeTemplate]
 
 KEPT = 2**12
 """So many templates a set of primitives keeps; then it begins anew."""
@@ -70,13 +71,16 @@ def _rule_refused(case: Case) -> Iterator[None]:
         raise MissingRuleError(f"its rule does not apply: {error}") from None
 
 
-def _recorded_once(record: Recording[P]) -> Recording[P]:
-    """The template as the set of primitives has it, recorded if it is the first of its kind, over a document's table of cases."""
+def recorded_once(record: Recording[P, MaybeTemplate]) -> Recording[P, MaybeTemplate]:
+    """The template as the set of primitives has it, recorded if it is the first of its kind, over a document's table of cases.
+
+    What stands within many graphs is so derived and narrowed once: nested loops take time in proportion to what is made of them.
+    """
 
     @wraps(record)
     def template(
         primitives: PrimitiveSet, cases: CaseTable, code: int, flags: Flags, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Template:
+    ) -> MaybeTemplate:
         case, kept = cases[code], primitives.templates
         key = record, case, flags, args, *kwargs.values()
         primitive = primitives[case.op]  # which a package may have changed
@@ -85,16 +89,16 @@ def _recorded_once(record: Recording[P]) -> Recording[P]:
             own = CaseTable(cases.vocabulary)
             with no_collection(), _rule_refused(case):
                 found = primitive, own, record(primitives, own, own.intern(case), flags, *args, **kwargs)
-            if len(found[2].nodes) <= KEPT_NODES:
+            if found[2] is None or len(found[2].nodes) <= KEPT_NODES:
                 if len(kept) >= KEPT:
                     kept.clear()
                 kept[key] = found
-        return found[2].renumbered([cases.intern(emitted) for emitted in found[1].cases])
+        return found[2] and found[2].renumbered([cases.intern(emitted) for emitted in found[1].cases])
 
     return template
 
 
-@_recorded_once
+@recorded_once
 def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
     """The template of a case's JVP rule for these active operands.
 
@@ -116,7 +120,7 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
     return _linear(trace, template, f"JVP rule of {case.op}")
 
 
-@_recorded_once
+@recorded_once
 def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
     """The template of a linear case's transpose rule, where `live` says which results have a cotangent.
 
@@ -141,7 +145,7 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
     return _linear(trace, trace.template(n_sources, _checked(found, case.op, case.operands)), f"transpose rule of {case.op}")
 
 
-@_recorded_once
+@recorded_once
 def batch_template(primitives: PrimitiveSet, cases: CaseTable, code: int, batched: tuple[bool, ...], size: int) -> Template:
     """The template of a case's batch rule: `size` applications at once, the `batched` operands with the batch as their first axis.
 

@@ -141,7 +141,7 @@ class Program(Runnable):
     def _execute(self, slots: list[Any], chosen: bytes) -> None:
         numbers = watch("evaluating", self.n_steps)(self.kernel)
         steps = zip(map(self.kernels.__getitem__, numbers), self.left, self.right, self.target, self.cleared, strict=True)
-        left = right = target = cleared = 0
+        kernel, left, right, target, cleared = None, 0, 0, 0, 0
         try:
             for kernel, left, right, target, cleared in compress(steps, chosen):
                 if right >= 0:
@@ -153,8 +153,8 @@ class Program(Runnable):
                 slots[cleared] = None
         except StepsError as error:
             # It is looked for, as counting along would take time of every step. Those of equal slots and case are as good.
-            at = zip(self.left, self.right, self.target, self.cleared, strict=True)
-            step = next(k for k, slots_of in enumerate(at) if chosen[k] and slots_of == (left, right, target, cleared))
+            at = zip(map(self.kernels.__getitem__, self.kernel), self.left, self.right, self.target, self.cleared, strict=True)
+            step = next(k for k, same in enumerate(at) if chosen[k] and same == (kernel, left, right, target, cleared))
             place = f"graph '{self.graph.name}', node {self.node[step]} ({self.graph.cases[self.code[step]].op})"
             raise StepsError(placed(place, error)) from None
 

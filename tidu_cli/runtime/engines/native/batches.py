@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidu_cli.errors import StepsError, placed
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -113,7 +112,7 @@ class _Batch:
                 break
             if left is not None:
                 if fuel == left.left:
-                    raise StepsError(placed(f"graph '{self.program.graph.name}'", left.refusal()))
+                    raise self.program.running_on(at, left.refusal())
                 left.take(fuel)
         for number, cell in self.made:
             registers.get(cell, found[number][items])

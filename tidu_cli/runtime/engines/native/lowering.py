@@ -42,10 +42,10 @@ class Lowering:
     def _zero(self, type_: Any) -> Place:
         return self.layout.constant(type_, np.zeros(type_.shape))
 
-    def steps(self, steps: Steps, given: Sequence[Place]) -> tuple[Rows, list[Place | None]]:
-        """Likewise of the steps of a graph; None for structural zeros."""
+    def steps(self, steps: Steps, given: Sequence[Place]) -> tuple[Rows, list[Place | None], NDArray[Any]]:
+        """Likewise of the steps of a graph; None for structural zeros. And whose instructions they are, as `irregular` says."""
         made = _Columns(self, steps, given)
-        return made.rows(), [None if v is None else made.place(v) for v in steps.outputs]
+        return made.rows(), [None if v is None else made.place(v) for v in steps.outputs], made.irregular()
 
     def escape(self, case: Case, reads: Sequence[Place], results: Sequence[Place]) -> Rows:
         """The instruction that leaves a step to Python."""
@@ -143,6 +143,12 @@ class _Columns:
     def place(self, value: int) -> Place:
         """Where a value is."""
         return self.places[value] if value in self.places else np.asarray(self.word[value], np.int64)
+
+    def irregular(self) -> NDArray[Any]:
+        """Of each step that is looked at by itself the number of its first instruction, its node and its case, in rows."""
+        others = np.fromiter(self.others, np.int64, len(self.others))
+        start = others if self.start is None else self.start[others]
+        return np.stack([start, np.asarray(self.steps.node)[others], self.steps.code[others]])
 
     def rows(self) -> Rows:
         """All instructions, in the order of the steps."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidu_cli.errors import EvaluationError, StepsError, placed
 from tidu_cli.graph.graph import Graph, Input, Output
@@ -37,6 +38,7 @@ class NativeProgram(Runnable):
     outputs: tuple[Output, ...]
     output_places: tuple[Place | None, ...]
     code: Rows
+    irregular: NDArray[Any]
     layout: Layout
     _idle: list[Registers] = field(default_factory=list)
 
@@ -52,10 +54,14 @@ class NativeProgram(Runnable):
             if not once:
                 self._idle.append(registers)
             return found
-        except StepsError as error:
-            raise StepsError(placed(f"graph '{self.graph.name}'", error)) from None
         except MemoryError:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
+
+    def running_on(self, at: int, error: StepsError) -> StepsError:
+        """The error of a loop that takes more steps than there are, at an instruction of it, with graph and node."""
+        start, nodes, codes = self.irregular
+        step = np.searchsorted(start, at, "right") - 1
+        return StepsError(placed(f"graph '{self.graph.name}', node {nodes[step]} ({self.graph.cases[codes[step]].op})", error))
 
     def nbytes(self) -> int:
         """About how many bytes a run takes, with inputs and results."""
@@ -74,6 +80,7 @@ class Registers:
         self.escapes = layout.escapes
         self.kernels: dict[int, Callable[[], None]] = {}
         self.machine = machine("run", program.code)
+        self.running_on = program.running_on
         for type_, place, value in layout.constants:
             self._putting(type_, place)(value)
         self.inputs = [self._putting(i.type, p) for i, p in zip(program.inputs, program.input_places, strict=True)]
@@ -84,21 +91,24 @@ class Registers:
         """Run the instructions from the first to the end."""
         run, at, words, first = self.machine, 0, self.words.ctypes.data, code.ctypes.data
         left = steps()
-        while True:
-            fuel = self.words[FUEL] = fuel_of(left)
-            at = run(first, at, words, 1)
-            stopped = code[at, 0]
-            if left is not None:
-                left.take(fuel + (stopped == JUMP_BACK and fuel == left.left) - max(int(self.words[FUEL]), 0))
-            if stopped == STOP:
-                return
-            if stopped == JUMP_BACK:
-                continue
-            number = int(code[at, 1])
-            if number not in self.kernels:
-                self.kernels[number] = self._escaping(self.escapes[number])
-            self.kernels[number]()
-            at += 1
+        try:
+            while True:
+                fuel = self.words[FUEL] = fuel_of(left)
+                at = run(first, at, words, 1)
+                stopped = code[at, 0]
+                if left is not None:
+                    left.take(fuel + (stopped == JUMP_BACK and fuel == left.left) - max(int(self.words[FUEL]), 0))
+                if stopped == STOP:
+                    return
+                if stopped == JUMP_BACK:
+                    continue
+                number = int(code[at, 1])
+                if number not in self.kernels:
+                    self.kernels[number] = self._escaping(self.escapes[number])
+                self.kernels[number]()
+                at += 1
+        except StepsError as error:
+            raise self.running_on(at, error) from None
 
     def _escaping(self, escape: Escape) -> Callable[[], None]:
         kernel, single = escape.kernel(), len(escape.writes) == 1
@@ -172,7 +182,7 @@ def native_program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[Out
     steps, lowering = needed_steps(graph, outputs), Lowering(primitives)
     inputs = tuple([graph.inputs[k] for k in steps.inputs])
     given = tuple([lowering.layout.new(i.type) for i in inputs])
-    code, found = lowering.steps(steps, given)
+    code, found, irregular = lowering.steps(steps, given)
     return NativeProgram(
         graph=Graph(graph.name, graph.inputs, graph.outputs, graph.cases),
         primitives=primitives,
@@ -181,5 +191,6 @@ def native_program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[Out
         outputs=tuple(outputs),
         output_places=tuple(found),
         code=joined([code, rows(STOP)]),
+        irregular=irregular,
         layout=lowering.layout,
     )
