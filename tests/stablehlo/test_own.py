@@ -16,6 +16,7 @@ import pytest
 from tests.stablehlo.written import document_of, in_this_process
 from tidu_cli import api
 from tidu_cli.api import load, save
+from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import ArgumentError, DocumentError, MissingRuleError
 from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.formats.stablehlo.own import CHECKSUM, DOCUMENT, checksum, claimed
