@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
@@ -17,6 +18,8 @@ import tidu_cli
 from tests.cli.running import F, document, graph
 from tests.custom.making import body, unary
 from tests.limits.bounded import refused, succeeds
+from tidu_cli.build.errors import BuildError
+from tidu_cli.build.recorder import Recorder
 from tidu_cli.errors import did_you_mean
 from tidu_cli.formats.read import parse_document
 
@@ -240,6 +243,27 @@ def test_pictures_count_edges():
         line = refused(*command, input=source)
         assert "would show 57601 edges, more than 2000" in line and "--limit 14401 draws all" in line
     assert succeeds("dot", input=source), "text is linear in the graph"
+
+
+@pytest.mark.parametrize("entry", [b"\x90", b"\x81\xa1a\x90"], ids=["lists", "objects"])
+def test_compressed_values_stand_for_a_bounded_number_of_objects(entry, tmp_path):
+    n = 4_000_000
+    values = b"\x82\xa1x\x03\xa1z\xdd" + n.to_bytes(4, "big") + entry * n
+    (tmp_path / "v.msgpack.gz").write_bytes(gzip.compress(values))
+    line = refused("eval", F, "--inputs", tmp_path / "v.msgpack.gz")
+    assert "v.msgpack.gz: stands for numbers and objects of about 256 MiB, more than the limit of 256 MiB; allow more" in line
+    few = gzip.compress(values[:4] + b"\xa1z\xdc\x03\xe8" + entry * 1000)
+    (tmp_path / "few.msgpack.gz").write_bytes(few)
+    assert json.loads(succeeds("eval", F, "--inputs", tmp_path / "few.msgpack.gz")) == {"y": 18.0}
+
+
+def test_a_polynomial_is_refused_before_it_is_recorded(monkeypatch):
+    recorded: list[object] = []
+    plain = Recorder.emit
+    monkeypatch.setattr(Recorder, "emit", lambda *args, **attrs: recorded.append(args) or plain(*args, **attrs))
+    with pytest.raises(BuildError, match="stands for 200,001 nodes at least"):
+        tidu_cli.formula("polyval(ones(10**5), x)", {"x": "f64[]"})
+    assert len(recorded) < 10
 
 
 @pytest.mark.check

@@ -205,6 +205,11 @@ class Recorder:
             self._n_values += 1
         return self.taken[outer][0]
 
+    def require_room(self, n: int) -> None:
+        """Raises BuildError if so many nodes more are more than there may be: asked where the number is known beforehand."""
+        if len(self._nodes) + n > (self._most or MAX_NODES):
+            self._refuse_more()
+
     def _refuse_more(self) -> NoReturn:
         if self._most:
             told = more_than("expansion", self._most, "write it with whole arrays, or ")

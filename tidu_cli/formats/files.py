@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sized
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import BytesIO
 from typing import BinaryIO
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.compression import N_MAGIC, PER_ENTRY, PER_KEY, CompressionError, Unpacked, compression_of
 from tidu_cli.formats.occupants import Kind, note_read
+
+ASKED = 2**20
+"""Bytes of objects that are made until it is asked again whether there is room."""
 
 _JSON = re.compile(rb"[ \t\n\r]*[{\[]")
 
@@ -67,6 +70,24 @@ class Source:
             entries, keys = sum(map(text.count, (b",", b"[", b"{"))), text.count(b":")
             self._file.require_room(2 * len(text) + PER_ENTRY * entries + PER_KEY * keys)
 
+    def require_room_for_msgpack(self, data: bytes) -> None:
+        """Likewise, if this is msgpack: counted by going over it, with no list kept but the one that is being read."""
+        unpacked, made, asked = self._file, 0, 0
+        if not isinstance(unpacked, Unpacked):
+            return
+
+        def count(entries: Sized) -> None:
+            nonlocal made, asked
+            made += PER_ENTRY * (len(entries) + 1)
+            if made > asked:
+                unpacked.require_room(made)
+                asked = made + ASKED
+
+        import msgpack
+
+        with suppress(ValueError, msgpack.UnpackException):  # of which its reader will tell
+            msgpack.unpackb(data, list_hook=count, object_pairs_hook=count)
+
     def _look(self) -> None:
         """See whether it is compressed. Not before something is to be read: until then nobody waits for a pipe."""
         if not self._to_unpack:
@@ -108,6 +129,8 @@ def read_bytes(path: str) -> bytes:
         data = source.read()
         if _JSON.match(data):
             source.require_room_for_json(data)
+        elif is_msgpack_map(data):
+            source.require_room_for_msgpack(data)
     if not data:
         raise DocumentError(f"{where}: empty; expected a document in JSON or msgpack")
     return data
@@ -119,6 +142,11 @@ def _opened(path: str) -> AbstractContextManager[BinaryIO]:
     if sys.stdin is None:
         raise DocumentError("stdin: is closed")
     return nullcontext(sys.stdin.buffer)
+
+
+def is_msgpack_map(data: bytes) -> bool:
+    """Whether data begins as a map of msgpack does."""
+    return bool(data[:1]) and (0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF))
 
 
 @contextmanager

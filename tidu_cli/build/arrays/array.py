@@ -50,6 +50,9 @@ class Recording(Protocol):
     def repeats(self) -> Any:
         """The calls that were recorded: a `Repeats`."""
 
+    def require_room(self, n: int) -> None:
+        """Raises BuildError if so many nodes more are more than there may be."""
+
     @property
     def numbers(self) -> dict[Any, Array]:
         """Constants by a number of Python's and a dtype."""

@@ -18,6 +18,7 @@ from tidu_cli.build.arguments.trees import tree_of
 from tidu_cli.build.arrays.array import Array
 from tidu_cli.build.errors import BuildError, called, name_of_function
 from tidu_cli.build.jax.attrs import is_extended, struct_of, type_of
+from tidu_cli.build.jax.expansion import require_written_out
 from tidu_cli.build.jax.operations import Operations
 from tidu_cli.build.jax.pytrees import dotted, flattened, is_leaf, leaves_of
 from tidu_cli.build.jax.reader import Reader
@@ -122,6 +123,7 @@ def _read(
 
     closed = _traced(flat, list(inputs.values()))
     recorder, jaxpr = Recorder(), closed.jaxpr
+    require_written_out(jaxpr)
     for key, v in zip(inputs, jaxpr.invars, strict=True):
         if is_extended(v.aval):
             raise BuildError(f"input '{key}' is {v.aval.str_short()}, of keys; give their integers, jax.random.key_data(key)")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextError, UnknownNameError, did_you_mean, worded
 from tidu_cli.formats.compression import CompressionError
-from tidu_cli.formats.files import Source
+from tidu_cli.formats.files import Source, is_msgpack_map
 from tidu_cli.formats.json.numerals import require_finite, wants_text
 from tidu_cli.formats.json.syntax import syntax_error
 from tidu_cli.formats.messages import repeated
@@ -54,7 +54,7 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     if data[:6] == b"\x93NUMPY":
         way = worded(f"tidu eval takes it as --set KEY=@{source}", "numpy.load reads it")
         raise DocumentError(f"{source}: a .npy file holds one array without a key; {way}")
-    members = _parse_msgpack(data, source) if data[:1] and (0x80 <= data[0] <= 0x8F or data[0] in (0xDE, 0xDF)) else None
+    members = _parse_msgpack(data, source) if is_msgpack_map(data) else None
     from_json = members is None
     if members is None:
         members = _parse_json(data, source, by_text=wants_text(data, (declared or NO_TYPES).values()))

@@ -101,6 +101,7 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array
 def polyval(p: Operand, x: Operand) -> Array:
     """By Horner's rule."""
     coefficients, at = lifted(p, x)
+    at.recorder.require_room(3 * len(coefficients))  # of each a slice, a product and a sum
     found = filled(at, 0)
     for c in coefficients:
         found = found * at + c
