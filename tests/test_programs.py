@@ -85,7 +85,7 @@ def test_ci_installs_what_is_missing(tmp_path):
     done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
     assert done.stdout == "graphviz\n"
     script = (ROOT / ".ci" / "run").read_text()
-    assert "python3 tests/programs.py" in script and "make check" in script
+    assert "python3 tests/programs.py" in script and "\nmake test\n" in script and "make VENV=.venv/check check" in script
     assert "TIDU_TEST_ALL=1 $(PYTEST) --tier check" in (ROOT / "Makefile").read_text()
 
 

@@ -56,7 +56,7 @@ def test_version_imports_click_only() -> None:
     assert out.startswith(b"tidu ")
     assert packages(modules) == {"click"}
     ours = {name for name in modules if name.startswith("tidu_cli.")}
-    needed = ("__main__", "cli", "cli.limiting", "cli.main", "cli.messages", "cli.progress", "cli.style", "errors")
+    needed = ("__main__", "cli", "cli.limiting", "cli.main", "cli.messages", "cli.progress", "cli.style", "errors", "streams")
     assert ours <= {f"tidu_cli.{name}" for name in needed}
 
 

@@ -80,7 +80,7 @@ def test_samples_and_their_derivatives(file: Path) -> None:
 
 def test_most_samples_can_be_written() -> None:
     documents = [parse_document(file.read_bytes(), file.name)[0] for file in FILES]
-    assert sum(map(require, documents)) > 0.7 * len(documents)
+    assert sum(map(require, documents)) > 0.6 * len(documents)
 
 
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN if not p.domain.records])
