@@ -66,8 +66,8 @@ def inner_names(last: str) -> list[str]:
 FORMATS = [
     own_ops,
     pytest.param(onnx, marks=needs("onnx")),
-    pytest.param(stablehlo, marks=[pytest.mark.jax, needs("jax")]),
-    pytest.param(jax, marks=[pytest.mark.jax, needs("jax")]),
+    pytest.param(stablehlo, marks=needs("jax")),
+    pytest.param(jax, marks=needs("jax")),
 ]
 
 
