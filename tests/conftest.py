@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    # Commands and workers that tests start compile tidu once, and not each anew.
+    # Let child processes keep compiled bytecode: otherwise each command that a test starts compiles tidu again.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     tier = config.getoption("--tier")

@@ -10,10 +10,24 @@ from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-STDOUT = (None, "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """The paths that mean standard output. Opened by name they would be stderr (`take_descriptor`)."""
 
+_MAX_LINKS = 40
+
 _data: ContextVar[TextIO | None] = ContextVar("data")
+
+
+def is_stdout(path: str | None) -> bool:
+    """Whether a path means standard output, as none does, and a link that leads there."""
+    for _ in range(_MAX_LINKS):
+        if path is None or path in STDOUT:
+            return True
+        try:
+            path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+        except OSError:
+            return False
+    return False
 
 
 def data_stream() -> TextIO | None:

@@ -364,6 +364,18 @@ def test_what_is_no_view_is_refused_in_one_line(declaration, message):
     assert "type 'Point'" in str(error.value)
 
 
+def test_views_that_convert_by_views_are_refused():
+    """Each would write out two of the next type's, and a file of some kB would stand for 2^32."""
+    by_fields, by_properties = "Point{x: f64[], y: f64[]}", "Point{u: f64[], v: f64[]}"
+    parts = [("field", [0], {"name": "y"}), ("field", [0], {"name": "x"}), ("record", [1, 2], {"type": by_properties})]
+    one_way, back = (
+        graph({a: by_fields}, [*parts, ("add", [0, 3], {}), ("add", [4, 3], {})], {b: 5}) for a, b in (("at", "p"), ("p", "at"))
+    )
+    view = {"properties": {"p": "Point"}, "from_fields": one_way, "to_fields": back}
+    with pytest.raises(DocumentError, match=r"type 'Spot', view 'v': its from_fields: record has tangents by properties; a view's"):
+        read(copied("Spot", Point=swapped(), Spot={"fields": {"at": "Point"}, "views": {"v": view}}))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

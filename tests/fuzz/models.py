@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 N = 3
-"""All values are matrices of so many rows and columns, so that any operation fits any other."""
+"""Rows and columns of every value, so that the operands of any operation fit."""
 
 ONNX: dict[str, tuple[int, dict[str, Any]]] = {
     **dict.fromkeys(("Tanh", "Sigmoid", "Softplus", "Sin", "Cos", "Atan", "Relu", "Abs", "Neg", "Elu", "Selu"), (1, {})),
@@ -83,7 +83,7 @@ def _model(nodes: list[Any]) -> ModelProto:
 
 
 def _as_onnx_has_it(model: ModelProto, at: dict[str, Any]) -> str:
-    """Values are the reference evaluator's, also of the model written anew; derivatives are those of differences, and adjoint."""
+    """Values are those of onnx's evaluator, also after the model is written and read again; derivatives those of differences."""
     from onnx.reference import ReferenceEvaluator
 
     from tests.onnx.derivatives import require_derivatives

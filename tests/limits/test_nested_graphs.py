@@ -15,7 +15,7 @@ DERIVATIVES = {"hessian": {}, "derivative": {"order": 3}}
 
 
 def nested(depth: int) -> tidu_cli.Document:
-    """sin(x) within so many scans; no two depths share a graph, which would be derived only once."""
+    """sin(x) inside `depth` scans. No two levels are equal: equal ones would be derived only once."""
     found: dict[str, Any] = graph({"c": F64}, [node("sin", 0), *[node("neg", k + 1) for k in range(depth)]], {"c": depth + 1})
     for _ in range(depth):
         found = graph({"c": F64}, [node("scan", 0, length=2, num_consts=0, num_carry=1, body=found)], {"c": 1})

@@ -1,4 +1,4 @@
-"""What packages print, from Python, from C and from processes of their own, is no part of the data."""
+"""What packages print goes to stderr, whether it comes from Python, from C or from child processes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_files_and_closed_descriptors(tmp_path, unbuffered):
         return subprocess.run(["sh", "-c", command], **options).returncode
 
     told = "tidu eval in.json --set x=3"
-    for redirected in (">out 2>err", ">>out 2>&-", ">out 2>err <&-", "-o /dev/stdout >out 2>err"):
+    (tmp_path / "link.json").symlink_to("/dev/stdout")
+    by_name = [f"-o {name} >out 2>err" for name in ("/dev/stdout", "/dev/./stdout", "link.json")]
+    for redirected in (">out 2>err", ">>out 2>&-", ">out 2>err <&-", *by_name):
         (tmp_path / "out").write_text("")
         (tmp_path / "err").write_text("before\n" * 9)  # as a file, stderr is nothing that -o might write over
         assert line(f"{told} {redirected}") == 0, redirected

@@ -206,7 +206,7 @@ class Recorder:
         return self.taken[outer][0]
 
     def require_room(self, n: int) -> None:
-        """Raises BuildError if so many nodes more are more than there may be: asked where the number is known beforehand."""
+        """Raises BuildError if n more nodes would exceed the limit, so that work which is in vain is not begun."""
         if len(self._nodes) + n > (self._most or MAX_NODES):
             self._refuse_more()
 

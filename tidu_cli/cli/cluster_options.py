@@ -56,8 +56,8 @@ class Spread(NamedTuple):
 
     def is_file(self) -> bool:
         """Whether results go to a file, beside which chunks may be kept."""
-        from tidu_cli.streams import STDOUT
+        from tidu_cli.streams import is_stdout
 
-        if self.out is None or self.out in STDOUT:
+        if self.out is None or is_stdout(self.out):
             return False
         return not os.path.exists(self.out) or os.path.isfile(self.out) or os.path.isdir(self.out)

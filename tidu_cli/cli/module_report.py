@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tidu_cli.checking.against import Agreement
 
 VERIFIED = "verified: the file runs exactly what its document says"
-"""Also of models of ONNX: written anew, the document is the same file."""
+"""For models of ONNX, too: the document, written again, gives the same file."""
 
 
 def document_and_claims(data: bytes, path: str, seed: int) -> tuple[Document, str, list[str]]:

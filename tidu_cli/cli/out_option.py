@@ -10,7 +10,7 @@ import click
 
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
-from tidu_cli.streams import STDOUT
+from tidu_cli.streams import is_stdout
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,11 +40,11 @@ def out_option(*formats: str) -> Callable[[F], F]:
     """
 
     def fitting(ctx: click.Context, param: click.Parameter, out: str | None) -> str | None:
-        if out in STDOUT:
+        if out in (None, "-"):
             return out
         chosen = ctx.params.get("format_")
         complaint = _complaint(out, chosen, formats, "format_" in ctx.params)
-        if complaint is None and not ctx.meta.get("--force"):
+        if complaint is None and not is_stdout(out) and not ctx.meta.get("--force"):
             complaint = _not_to_lose(out, chosen, formats)
         if complaint:
             raise click.BadParameter(complaint, ctx, param)

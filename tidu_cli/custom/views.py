@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidu_cli.errors import TiduError, TypeRuleError
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import ClosedGraph, cases_within
 from tidu_cli.graph.graph import CaseTable, Graph, Input, Output
 from tidu_cli.graph.types import RecordType, Type, View, moves, tangent_type
 from tidu_cli.rules.recording.graphs import recorded
 from tidu_cli.rules.recording.linearity import require_linear
 from tidu_cli.rules.recording.trace import Trace
-from tidu_cli.rules.tangents.views import Fields, Maps
+from tidu_cli.rules.tangents.views import Fields, Maps, by_properties
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 from tidu_cli.transforms.dead import drop_dead_nodes
@@ -27,7 +27,8 @@ def view_of(
     """A view of a record type, whose graphs, from the fields and to them, are of these primitives.
 
     Raises TypeRuleError where a property does not move, or is called as a field is; where a graph does not take and give the
-    natural tangents of fields and properties, by name; and where it is not linear in them, or is zero.
+    natural tangents of fields and properties, by name; where it is not linear in them, or is zero; and where it has tangents by
+    properties of other types, for views that convert by views would be written out again and again.
     """
     for part, type_ in properties.items():
         if record.get(part) is not None:
@@ -49,6 +50,11 @@ def _transposed(kind: str, graph: Graph, takes: Mapping[str, Type], gives: Mappi
         if {str(port.key): port.type for port in ports} != due:
             found, told = ("; ".join(f"{key}: {type_}" for key, type_ in some) for some in (_typed(ports), due.items()))
             raise TypeRuleError(f"its {kind} {what} {found or 'nothing'}, where {told or 'nothing'} is due")
+    for case in cases_within(graph.cases[code] for code in sorted(set(graph.code))):
+        if any(type_ is not None and by_properties(type_) for type_ in (*case.operands, *case.results)):
+            raise TypeRuleError(
+                f"its {kind}: {case.op} has tangents by properties; a view's graphs are of tangents by fields alone"
+            )
     trace = Trace(primitives, CaseTable(primitives))
     cotangents = [trace.source(o.type, linear=False) for o in graph.outputs]
     n = len(graph.inputs)

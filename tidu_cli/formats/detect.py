@@ -26,7 +26,7 @@ _TABLE = re.compile(rb"\S[^\n]*?  (?:bool|bf16|[cfiu][0-9]+|datetime|duration)\[
 """How a table of values begins: a name, a type and then the elements."""
 
 _HEAD = 2**20
-"""A document is recognized by what it has within so many bytes, and a table by its first line."""
+"""How many bytes are searched for the marks of a document; a table is recognized by its first line."""
 
 
 def format_found(path: str) -> str | None:

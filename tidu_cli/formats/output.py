@@ -12,7 +12,7 @@ from tidu_cli.formats.compression import SUFFIXES, packed
 from tidu_cli.formats.files import one_line_errors
 from tidu_cli.formats.occupants import Kind, is_overwriting, kind_read
 from tidu_cli.formats.replacing import replace
-from tidu_cli.streams import STDOUT, data_stream
+from tidu_cli.streams import data_stream, is_stdout
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ def write_pieces(pieces: Iterable[Piece], path: str | None, kind: Kind = "data")
     It is compressed where the path ends in .gz or .zst. A link stays a link: the file that it points to is replaced. Devices and
     pipes are written to directly. Raises DocumentError, also as `require_replaceable`; BrokenPipeError if the reader has gone.
     """
-    with one_line_errors("stdout" if path in STDOUT else str(path), "write"):
-        if path in STDOUT:
+    with one_line_errors("stdout" if is_stdout(path) else str(path), "write"):
+        if path is None or is_stdout(path):
             stdout = data_stream()
             if stdout is None:
                 raise DocumentError("stdout: is closed")

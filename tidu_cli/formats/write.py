@@ -11,7 +11,7 @@ from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.formats.output import Piece, write_first, write_pieces
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, graphs_of
 from tidu_cli.graph.graph import Document
-from tidu_cli.streams import STDOUT
+from tidu_cli.streams import is_stdout
 from tidu_cli.watching import watch
 
 
@@ -90,7 +90,7 @@ def write_document(
 
     A model of ONNX that is too large for one file has its constants beside it, in PATH.data: there are both files, or neither.
     """
-    if format != "onnx" or path is None or path in STDOUT:
+    if format != "onnx" or path is None or is_stdout(path):
         pieces = formatted(document, format, types=types, listed=listed, opset=opset, target_version=target_version)
         return write_pieces(pieces, path, "document")
     from tidu_cli.formats.onnx.writing.model import onnx_files

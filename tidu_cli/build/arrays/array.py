@@ -51,7 +51,7 @@ class Recording(Protocol):
         """The calls that were recorded: a `Repeats`."""
 
     def require_room(self, n: int) -> None:
-        """Raises BuildError if so many nodes more are more than there may be."""
+        """Raises BuildError if n more nodes would exceed the limit."""
 
     @property
     def numbers(self) -> dict[Any, Array]:

@@ -44,6 +44,7 @@ from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.types import chosen
 from tidu_cli.rules.tangents.units import between, scaling, span
+from tidu_cli.rules.tangents.views import by_properties
 from tidu_cli.rules.terms import Term, op
 
 difference, retract = op("difference"), op("retract")
@@ -104,14 +105,9 @@ def _require_moving(type_: Type) -> None:
 # Evaluation.
 
 
-def _by_properties(type_: Type) -> bool:
-    """Whether a type of tangents, or one in it, has the properties of a view: these move by way of the fields."""
-    return isinstance(type_, RecordType) and (type_.view is not None or any(_by_properties(field) for _, field in type_.fields))
-
-
 def _difference_kernel(np: Any, attrs: DifferenceAttrs, operands: ValueTypes, results: ValueTypes) -> Kernel:
     (primal, _), (wanted,) = operands, results
-    if not _by_properties(wanted):
+    if not by_properties(wanted):
         return _difference(np, primal, wanted)
     natural = tangent_type(primal)
     by_fields, convert = _difference(np, primal, natural), conversion_kernel(np, natural, wanted)
@@ -120,7 +116,7 @@ def _difference_kernel(np: Any, attrs: DifferenceAttrs, operands: ValueTypes, re
 
 def _retract_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     primal, given = operands
-    if not _by_properties(given):
+    if not by_properties(given):
         return _retract(np, primal, given)
     natural = tangent_type(primal)
     by_fields, convert = _retract(np, primal, natural), conversion_kernel(np, given, natural)
@@ -231,13 +227,13 @@ def _difference_batch(node: Batching) -> Sequence[Term]:
             return fieldwise(due, lambda name, inner: leafwise(field(x, name), field(y, name), inner))
         return difference(stacked(node, 0, x), stacked(node, 1, y), tangent=due)
 
-    natural = tangent_type(node.types[0]) if _by_properties(result) else result
+    natural = tangent_type(node.types[0]) if by_properties(result) else result
     return [converted_batch(leafwise(x, y, of_batch(natural, node.size)), natural, result, node.size)]
 
 
 def _retract_batch(node: Batching) -> Sequence[Term]:
     x, d = node.operands
-    if _by_properties(node.types[1]):
+    if by_properties(node.types[1]):
         natural = tangent_type(node.types[0])
         d = converted_batch(d, node.types[1], natural, node.size) if node.batched[1] else converted(d, natural)
 

@@ -36,6 +36,11 @@ def maps_of(view: View) -> Maps:
     return cast(Maps, view.maps)
 
 
+def by_properties(type_: Type) -> bool:
+    """Whether a type of tangents, or one in it, has the properties of a view."""
+    return isinstance(type_, RecordType) and (type_.view is not None or any(by_properties(field) for _, field in type_.fields))
+
+
 def natural_properties(view: View) -> Fields:
     """The properties of a view, with the natural types of their tangents."""
     return tuple((name, tangent_type(type_)) for name, type_ in view.properties)
