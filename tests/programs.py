@@ -50,7 +50,7 @@ _CALLS = {
     "cc": r"\bcc\b",
     "dask": r"--scheduler\b|\.zarr\b",
     "jax": r"--jax\b|\.mlir(bc)?\b|--engine[= ]xla|stablehlo",
-    "llvmlite": r"--engine[= ]native",
+    "llvmlite": r"(--engine[= ]|TIDU_ENGINE=)native",
     "onnx": r"\.onnx\b|--format[= ]onnx",
     "onnxruntime": r"\bonnxruntime\b",
     "zstandard": r"\.zst\b",

@@ -113,6 +113,9 @@ def test_jacobians_by_rows_and_by_columns():
     )
     with pytest.raises(ArgumentError, match="exclude each other"):
         tidu.jacobian(vector, "x", reverse=True, forward=True)
+    for forward in ({"forward": True}, {"reverse": False}):
+        with pytest.raises(ArgumentError, match="'strong_zeros' is of reverse mode"):
+            tidu.jacobian(vector, "x", strong_zeros=True, **forward)
 
 
 def test_save_has_the_options_of_convert(tmp_path):

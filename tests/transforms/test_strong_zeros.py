@@ -114,6 +114,14 @@ def test_what_is_no_nan_keeps_its_bits(case: tuple[str, str], seed: int) -> None
         assert a[kept].tobytes() == b[kept].tobytes()
 
 
+def test_a_jacobian_with_them_is_by_rows_also_where_columns_are_cheaper() -> None:
+    function = td.formula("where(x > 0, log(x) * ones(2), 0)", x="f64[]")
+    (found,) = values(td.jacobian(function, "x", strong_zeros=True), x=0.0)
+    assert found.tolist() == [0, 0]
+    by_rows, by_default = td.jacobian(function, "x", reverse=True), td.jacobian(function, "x")
+    assert format_document(by_rows, "json") != format_document(by_default, "json")
+
+
 def test_without_them_a_branch_not_taken_is_nan() -> None:
     doc = document(BRANCHES[0], "sqrt(x)", (0.0,))
     at = {"x": np.zeros(4), "w": np.ones(4)}

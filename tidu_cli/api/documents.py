@@ -215,6 +215,8 @@ def jacobian(
     if forward is not None and reverse is forward:
         raise ArgumentError("arguments 'reverse' and 'forward' exclude each other: the Jacobian is derived by rows, or by columns")
     reverse = reverse if forward is None else not forward
+    if strong_zeros and reverse is False:
+        raise ArgumentError("argument 'strong_zeros' is of reverse mode; leave out 'forward', or 'reverse=False'")
     inputs, outputs = _inputs(document, wrt), _keys(output)
     run = _shorthands.jacobian(document, inputs, outputs, reverse=reverse, holomorphic=holomorphic, strong_zeros=strong_zeros)
     return run.document

@@ -102,7 +102,7 @@ def jacobian(
 ) -> Pipeline:
     """The blocks y/x of the Jacobian, with the axes of y and then those of x; of records a block for each array, y/p.x.
 
-    By rows if `reverse`, by columns if not, and by default by what there is less of.
+    By rows if `reverse`, by columns if not, and by default by what there is less of, or by rows for `strong_zeros`.
     """
     require_inputs(document, wrt)
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs)
@@ -110,7 +110,7 @@ def jacobian(
     if reverse is None:
         ours, theirs = [i.type for i in head.inputs], [o.type for o in head.outputs]
         real = holomorphic or not any(t.complex for type_ in (*ours, *theirs) for _, t in leaves(type_))
-        reverse = real and sum(t.size for t in theirs) < sum(t.size for t in ours)
+        reverse = strong_zeros or (real and sum(t.size for t in theirs) < sum(t.size for t in ours))
     if reverse:
         run.then(transpose, strong_zeros=strong_zeros)
     return run.then(matrix, holomorphic=holomorphic).then(materialize)

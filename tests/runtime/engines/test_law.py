@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidu_cli as tidu
+from tests.programs import needs
 from tests.runtime.engines.local import require_agreement
 from tests.strategies import ANY, REAL, documents, seeds
 from tests.tiers import examples
@@ -22,7 +23,9 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-ENGINE = pytest.mark.parametrize("engine", ["native", pytest.param("xla", marks=pytest.mark.jax)])
+# Marked, as hypothesis would take a package that is missing for a failure, and look for the smallest.
+NATIVE = needs("llvmlite")
+ENGINE = pytest.mark.parametrize("engine", [pytest.param("native", marks=NATIVE), pytest.param("xla", marks=pytest.mark.jax)])
 FUSED = frozenset({"xla"})
 """Engines that may make a sum of a product which was not rounded, and to which subnormal numbers are zeros."""
 
@@ -103,6 +106,7 @@ def test_inputs_that_no_output_needs_may_be_given_or_left_out(engine):
 SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, max_nodes=12, bindings=False)
 
 
+@NATIVE
 @settings(max_examples=examples(60))
 @given(SCALARS, seeds, st.integers(1, 40))
 def test_batches_are_items_one_by_one(document, seed, size):

@@ -203,12 +203,14 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     \b
       tidu linearize FILE --wrt x | tidu matrix | tidu materialize
 
-    by columns, or where there are fewer elements of outputs than of inputs, by rows:
+    by columns, or with --strong-zeros, or where there are fewer elements of outputs than of inputs, by rows:
 
     \b
       tidu linearize FILE --wrt x | tidu transpose | tidu matrix |
         tidu materialize
     """
+    if mode == "forward" and given["strong_zeros"]:
+        raise click.UsageError("--strong-zeros is of reverse mode; leave out --forward")
     return given | {"reverse": None if mode is None else mode == "reverse"}
 
 

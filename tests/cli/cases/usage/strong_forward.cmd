@@ -1,0 +1,1 @@
+tidu jacobian samples/f.json --wrt x --forward --strong-zeros
