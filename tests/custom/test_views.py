@@ -78,6 +78,18 @@ def read(data):
 
 
 POINT = {"x": "f64[]", "y": "f64[]"}
+
+
+def as_one(name, type_):
+    """A view of x and y as one property, which is a record of another type."""
+    whole, parts = f"{type_}{{x: f64[], y: f64[]}}", [("field", [0], {"name": field}) for field in "xy"]
+    return {
+        "properties": {name: type_},
+        "from_fields": graph(POINT, [("record", [0, 1], {"type": whole})], {name: 2}),
+        "to_fields": graph({name: whole}, parts, {"x": 1, "y": 2}),
+    }
+
+
 PAIR = pair([[1, 2], [3, 5]], [[-5, 2], [3, -1]])
 DOCUMENT = read(copied("Pair", Pair=PAIR))
 
@@ -298,14 +310,7 @@ def test_moves_in_batches(batched):
 
 
 def test_a_document_brings_the_types_that_views_of_a_library_name():
-    view = {
-        "properties": {"place": "Place"},
-        "from_fields": graph(POINT, [("record", [0, 1], {"type": "Place{x: f64[], y: f64[]}"})], {"place": 2}),
-        "to_fields": graph(
-            {"place": "Place{x: f64[], y: f64[]}"}, [("field", [0], {"name": "x"}), ("field", [0], {"name": "y"})], {"x": 1, "y": 2}
-        ),
-    }
-    types = {"Idle": POINT, "Place": POINT, "Spot": {"fields": POINT, "views": {"placed": view}}}
+    types = {"Idle": POINT, "Place": POINT, "Spot": {"fields": POINT, "views": {"placed": as_one("place", "Place")}}}
     library = parse_library(json.dumps({"tidu": 1, "types": types}).encode(), "lib.json")
     document = parse_document(json.dumps(copied("Spot") | {"types": {}}).encode(), "a.json", library)[0]
     written = json.loads(format_document(document, "json"))
@@ -411,14 +416,7 @@ def test_fields_may_be_called_fields_and_views():
 
 def test_views_may_be_made_of_other_types_whatever_the_order():
     """The names of types in a view are known, and a name of a key or an op is none."""
-    view = {
-        "properties": {"Line": "Point"},
-        "from_fields": graph(POINT, [("record", [0, 1], {"type": "Point{x: f64[], y: f64[]}"})], {"Line": 2}),
-        "to_fields": graph(
-            {"Line": "Point{x: f64[], y: f64[]}"}, [("field", [0], {"name": "x"}), ("field", [0], {"name": "y"})], {"x": 1, "y": 2}
-        ),
-    }
-    document = read(copied("Line", Line={"fields": POINT, "views": {"as_point": view}}, Point=POINT))
+    document = read(copied("Line", Line={"fields": POINT, "views": {"as_point": as_one("Line", "Point")}}, Point=POINT))
     linear = linearize(document, [P], tangent_types={P: type_of("{Line: Point{x: f64[], y: f64[]}}", document)})
     same(run(linear, **{"p@1": ((2.0, 3.0),)})[Y.tangent(1)], [2, 3])
 
