@@ -12,6 +12,7 @@ import numpy as np
 
 import tidu_cli as tidu
 from tests.programs import needs, require
+from tests.waiting import LIMIT
 from tidu_cli.runtime.batches import evaluate_batch
 
 needs_dask = needs("dask", "distributed")
@@ -21,11 +22,14 @@ needs_dask = needs("dask", "distributed")
 def started(n, memory="auto"):
     """A cluster of so many processes of one thread each, and of so much memory each."""
     require("dask", "distributed")
+    import dask
     from distributed import LocalCluster
 
+    # A worker that dies is started anew; on a busy machine that takes longer than the 15 s after which it is given up for good.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": LIMIT})
     quiet = logging.CRITICAL + 1
     no_page = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-    with LocalCluster(n_workers=n, threads_per_worker=1, memory_limit=memory, silence_logs=quiet, **no_page) as cluster:
+    with patient, LocalCluster(n_workers=n, threads_per_worker=1, memory_limit=memory, silence_logs=quiet, **no_page) as cluster:
         yield cluster
 
 

@@ -119,7 +119,8 @@ def test_quantized_convolutions():
     require_agreement(One("ConvInteger", [x, w], attrs), others=[by_runtime])
     require_agreement(One("ConvInteger", [x, w, zeros(rng, "u1"), zeros(rng, "u1")], attrs), others=[by_runtime])
     for channels in ((), (6,)):
-        w = whole(rng, "i1", 6, 2, 3, 3)
+        # Of 7 bits: on processors without VNNI onnxruntime adds pairs of products of u8 and i8 in 16 bits, saturated.
+        w = whole(rng, "i1", 6, 2, 3, 3) // 2
         by = (scales(rng), scales(rng, *channels), np.float32(0.5))
         zero = (zeros(rng, "u1"), np.zeros(channels, "i1"), zeros(rng, "u1"))
         for bias in ([], [rng.integers(-500, 500, 6).astype("i4")]):

@@ -168,7 +168,7 @@ _ELSEWHERE = {
 
 
 def type_hint(text: str) -> str:
-    """A hint `; did you mean 'f64[2]'?` for a type in other words, such as float64[2], f64(2), F64[2] or f64; or nothing."""
+    """A hint `; types are dtype[shape]; did you mean 'f64[2]'?` for other words, such as float64[2], f64(2) or f64; or nothing."""
     match = re.fullmatch(r"([a-z]+)([0-9]{0,3})(?:\[(.*)\]|\((.*?),?\))?", text[:60].lower().replace(" ", ""), re.ASCII)
     if match is None:
         return ""
@@ -176,7 +176,8 @@ def type_hint(text: str) -> str:
     letter = {"float": "f", "int": "i", "uint": "u"}.get(word, word)
     dtype = _ELSEWHERE.get(word + bits) or (f"c{bits}" if word == "complex" else letter + bits)
     meant = f"{dtype}[{shape}]"
-    return f"; did you mean '{meant}'?" if dtype in ITEMSIZE and meant != text and _TEXT.fullmatch(meant) else ""
+    known = dtype in ITEMSIZE and meant != text and _TEXT.fullmatch(meant)
+    return f"; types are dtype[shape]; did you mean '{meant}'?" if known else ""
 
 
 Path = tuple[str, ...]
