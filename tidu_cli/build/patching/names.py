@@ -134,13 +134,14 @@ class _Names:
         """Exchange what users' modules have imported by its name, and show arrays in them as buffers, or no longer."""
         before, after = (np.ndarray, _shown) if traced else (Buffer, _hidden)
         for name, module in list(sys.modules.items()):
-            if self._of_users(name, module):
-                names = vars(module)
-                for key, value in list(names.items()):
-                    if id(value) in table:
-                        names[key] = table[id(value)]
-                    elif type(value) is before:
-                        names[key] = after(value)
+            if not self._users.get(name, True) or not self._of_users(name, module):  # of thousands of packages' a look tells
+                continue
+            names = vars(module)
+            for key, value in list(names.items()):
+                if id(value) in table:
+                    names[key] = table[id(value)]
+                elif type(value) is before:
+                    names[key] = after(value)
 
     def _of_users(self, name: str, module: Any) -> bool:
         if name not in self._users:

@@ -77,12 +77,16 @@ class _Backend:
 
 
 class _Replacement(importlib.abc.MetaPathFinder):
-    """SciPy's functions with other code, how many traces want it, and the import of what is not there yet."""
+    """SciPy's functions with other code, how many traces want it, and the import of what is not there yet.
+
+    The other code is kept beside that which it replaces: it takes longer to make than most functions take to trace.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._traces = 0
         self._before: dict[FunctionType, CodeType] = {}
+        self._codes: dict[FunctionType, tuple[CodeType, CodeType]] = {}
         self._backends = threading.local()
 
     @contextmanager
@@ -118,8 +122,10 @@ class _Replacement(importlib.abc.MetaPathFinder):
             for path, ours in MODULES[name].items():
                 function = _found(module, path)
                 if function is not None and function not in self._before:
-                    self._before[function] = function.__code__
-                    function.__code__ = _code(function, _either(path, ours, function))
+                    self._before[function] = plain = function.__code__
+                    if function not in self._codes or self._codes[function][0] is not plain:
+                        self._codes[function] = plain, _code(function, _either(path, ours, function))
+                    function.__code__ = self._codes[function][1]
 
     def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> Any:
         """As importlib asks of a finder: the spec that others find, with a loader that replaces functions in the end."""
