@@ -27,10 +27,10 @@ def process(*args, input=b"", **options) -> subprocess.CompletedProcess[bytes]:
 def shell(line, **options) -> subprocess.CompletedProcess[str]:
     """Run a line of bash in the root of the repository."""
     require("bash", *called_by(line))
+    options = {"env": ENVIRONMENT, **options}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", line],
         cwd=ROOT,
-        env=ENVIRONMENT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+from tests import forking
 from tests.cli.running import ENVIRONMENT, ROOT, F, document, graph, invoke, process, shell, succeed
 from tests.waiting import LIMIT, until
 from tidu_cli.cli.main import COMMANDS, cli, module_of
@@ -269,7 +270,7 @@ def test_the_help_of_a_command_shows_an_example_that_runs(command):
     text = succeed(command, "--help").decode()
     example = text.partition("\n  Example:\n")[2]
     assert f"tidu {command}" in example
-    done = shell(f'cd "$(mktemp -d)"; ln -s {ROOT}/samples .\n{example}')
+    done = shell(f'cd "$(mktemp -d)"; ln -s {ROOT}/samples .\n{example}', env=ENVIRONMENT | {"PATH": forking.path()})
     assert (done.returncode, done.stderr) == (0, "") and (done.stdout or " -o " in example)
 
 

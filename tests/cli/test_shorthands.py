@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from tests import pipelines
+from tests import forking
 from tests.programs import needs
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 CALLS = (
     "grad samples/f.json --wrt x",
@@ -50,13 +47,9 @@ CALLS = (
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run a line with a folder's path for OUT: within this process, if it calls tidu alone."""
-    line = line.replace("OUT", str(folder / "out"))
-    if script := pipelines.pipelines(line, folder):
-        with chdir(ROOT):
-            stdout, stderr, status = pipelines.run(script, ENVIRONMENT)
-        return subprocess.CompletedProcess(line, status, stdout, stderr)
-    return subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=ROOT, env=ENVIRONMENT, capture_output=True)
+    """Run a line with a folder's path for OUT."""
+    script = ["bash", "-euo", "pipefail", "-c", line.replace("OUT", str(folder / "out"))]
+    return subprocess.run(script, cwd=ROOT, env=os.environ | {"PATH": forking.path()}, capture_output=True, check=False)
 
 
 def written(folder: Path) -> dict[str, bytes]:

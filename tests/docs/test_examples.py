@@ -7,15 +7,13 @@ import json
 import os
 import re
 import shutil
-import sys
 from collections.abc import Sequence
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from tests import pipelines
-from tests.docs.blocks import PAGES, ROOT, Block, agrees, blocks, lines_of, run
+from tests import forking
+from tests.docs.blocks import PAGES, ROOT, Block, agrees, blocks, run
 from tests.docs.svg import content
 from tests.programs import called_by, missing, require
 from tests.tiers import full
@@ -91,23 +89,12 @@ def _run_step(step: Step, folder: Path) -> tuple[Sequence[str], str]:
     """What the page should show for a command, and what is wrong with what it does show, if anything."""
     if missing(*called_by(step.command)):
         return step.output, ""
-    status, printed = _run(step.command, folder)
+    status, printed = run(step.command, folder, os.environ | {"PATH": forking.path()})
     if not agrees(step.output, printed):
         return printed, f"shows:\n{_indented(step.output)}\nbut prints:\n{_indented(printed)}"
     if status and not any("error:" in line for line in step.output):
         return step.output, f"has status {status}"
     return step.output, ""
-
-
-def _run(command: str, folder: Path) -> tuple[int, list[str]]:
-    """Status and output of a command in a folder: within this process, if it calls tidu alone and writes to one of its outputs."""
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    if script := pipelines.pipelines(command, folder):
-        with chdir(folder):
-            stdout, stderr, status = pipelines.run(script, environment)
-        if not (stdout and stderr):
-            return status, lines_of((stdout + stderr).decode())
-    return run(command, folder, environment)
 
 
 def _indented(lines: Sequence[str]) -> str:
