@@ -17,6 +17,9 @@ from tests import programs, tiers
 
 ALL = "TIDU_TEST_ALL"
 
+# Workers have a core each: BLAS' threads would wait for one another, which takes most of the time of small matrices' factorizations.
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=tuple(tiers.EXAMPLES), default="test", help="what runs: tests/tiers.py (default: test)")

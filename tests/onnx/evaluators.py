@@ -31,7 +31,7 @@ def by_runtime(data: bytes, values: Mapping[str, Any]) -> dict[str, Any]:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
     found = session.run(None, {k: values[k] for k in names})

@@ -102,7 +102,7 @@ def by_runtime(model: Any, operands: list[Any]) -> list[Any]:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return list(session.run(None, {f"x{k}": x for k, x in enumerate(operands)}))
 

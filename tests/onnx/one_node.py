@@ -85,7 +85,7 @@ def by_runtime(one: One) -> list[Any]:
         if not output.type.tensor_type.elem_type:  # of domains that the package does not know
             output.ClearField("type")
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return list(session.run(None, one.given))
 
