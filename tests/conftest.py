@@ -17,7 +17,7 @@ from tests import programs, tiers
 
 ALL = "TIDU_TEST_ALL"
 
-# Workers have a core each: BLAS' threads would wait for one another, which takes most of the time of small matrices' factorizations.
+# Workers have a core each: BLAS' threads would wait for one another, which takes most of the time of small factorizations.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 
