@@ -1,4 +1,4 @@
-"""Graphs within graphs: derivatives take work in proportion to how deep they stand, and not to its square."""
+"""Graphs within graphs: derivatives take work in proportion to how deep they stand, and not to its square; nodes in them count."""
 
 from __future__ import annotations
 
@@ -8,8 +8,19 @@ from typing import Any
 import pytest
 
 import tidu_cli
-from tests.loops import F64, document, graph, node
+from tests.loops import F64, NESTED, SCAN, WHILE, document, graph, node
+from tidu_cli.control_flow.graphs import made
+from tidu_cli.errors import LimitError, TiduError
 from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
+from tidu_cli.graph.closed import graphs_within
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.limits import Limits, limited
+from tidu_cli.rules.terms import Recorder, Term, op
+
+sin = op("sin")
 
 DERIVATIVES = {"hessian": {}, "derivative": {"order": 3}}
 
@@ -34,3 +45,50 @@ def test_each_level_more_takes_as_much_work(name, monkeypatch):
         getattr(tidu_cli, name)(nested(depth), ["c"], **DERIVATIVES[name])
         graphs.append(len(made))
     assert graphs[2] - graphs[1] == graphs[1] - graphs[0] > 0, "the graphs that are made within graphs"
+
+
+def n_written(derived: Document) -> int:
+    """The nodes of a document as JSON has them."""
+    return format_document(derived, "json").count(b'"op"')
+
+
+@pytest.mark.parametrize(("source", "wrt"), [(SCAN, "k"), (WHILE, "a"), (NESTED, "y")], ids=["scan", "while", "branches"])
+def test_a_document_has_as_many_nodes_as_are_written(source, wrt):
+    derived = tidu_cli.linearize(parse_document(source, "here")[0], [wrt])
+    n = n_written(derived)
+    text, packed = format_document(derived, "json"), format_document(derived, "msgpack")
+    with limited(Limits(nodes=n)):
+        for data in (text, packed):
+            assert format_document(parse_document(data, "here")[0], "json") == text
+    with limited(Limits(nodes=n - 1)):
+        for data in (text, packed):
+            with pytest.raises(TiduError, match=f"the document: {n} nodes, more than the limit of {n - 1}; allow more"):
+                parse_document(data, "here")
+    with limited(Limits(nodes=3)), pytest.raises(TiduError, match=r"graph '.*', with the graphs within its nodes: \d+ nodes, more"):
+        format_document(derived, "json")
+
+
+def test_who_makes_too_much_within_a_node_names_it():
+    body = graph({"c": F64}, [node("sin", k) for k in range(9)], {"c": 9})
+    source = document(graph({"x": F64}, [node("scan", 0, length=29, num_consts=0, num_carry=1, body=body)], {"y": 1}))
+    with limited(Limits(nodes=15)), pytest.raises(TiduError, match=r"^graph 'f', node 0 \(scan\): .* more than the limit of 15; "):
+        tidu_cli.linearize(parse_document(source, "here")[0], ["x"])
+
+
+def test_graphs_that_are_shared_count_as_often_as_they_are_held():
+    """And each is looked at once."""
+    f64 = TensorType("f64")
+    closed = made(BUILTIN, [("c", f64)], lambda trace, terms: [sin(terms[0])])
+
+    def twice(trace: Recorder, terms: list[Term]) -> list[Term]:
+        for _ in range(2):
+            terms = list(trace.emit_all("scan", *terms, length=2, num_consts=0, num_carry=1, body=closed))
+        return terms
+
+    with limited(Limits(nodes=2**42)):
+        for _ in range(40):
+            closed = made(BUILTIN, [("c", f64)], twice)
+        assert closed.n_nodes == 2**40 + sum(2**k for k in range(1, 41))
+        assert len([*graphs_within(closed.graph.cases.cases)]) == 40
+        with pytest.raises(LimitError, match="a graph within a node"):
+            made(BUILTIN, [("c", f64)], twice)

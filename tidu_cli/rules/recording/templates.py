@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError, placed
+from tidu_cli.errors import LimitError, MissingRuleError, TypeRuleError, placed
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type
@@ -47,11 +47,11 @@ class Templates(dict[Hashable, Template]):
         self.template = template
 
     def record(self, graph: Graph, node: int, key: Hashable, active: Iterable[object]) -> Template:
-        """The template of a node, which is that of this key from now on. Raises MissingRuleError naming the node."""
+        """The template of a node, which is that of this key from now on. Raises MissingRuleError or LimitError naming the node."""
         try:
             template = self[key] = self.template(graph.code[node], tuple(map(bool, active)))
-        except MissingRuleError as error:
-            raise MissingRuleError(placed(graph.describe(node), error)) from None
+        except (MissingRuleError, LimitError) as error:  # what it makes may be too large
+            raise type(error)(placed(graph.describe(node), error)) from None
         return template
 
 
