@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tidu_cli
-from tests.loops import F64, NESTED, SCAN, WHILE, document, graph, node
+from tests.loops import F64, I32, NESTED, SCAN, WHILE, document, graph, node
 from tidu_cli.control_flow.graphs import made
 from tidu_cli.errors import LimitError, TiduError
 from tidu_cli.formats.read import parse_document
@@ -92,3 +93,41 @@ def test_graphs_that_are_shared_count_as_often_as_they_are_held():
         assert len([*graphs_within(closed.graph.cases.cases)]) == 40
         with pytest.raises(LimitError, match="a graph within a node"):
             made(BUILTIN, [("c", f64)], twice)
+
+
+def around(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Two steps of a loop, or a branch that is taken, around a graph of one number."""
+    if kind == "scan":
+        return graph({"c": F64}, [node("scan", 0, length=2, num_consts=0, num_carry=1, body=body)], {"c": 1})
+    if kind == "cond":
+        other = graph({"c": F64}, [node("neg", 0)], {"c": 1})
+        return graph({"c": F64}, [constant(F64, -5.0), node("lt", 1, 0), node("cond", 2, 0, branches=[other, body])], {"c": 3})
+    condition = graph({"k": I32, "c": F64}, [constant(I32, 2), node("lt", 0, 2)], {"go": 3})
+    applied = node("scan", 1, length=1, num_consts=0, num_carry=1, body=body)
+    step = graph({"k": I32, "c": F64}, [constant(I32, 1), node("add", 0, 2), applied], {"k": 3, "c": 4})
+    loop = node("while", 1, 0, cond_consts=0, body_consts=0, condition=condition, body=step)
+    return graph({"c": F64}, [constant(I32, 0), loop], {"c": 3})
+
+
+def constant(type_: str, value: float) -> dict[str, Any]:
+    return node("constant", value={"type": type_, "data": [value]})
+
+
+@pytest.mark.parametrize("kinds", [("while",), ("cond", "scan", "while")], ids=" ".join)
+def test_graphs_around_a_while_are_derived_once_whatever_they_are(kinds):
+    """In derivatives of graphs that apply a sine again and again each level more is as many nodes more, and values stay right."""
+    sizes = []
+    for times in range(1, 5):
+        nested_sine = graph({"c": F64}, [node("sin", 0)], {"c": 1})
+        for kind in kinds * times:
+            nested_sine = around(kind, nested_sine)
+        derived = tidu_cli.derivative(parse_document(document(nested_sine), "here")[0], ["c"], order=2)
+        sizes.append(n_written(derived))
+        if times <= 2:
+            n = 2 ** (times * sum(kind != "cond" for kind in kinds))
+            plain = parse_document(document(graph({"c": F64}, [node("sin", k) for k in range(n)], {"c": n})), "here")[0]
+            (found,), (due,) = (
+                tidu_cli.evaluate(d, {"c": 0.7}).values() for d in (derived, tidu_cli.derivative(plain, ["c"], order=2))
+            )
+            np.testing.assert_allclose(found, due, rtol=1e-12)
+    assert sizes[3] - sizes[2] == sizes[2] - sizes[1] > 0, "the nodes of the derivative"

@@ -121,6 +121,25 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
 
 
 @recorded_once
+def along_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
+    """The template of what gives the results of a case and their tangents at once, for these active operands.
+
+    Its sources are the operands, and one tangent per operand; nothing in it is linear. Its results are those of the case, and their
+    tangents. Raises MissingRuleError.
+    """
+    case, rule = cases[code], primitives[cases[code].op].rules.along
+    assert rule is not None
+    trace = Trace(primitives, cases)
+    operands, tangents = (
+        [trace.source(t, linear=False) for t in types] for types in (case.operands, [t and tangent_type(t) for t in case.operands])
+    )
+    results = [trace.source(t, linear=False) for t in case.results]
+    given = [t if a else None for t, a in zip(tangents, active, strict=True)]
+    values, found = rule(JVP(case.attrs, operands, results, given))
+    return trace.template(2 * len(operands) + len(results), [*values, *found])
+
+
+@recorded_once
 def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, live: tuple[bool, ...]) -> Template:
     """The template of a linear case's transpose rule, where `live` says which results have a cotangent.
 
