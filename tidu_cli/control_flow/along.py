@@ -8,11 +8,10 @@ levels, a second one triples. So within its graphs each node that holds a while 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import chain, compress
 from typing import Any
 
-from tidu_cli.control_flow.graphs import Flags, Linearized, Terms, fixed_point, made, named, naming_place, outputs_of, zeros
+from tidu_cli.control_flow.graphs import Linearized, Terms, made, named, naming_place, outputs_of, zeros
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import tangent_type
 from tidu_cli.rules.contract import JVP
@@ -28,18 +27,26 @@ Parts = tuple[range, range, range]
 def along_loop(body: ClosedGraph, carried: range, active: Sequence[bool], primitives: PrimitiveSet) -> Linearized:
     """The derivative of a step along these inputs, and those that in later steps carry a tangent because of them."""
 
-    @cache
-    def after(moving: Flags) -> Linearized:
-        return Linearized(body, [*active[: carried.start], *moving, *active[carried.stop :]], primitives)
+    moving = [*active[carried.start : carried.stop]]
+    while True:  # here, as rules recurse through this as deep as loops nest: each function between would be a frame a level
+        step = Linearized(body, [*active[: carried.start], *moving, *active[carried.stop :]], primitives)
+        after = [before or live for before, live in zip(moving, step.live, strict=False)]
+        if after == moving:
+            return step
+        moving = after
 
-    return after(fixed_point(tuple(active[carried.start : carried.stop]), lambda moving: after(moving).live[: len(carried)]))
+
+def while_step(attrs: Any, tangents: Terms, primitives: PrimitiveSet) -> Linearized:
+    """The derivative of a step of a while, along what carries a tangent in some step."""
+    carried = range(attrs.body_consts, len(attrs.body.graph.inputs))
+    return along_loop(attrs.body, carried, [t is not None for t in tangents[attrs.cond_consts :]], primitives)
 
 
-def while_along(node: JVP) -> tuple[Sequence[Term], Terms]:
-    """The while that carries tangents, too. Gives its results and their tangents."""
+def while_along(node: JVP, step: Linearized | None = None) -> tuple[Sequence[Term], Terms]:
+    """The while that carries tangents, too. Gives its results and their tangents. `step` is `while_step`, if that is known."""
     attrs, trace, n_tests = node.attrs, node.operands[0].trace, node.attrs.cond_consts
     parts = range(attrs.body_consts), range(attrs.body_consts, len(attrs.body.graph.inputs)), range(0)
-    step = along_loop(attrs.body, parts[1], [t is not None for t in node.tangents[n_tests:]], trace.primitives)
+    step = step or while_step(attrs, node.tangents, trace.primitives)
     moves = [step.active[k] for k in parts[1]]
     body = _body(trace.primitives, attrs.body, parts, step)
     given = _with_tangents(node.operands[n_tests:], node.tangents[n_tests:], parts, step)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tidu_cli.control_flow import examples, words
-from tidu_cli.control_flow.along import while_along
+from tidu_cli.control_flow.along import while_along, while_step
 from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
@@ -104,18 +104,19 @@ def _jvp(node: JVP) -> Terms:
     active = [k for k, t in enumerate(node.tangents) if t is not None and k >= attrs.cond_consts]
     tangents = [t for k in active if (t := node.tangents[k]) is not None]
     n = len(node.operands)
-    moves: list[bool] = []
+    # Before the graph of the loop is begun: rules of what is in it recurse here, as deep as graphs nest, and then know theirs.
+    step = while_step(attrs, node.tangents, trace.primitives)
+    moves = step.active[attrs.body_consts :]
+    if not any(moves):
+        return [None] * len(node.results)
 
     def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
         given = dict(zip(active, terms[n:], strict=True))
-        _, found = while_along(JVP(attrs, terms[:n], node.results, [given.get(k) for k in range(n)]))
-        moves[:] = [t is not None for t in found]
+        _, found = while_along(JVP(attrs, terms[:n], node.results, [given.get(k) for k in range(n)]), step)
         return [t for t in found if t is not None]
 
     operands, of_tangents = named("x", [t.value_type for t in node.operands]), zip(active, tangents, strict=True)
     loop = made(trace.primitives, [*operands, *[(f"dx{k}", t.value_type) for k, t in of_tangents]], emit)
-    if not any(moves):
-        return [None] * len(node.results)
     found = iter(trace.emit_all("cond", trace.full(0, TensorType("i32")), *node.operands, *tangents, branches=(loop,)))
     return [next(found) if m else None for m in moves]
 
